@@ -1,0 +1,74 @@
+"""Candidate, Proposal, Exemplar and Brief: what is proposed, by whom, and on what grounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from kernelwright.core.device import Device
+from kernelwright.core.digest import digest
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.task import Task
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One standalone Python file that defines ``entry`` with the reference's constructor.
+
+    Kernels in other languages stand in the file as text, with the few lines that build and load
+    them. Identity is content: the same text proposed twice is one candidate.
+    """
+
+    source: str
+    dialect: str
+    """'cpp', 'triton', 'cuda', or 'torch' for a file that only calls the library."""
+    entry: str = "ModelNew"
+
+    @cached_property
+    def digest(self) -> str:
+        return digest("candidate", self.source, self.dialect, self.entry)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A candidate with what its proposer said about it."""
+
+    candidate: Candidate
+    proposer: str
+    lineage: tuple[str, ...] = ()
+    """The names of the rules that made it, in the order in which they were applied."""
+    schedule: Mapping[str, Any] = field(default_factory=dict)
+    """The choices (tile sizes, threads, unrolling) that a refinement may vary; JSON values."""
+    parent: str | None = None
+    """The digest of the candidate it refines, if any."""
+    note: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Exemplar:
+    """An archived proposal with its evaluation, as it is shown in a brief."""
+
+    proposal: Proposal
+    evaluation: Evaluation
+    role: str
+    """'parent', 'better', 'worse' or 'failed'."""
+
+
+@dataclass(frozen=True)
+class Brief:
+    """All that a proposer is given. It keeps no state: what it should learn is in here."""
+
+    task: Task
+    device: Device
+    dialects: tuple[str, ...]
+    exemplars: tuple[Exemplar, ...] = ()
+    budget_s: float = 60.0
+    """Seconds left for the whole run when the brief was written."""
+    seed: int = 0
+    threads: int = 1
+    """CPU threads that candidates will run with."""

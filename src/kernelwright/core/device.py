@@ -1,0 +1,49 @@
+"""Device: what code runs on or is compiled for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kernelwright.core.errors import UsageError, nearest
+
+KINDS = ("cpu", "cuda", "hip", "metal")
+_PATTERN = re.compile(r"(?P<kind>[a-z]+)(:(?P<arch>[a-z][a-z_0-9]*))?(:(?P<index>\d+))?")
+
+
+@dataclass(frozen=True)
+class Device:
+    """``cpu``, ``cuda:sm_90``, ``hip:gfx942``, ``metal:apple9``; ``cuda:1`` names the second GPU."""
+
+    kind: str
+    arch: str = ""
+    index: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Device:
+        """The device that ``text`` names.
+
+        Raises:
+            UsageError: not a device; the message names the nearest kind.
+        """
+        match = _PATTERN.fullmatch(text)
+        if match is None or match["kind"] not in KINDS:
+            raise UsageError(
+                f'"{text}" is not a device',
+                seen=text,
+                do=nearest(text.split(":")[0], KINDS) + " (for example cpu, cuda, cuda:1)",
+            )
+        return cls(match["kind"], match["arch"] or "", int(match["index"] or 0))
+
+    @property
+    def torch_name(self) -> str:
+        """The device's name in torch: HIP builds of torch call theirs ``cuda``."""
+        if self.kind == "cpu":
+            return "cpu"
+        if self.kind == "metal":
+            return "mps"
+        return f"cuda:{self.index}"
+
+    def __str__(self) -> str:
+        text = f"{self.kind}:{self.arch}" if self.arch else self.kind
+        return f"{text}:{self.index}" if self.index else text

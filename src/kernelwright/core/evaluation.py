@@ -1,0 +1,170 @@
+"""Evaluation: what the judge found, and the statistics derived from its raw samples."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from kernelwright.core.digest import digest
+
+CANDIDATE = "candidate"
+"""The name of the candidate's own samples in a Timing."""
+N_RESAMPLES = 2000  # Efron & Tibshirani 1993, ch. 13: 1000 or more for percentile intervals
+
+
+class Status(StrEnum):
+    """The outcome of a judgement."""
+
+    PASSED = "passed"
+    REJECTED = "rejected"
+    BUILD_ERROR = "build_error"
+    RUNTIME_ERROR = "runtime_error"
+    TIMEOUT = "timeout"
+    WRONG_SHAPE = "wrong_shape"
+    WRONG_DTYPE = "wrong_dtype"
+    WRONG_VALUES = "wrong_values"
+    TAMPERED = "tampered"
+    INFRA_ERROR = "infra_error"
+    """The machine was to blame: the candidate was not measured, which is not the same as failed."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A speedup: baseline time over candidate time, median and 95 % interval."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Raw samples. Row i of every series was measured in round i, in random order, side by side.
+
+    Units:
+        Nanoseconds. ``None`` where a series was not measured in that round.
+    """
+
+    samples_ns: Mapping[str, tuple[int | None, ...]]
+    """By name: 'candidate', and one series per baseline ('eager', 'compile', ...)."""
+    strongest: str
+    """The baseline that the headline speedup is against: the fastest library setting."""
+    clock: str
+    """Which clock: 'parent' (wall time between two processes) or 'device' (events)."""
+    cache: str
+    """'cold' (caches flushed before each call) or 'warm'."""
+
+    def median_ns(self, name: str) -> float:
+        """The median time of one series in nanoseconds."""
+        return statistics.median(s for s in self.samples_ns[name] if s is not None)
+
+    def speedup(self, baseline: str) -> Ratio:
+        """Baseline over candidate: the median of the paired ratios, with a bootstrap interval.
+
+        Source:
+            Percentile bootstrap over rounds, Efron & Tibshirani 1993, ch. 13.
+        """
+        pairs = zip(self.samples_ns[baseline], self.samples_ns[CANDIDATE], strict=True)
+        return bootstrap_ratio([b / c for b, c in pairs if b is not None and c is not None])
+
+    @cached_property
+    def speedups(self) -> dict[str, Ratio]:
+        """The speedup against every baseline."""
+        return {name: self.speedup(name) for name in self.samples_ns if name != CANDIDATE}
+
+
+def bootstrap_ratio(ratios: Sequence[float]) -> Ratio:
+    """The median of ``ratios`` with its 95 % percentile-bootstrap interval; same data, same answer.
+
+    Raises:
+        ValueError: no ratios.
+    """
+    if not ratios:
+        raise ValueError("a speedup needs at least one pair of samples")
+    draw = random.Random(0)
+    medians = sorted(
+        statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(N_RESAMPLES)
+    )
+    return Ratio(
+        median=statistics.median(ratios),
+        low=medians[int(0.025 * N_RESAMPLES)],
+        high=medians[int(0.975 * N_RESAMPLES) - 1],
+    )
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """Errors against float64, the candidate's beside the reference's own on the same inputs."""
+
+    max_error: float
+    """Largest |candidate - float64| over the scale of the float64 output, all inputs."""
+    reference_error: float
+    """The same for the reference in its own precision."""
+    allowed_error: float
+    distributions: tuple[str, ...]
+    """The input distributions that were checked: 'task', 'negated', 'scaled', ..."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that one judgement took, by part."""
+
+    build_s: float = 0.0
+    check_s: float = 0.0
+    time_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The machine and software of a verdict."""
+
+    device: str
+    facts: Mapping[str, Any]
+
+    @cached_property
+    def digest(self) -> str:
+        return digest("environment", self.device, dict(self.facts))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One verdict. A time exists only where the candidate passed and was measured."""
+
+    task: str
+    workload: str
+    candidate: str
+    status: Status
+    reasons: tuple[str, ...]
+    """Why it did not pass; empty when it did."""
+    environment: Environment
+    seed: int
+    judge_version: int
+    kinds: tuple[str, ...] = ()
+    """Of 'kernel', 'library', 'algebra': what kind of win it is."""
+    warnings: tuple[str, ...] = ()
+    """What a user should know although it passed: degenerate task, not timed, weights not varied."""
+    numerics: Numerics | None = None
+    timing: Timing | None = None
+    cost: Cost = field(default_factory=Cost)
+    guarantees: tuple[str, ...] = ()
+    """Which separations held while it was judged, for example 'network', 'filesystem'."""
+
+    def __post_init__(self) -> None:
+        if self.timing is not None and self.status is not Status.PASSED:
+            raise ValueError(f"status {self.status} cannot carry a timing")
+        if bool(self.reasons) == self.passed:
+            raise ValueError(f"status {self.status} does not fit reasons {self.reasons}")
+
+    @property
+    def passed(self) -> bool:
+        return self.status is Status.PASSED
+
+    @property
+    def speedup(self) -> Ratio | None:
+        """Against the strongest baseline; None where it was not timed."""
+        return None if self.timing is None else self.timing.speedups[self.timing.strongest]

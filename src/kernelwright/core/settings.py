@@ -1,0 +1,85 @@
+"""Settings: argument beats ``kernelwright.toml`` beats default, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelwright.core.errors import UsageError, nearest
+
+FILE_NAME = "kernelwright.toml"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that a run can be told. Stored complete with each run."""
+
+    device: str = "cpu"
+    dialects: tuple[str, ...] = ()
+    """Dialects to propose in; empty means all that this machine can run on the device."""
+    proposers: tuple[str, ...] = ("rules",)
+    budget_s: float = 60.0
+    """The dial: everything else that grows with effort follows from it."""
+    archive: str = "sqlite:///kernelwright-out/archive.sqlite"
+    """Any SQLAlchemy URL."""
+    out: str = "kernelwright-out"
+    """Folder for the best sources and the reports."""
+    threads: int = 0
+    """CPU threads for candidates and baselines alike; 0 means all cores of this process."""
+    seed: int = 0
+    """Seed of the proposers. The judge's seeds are drawn fresh and recorded in each verdict."""
+    cache: str = "cold"
+    """'cold': caches are flushed before each timed call; 'warm': they are not."""
+
+
+def load_settings(folder: Path, **arguments: Any) -> Settings:
+    """Settings from ``folder/kernelwright.toml`` (if there) and ``arguments`` (None: not given).
+
+    Raises:
+        UsageError: an unknown key, or a value that does not fit; the message names the nearest key.
+    """
+    path = folder / FILE_NAME
+    values: dict[str, Any] = {}
+    if path.exists():
+        try:
+            values = tomllib.loads(path.read_text())
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(
+                f"{path} is not TOML", seen=str(error), do="mend the line named"
+            ) from error
+    values |= {key: value for key, value in arguments.items() if value is not None}
+    fields = {field.name: field for field in dataclasses.fields(Settings)}
+    for key, value in values.items():
+        if key not in fields:
+            raise UsageError(f'unknown setting "{key}"', seen=key, do=nearest(key, fields))
+        values[key] = _fit(key, value, type(fields[key].default))
+    return Settings(**values)
+
+
+def _fit(key: str, value: Any, kind: type) -> Any:
+    if kind is tuple and isinstance(value, (list, tuple)):
+        return tuple(value)
+    if kind is float and key.endswith("_s"):
+        return value if isinstance(value, float) else parse_seconds(str(value))
+    if not isinstance(value, kind):
+        raise UsageError(
+            f'setting "{key}" must be {kind.__name__}', seen=repr(value), do=f"give a {kind.__name__}"
+        )
+    return value
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds from '90', '60s', '5m', '1.5h'.
+
+    Raises:
+        UsageError: not a positive time.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)?", text.strip())
+    seconds = float(match[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise UsageError(f'"{text}" is not a time', seen=text, do="write 60s, 5m or 1.5h")
+    return seconds

@@ -1,0 +1,268 @@
+"""The loop language between fusion and the emitters: what a kernel computes, not how.
+
+A ``Program`` is what ``forward`` does: a list of steps over named tensors. A step is a ``Call``
+(PyTorch does it) or a ``Kernel`` (own code does it). A kernel is a loop nest
+
+    for outer axes (independent of each other):        scope "outer"
+        for inner axes (reduced or scanned over):      scope "inner"
+
+with a body of named values in static single assignment. A value that depends on an inner axis has
+scope "inner"; all others have scope "outer". A ``Reduce`` turns an inner value into an outer one
+by running over *all* inner axes, so a body may go through the inner loop several times: softmax is
+load, Reduce max, subtract, exp, Reduce sum, divide, store. Emitters decide how: where loops split,
+what is recomputed or kept in a row buffer, which axis is vectorised, what runs in parallel.
+
+Everything is frozen, and equal programs compare equal: a schedule is a separate argument of the
+emitter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+POINTWISE = {  # name → number of arguments; meaning as the torch operator of that name
+    "add": 2, "sub": 2, "mul": 2, "div": 2, "maximum": 2, "minimum": 2, "pow": 2, "fmod": 2,
+    "atan2": 2, "neg": 1, "abs": 1, "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1,
+    "sqrt": 1, "rsqrt": 1, "reciprocal": 1, "sin": 1, "cos": 1, "tanh": 1, "sigmoid": 1, "erf": 1,
+    "floor": 1, "ceil": 1, "round": 1, "trunc": 1, "sign": 1, "square": 1, "relu": 1,
+    "lt": 2, "le": 2, "gt": 2, "ge": 2, "eq": 2, "ne": 2,
+    "and": 2, "or": 2, "xor": 2, "not": 1, "isnan": 1, "isinf": 1, "where": 3, "cast": 1,
+}  # fmt: skip
+REDUCTIONS = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
+SCANS = ("sum", "prod", "max", "min")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor in memory. ``strides`` are in elements; ``dtype`` is torch's name, 'float32'."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...]
+
+    @property
+    def n_elements(self) -> int:
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+def contiguous(name: str, shape: tuple[int, ...], dtype: str) -> Tensor:
+    """A row-major tensor."""
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return Tensor(name, shape, dtype, tuple(reversed(strides)))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A loop: ``for name in range(size)``."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Affine:
+    """``offset + sum(coefficient * axis)``, in elements; terms sorted by axis name, no zeros."""
+
+    terms: tuple[tuple[str, int], ...] = ()
+    offset: int = 0
+
+    @classmethod
+    def of(cls, coefficients: dict[str, int], offset: int = 0) -> Affine:
+        return cls(tuple(sorted((a, c) for a, c in coefficients.items() if c)), offset)
+
+    def coefficient(self, axis: str) -> int:
+        return dict(self.terms).get(axis, 0)
+
+    @property
+    def axes(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.terms)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``low <= index < high``: where a load is inside its tensor (padding, concatenation)."""
+
+    index: Affine
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """``tensor[index]``; ``fill`` where a bound does not hold.
+
+    ``gather`` adds ``stride * value`` to the index for integer values computed in the body
+    (embedding, the target column of a loss).
+    """
+
+    name: str
+    tensor: Tensor
+    index: Affine
+    bounds: tuple[Bound, ...] = ()
+    fill: float = 0.0
+    gather: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Const:
+    """A number of the given dtype."""
+
+    name: str
+    value: float | int | bool
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Iota:
+    """The integer value of an affine expression of the axes (int64)."""
+
+    name: str
+    index: Affine
+
+
+@dataclass(frozen=True)
+class Compute:
+    """``op`` of POINTWISE on named values; ``dtype`` is the result's (for 'cast': the target)."""
+
+    name: str
+    op: str
+    args: tuple[str, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """``op`` of REDUCTIONS over all inner axes: inner value → outer value."""
+
+    name: str
+    op: str
+    arg: str
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Inclusive scan with ``op`` of SCANS along the kernel's only inner axis; scope inner."""
+
+    name: str
+    op: str
+    arg: str
+    dtype: str
+    reverse: bool = False
+    exclusive: bool = False
+
+
+@dataclass(frozen=True)
+class Store:
+    """``tensor[index] = value``, in the scope of its index and value."""
+
+    tensor: Tensor
+    index: Affine
+    value: str
+
+
+Op = Load | Const | Iota | Compute | Reduce | Scan | Store
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One fused loop nest. ``inner`` is empty for a purely pointwise kernel."""
+
+    name: str
+    outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+    body: tuple[Op, ...]
+    origin: tuple[str, ...] = ()
+    """Where it came from, for comments in the emitted source: 'relu <- aten.relu', rule names."""
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        """The tensors it loads from, in order of first use."""
+        return tuple(dict.fromkeys(op.tensor for op in self.body if isinstance(op, Load)))
+
+    @property
+    def writes(self) -> tuple[Tensor, ...]:
+        """The tensors it stores to, in order of first use."""
+        return tuple(dict.fromkeys(op.tensor for op in self.body if isinstance(op, Store)))
+
+    def scopes(self) -> dict[str, str]:
+        """The scope of every named value: 'inner' or 'outer'."""
+        inner = {axis.name for axis in self.inner}
+        scope: dict[str, str] = {}
+        for op in self.body:
+            match op:
+                case Load():
+                    names = op.index.axes.union(*(bound.index.axes for bound in op.bounds))
+                    deep = bool(names & inner) or any(scope[v] == "inner" for v, _ in op.gather)
+                case Iota():
+                    deep = bool(op.index.axes & inner)
+                case Const() | Reduce():
+                    deep = False
+                case Compute():
+                    deep = any(scope[arg] == "inner" for arg in op.args)
+                case Scan():
+                    deep = True
+                case Store():
+                    continue
+            scope[op.name] = "inner" if deep else "outer"
+        return scope
+
+    def renamed(self, name: str) -> Kernel:
+        return replace(self, name=name)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A step that PyTorch does: ``target(*args, **kwargs)`` → ``outputs``.
+
+    ``target`` is the dotted name to emit, for example 'torch.ops.aten.convolution.default' or
+    'torch.mm'. Arguments are Python literals, or ``Ref`` where a value of the program goes in.
+    """
+
+    target: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    origin: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A reference to a tensor of the program by name, inside a Call's arguments."""
+
+    name: str
+
+
+Step = Call | Kernel
+
+
+@dataclass(frozen=True)
+class Program:
+    """What ``forward`` does with its inputs.
+
+    ``attributes`` maps tensor names to attribute paths of the module ('w' → 'conv.weight').
+    ``outputs`` are names, in the structure that ``forward`` returns: a name, or nested tuples,
+    lists and literals with names as ``Ref``.
+    """
+
+    inputs: tuple[Tensor, ...]
+    attributes: tuple[tuple[Tensor, str], ...]
+    steps: tuple[Step, ...]
+    outputs: Any
+    mutations: tuple[tuple[str, str], ...] = ()
+    """(tensor name, attribute path): buffers that forward updates, such as running statistics."""
+    lineage: tuple[str, ...] = field(default=())
+    """The rules applied so far, in order."""
+
+    def kernels(self) -> Iterator[Kernel]:
+        return (step for step in self.steps if isinstance(step, Kernel))
