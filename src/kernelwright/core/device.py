@@ -13,7 +13,7 @@ _PATTERN = re.compile(r"(?P<kind>[a-z]+)(:(?P<arch>[a-z][a-z_0-9]*))?(:(?P<index
 
 @dataclass(frozen=True)
 class Device:
-    """``cpu``, ``cuda:sm_90``, ``hip:gfx942``, ``metal:apple9``; ``cuda:1`` names the second GPU."""
+    """``cpu``, ``cuda:sm_90``, ``hip:gfx942``, ``metal:apple9``; ``cuda:1`` is the second GPU."""
 
     kind: str
     arch: str = ""

@@ -147,7 +147,7 @@ class Evaluation:
     kinds: tuple[str, ...] = ()
     """Of 'kernel', 'library', 'algebra': what kind of win it is."""
     warnings: tuple[str, ...] = ()
-    """What a user should know although it passed: degenerate task, not timed, weights not varied."""
+    """What a user should know although it passed: degenerate task, not timed."""
     numerics: Numerics | None = None
     timing: Timing | None = None
     cost: Cost = field(default_factory=Cost)

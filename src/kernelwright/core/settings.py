@@ -67,7 +67,7 @@ def _fit(key: str, value: Any, kind: type) -> Any:
         return value if isinstance(value, float) else parse_seconds(str(value))
     if not isinstance(value, kind):
         raise UsageError(
-            f'setting "{key}" must be {kind.__name__}', seen=repr(value), do=f"give a {kind.__name__}"
+            f'setting "{key}" does not fit', seen=repr(value), do=f"give a {kind.__name__}"
         )
     return value
 
