@@ -1,7 +1,8 @@
 """The loop language between fusion and the emitters: what a kernel computes, not how.
 
 A ``Program`` is what ``forward`` does: a list of steps over named tensors. A step is a ``Call``
-(PyTorch does it) or a ``Kernel`` (own code does it). A kernel is a loop nest
+(PyTorch does it), or own code: a ``Contraction`` (a matrix product or convolution with its
+epilogue) or a ``Kernel``. A kernel is a loop nest
 
     for outer axes (independent of each other):        scope "outer"
         for inner axes (reduced or scanned over):      scope "inner"
@@ -222,6 +223,39 @@ class Kernel:
 
 
 @dataclass(frozen=True)
+class Contraction:
+    """``acc[batch, m, n] = sum over k of a * b``, then an epilogue on every element.
+
+    A matrix product has one axis in each group; a convolution has (image, row, column) in ``m``,
+    output channels in ``n``, (input channel, kernel row, kernel column) in ``k``, and bounds on
+    ``a`` for its padding. ``a`` is indexed by batch, m and k axes, ``b`` by batch, k and n axes.
+    The body reads the sum under the name ``acc`` (float32) and stores what it computes; it may
+    load other tensors and has no reductions or scans.
+    """
+
+    name: str
+    batch: tuple[Axis, ...]
+    m: tuple[Axis, ...]
+    n: tuple[Axis, ...]
+    k: tuple[Axis, ...]
+    a: Load
+    b: Load
+    body: tuple[Op, ...]
+    origin: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        """The tensors it loads from: the operands, then those of the epilogue."""
+        loads = [self.a, self.b, *(op for op in self.body if isinstance(op, Load))]
+        return tuple(dict.fromkeys(op.tensor for op in loads))
+
+    @property
+    def writes(self) -> tuple[Tensor, ...]:
+        """The tensors it stores to, in order of first use."""
+        return tuple(dict.fromkeys(op.tensor for op in self.body if isinstance(op, Store)))
+
+
+@dataclass(frozen=True)
 class Call:
     """A step that PyTorch does: ``target(*args, **kwargs)`` → ``outputs``.
 
@@ -243,7 +277,7 @@ class Ref:
     name: str
 
 
-Step = Call | Kernel
+Step = Call | Kernel | Contraction
 
 
 @dataclass(frozen=True)
@@ -264,5 +298,6 @@ class Program:
     lineage: tuple[str, ...] = field(default=())
     """The rules applied so far, in order."""
 
-    def kernels(self) -> Iterator[Kernel]:
-        return (step for step in self.steps if isinstance(step, Kernel))
+    def own(self) -> Iterator[Kernel | Contraction]:
+        """The steps that own code does."""
+        return (step for step in self.steps if not isinstance(step, Call))
