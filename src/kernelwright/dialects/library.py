@@ -1,0 +1,47 @@
+"""The ``torch`` dialect: a file that only calls the library."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelwright.core.device import Device
+from kernelwright.dialects.syntax import calls, imports
+from kernelwright.dialects.toolchain import search_path
+
+BUILDERS = frozenset({"load_inline", "CDLL", "LoadLibrary", "_compile_kernel", "RawKernel"})
+"""Calls that bring own device code into a file: torch.utils.cpp_extension, ctypes, torch.cuda,
+CuPy."""
+
+
+class TorchDialect:
+    """Python over torch, torch.compile included; runs wherever torch runs."""
+
+    name = "torch"
+
+    def missing(self, device: Device) -> str | None:
+        import torch
+
+        present = {
+            "cpu": lambda: True,
+            "cuda": torch.cuda.is_available,
+            "hip": lambda: torch.version.hip is not None and torch.cuda.is_available(),
+            "metal": torch.backends.mps.is_available,
+        }
+        if present[device.kind]():
+            return None
+        return (
+            f"torch {torch.__version__} sees no {device.kind} device; "
+            "install the driver and the build of torch for it (https://pytorch.org/get-started)"
+        )
+
+    def is_timed(self, device: Device) -> bool:
+        return True
+
+    def environment(self, device: Device) -> dict[str, str]:
+        """PATH, because torch.compile calls a C++ compiler on the CPU and Triton on a GPU."""
+        return {"PATH": search_path()}
+
+    def recognises(self, tree: ast.Module) -> bool:
+        """Files that import torch and bring no device code of their own."""
+        used = imports(tree)
+        return "torch" in used and "triton" not in used and not calls(tree) & BUILDERS
