@@ -1,0 +1,51 @@
+"""Kernelwright: a PyTorch module in, a faster judged kernel out.
+
+import kernelwright as kw
+
+result = kw.optimize(module, inputs=[x])     # or a KernelBench file, or "file.py:Class"
+print(result.evaluation.speedup)             # against the strongest library setting
+faster = kw.build(result)                    # an nn.Module, ready to call
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kernelwright.api import judge, optimize
+    from kernelwright.archive import Archive
+    from kernelwright.build import build
+    from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
+    from kernelwright.core.device import Device
+    from kernelwright.core.errors import KernelwrightError
+    from kernelwright.core.evaluation import Evaluation, Ratio, Status, Timing
+    from kernelwright.core.settings import Settings
+    from kernelwright.core.task import Task, Workload
+    from kernelwright.load import load
+    from kernelwright.report import write as report
+    from kernelwright.search import Progress, Result
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "judge": "api", "optimize": "api", "build": "build", "load": "load", "report": "report:write",
+    "Archive": "archive", "Progress": "search", "Result": "search",
+    "Brief": "core.candidate", "Candidate": "core.candidate", "Exemplar": "core.candidate",
+    "Proposal": "core.candidate", "Device": "core.device",
+    "KernelwrightError": "core.errors", "Evaluation": "core.evaluation",
+    "Ratio": "core.evaluation", "Status": "core.evaluation", "Timing": "core.evaluation",
+    "Settings": "core.settings", "Task": "core.task", "Workload": "core.task",
+}  # fmt: skip
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name where it lives, on first use: importing the package imports no torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kernelwright' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    value = getattr(importlib.import_module(f"kernelwright.{module}"), attribute or name)
+    globals()[name] = value
+    return value

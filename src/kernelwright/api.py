@@ -1,0 +1,96 @@
+"""The public functions: the parts put together, for a program or for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kernelwright import search
+from kernelwright.archive import Archive
+from kernelwright.core import plugins
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import TaskError
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.settings import load_settings
+from kernelwright.core.task import Task
+from kernelwright.load import load
+from kernelwright.report import write as write_report
+
+
+def optimize(
+    target: Any,
+    inputs: Any = None,
+    *,
+    init: Any = None,
+    on_progress: search.OnProgress = lambda progress: None,
+    **settings: Any,
+) -> search.Result:
+    """Search for a faster kernel for a module, a function, a file or a Task, and write the report.
+
+    ``inputs`` and ``init`` are as in ``load``; ``settings`` are the fields of ``Settings``, over
+    those of ``kernelwright.toml`` in the working folder.
+
+    Raises:
+        KernelwrightError: wrong use, bad input, or a machine that failed; never a bad candidate.
+    """
+    resolved = load_settings(Path.cwd(), **settings)
+    task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
+    result = search.optimize(task, settings=resolved, on_progress=on_progress)
+    return with_report(result, Path(resolved.out))
+
+
+def with_report(result: search.Result, out: Path) -> search.Result:
+    """The result with its HTML report written beside the source."""
+    with Archive(result.archive_url) as archive:
+        path = write_report(archive, out / f"{result.task.name}.html", task=result.task.digest)
+    return replace(result, report_path=path)
+
+
+def judge(
+    target: Any,
+    candidate: Candidate | Path | str,
+    *,
+    inputs: Any = None,
+    init: Any = None,
+    **settings: Any,
+) -> Evaluation:
+    """One verdict on a candidate: an object, or the path of a file that defines ``ModelNew``.
+
+    Raises:
+        KernelwrightError: wrong use, bad input, or a machine that failed; never a bad candidate.
+    """
+    resolved = load_settings(Path.cwd(), **settings)
+    task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
+    if not isinstance(candidate, Candidate):
+        candidate = read_candidate(Path(candidate))
+    return search.judge(task, candidate, settings=resolved)
+
+
+def read_candidate(path: Path) -> Candidate:
+    """The file as a candidate, its dialect recognised from its syntax tree.
+
+    Raises:
+        TaskError: the file cannot be read.
+    """
+    try:
+        source = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TaskError(
+            f"candidate {path} cannot be read", seen=str(error), do="name a Python file"
+        ) from error
+    return Candidate(source, recognise(source))
+
+
+def recognise(source: str) -> str:
+    """The dialect of a file that somebody else wrote; 'torch' when none claims it."""
+    import ast
+
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return "torch"  # the judge says what is wrong with it
+    group = "kernelwright.dialects"
+    claims = [n for n in plugins.names(group) if plugins.find(group, n).recognises(tree)]
+    return next((name for name in claims if name != "torch"), "torch")

@@ -1,0 +1,49 @@
+"""Which devices this machine has, and what a device named by a user resolves to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kernelwright.core.device import Device
+from kernelwright.core.errors import DeviceError, UsageError
+
+
+def resolve(device: Device) -> Device:
+    """``device`` with its architecture filled in from this machine: 'cuda' → 'cuda:sm_90'.
+
+    Raises:
+        DeviceError: this machine has no such device, or not that many.
+        UsageError: the architecture asked for is not the one that is here.
+    """
+    if device.kind == "cpu":
+        return device
+    found = _architectures(device.kind)
+    if device.index >= len(found):
+        raise DeviceError(
+            f"this machine has no device {device}",
+            seen=f"{len(found)} {device.kind} devices",
+            do="run `kernelwright doctor` to see what is here, or use --device cpu",
+        )
+    arch = found[device.index]
+    if device.arch and device.arch != arch:
+        raise UsageError(
+            f"device {device} is not the one in this machine",
+            seen=f"{device.kind}:{arch}",
+            do=f"use --device {device.kind}, or run where there is a {device.arch}",
+        )
+    return replace(device, arch=arch)
+
+
+def _architectures(kind: str) -> tuple[str, ...]:
+    """The architecture of every device of a kind, in torch's order."""
+    import torch
+
+    if kind == "metal":
+        return ("apple",) if torch.backends.mps.is_available() else ()
+    is_hip = torch.version.hip is not None
+    if not torch.cuda.is_available() or is_hip != (kind == "hip"):
+        return ()
+    properties = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+    if is_hip:
+        return tuple(p.gcnArchName.split(":")[0] for p in properties)
+    return tuple(f"sm_{p.major}{p.minor}" for p in properties)
