@@ -165,7 +165,11 @@ class Scan:
 
 @dataclass(frozen=True)
 class Store:
-    """``tensor[index] = value``, in the scope of its index and value."""
+    """``tensor[index] = value``, in the scope of its index and value.
+
+    A kernel allocates the tensors that it stores to, except one that an earlier step made: that
+    is written in place. If the same kernel reads it, every load has the index of the store.
+    """
 
     tensor: Tensor
     index: Affine
@@ -285,8 +289,8 @@ class Program:
     """What ``forward`` does with its inputs.
 
     ``attributes`` maps tensor names to attribute paths of the module ('w' → 'conv.weight').
-    ``outputs`` are names, in the structure that ``forward`` returns: a name, or nested tuples,
-    lists and literals with names as ``Ref``.
+    ``outputs`` is what ``forward`` returns: a ``Ref``, or tuples, lists, dictionaries and literals
+    with ``Ref`` inside.
     """
 
     inputs: tuple[Tensor, ...]
