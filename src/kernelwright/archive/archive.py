@@ -1,0 +1,318 @@
+"""The archive: facts are appended and read back as core's nouns; nothing is ever changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from kernelwright.archive import rows, tables
+from kernelwright.archive.connect import connect, migrate, parse
+from kernelwright.archive.errors import explained
+from kernelwright.core.candidate import Candidate, Exemplar, Proposal
+from kernelwright.core.errors import UsageError
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task, Workload
+
+_INSERT = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the search: what it was told, by which version, and when."""
+
+    id: str
+    task: str
+    settings: Mapping[str, Any]
+    version: str
+    started_at: str
+    finished_at: str | None
+    """None where the run is going on, or was cut off."""
+
+
+class Archive:
+    """The store behind a path, a folder or a URL; opened, created and migrated as needed.
+
+    Every write is one transaction: a process killed at any point leaves the archive intact. Any
+    number of processes may read and write at once.
+
+    Raises:
+        ArchiveError: damaged, locked, newer than this version, or absent while ``create`` is
+            false. Every method raises it too, and DeviceError when the disk is full.
+    """
+
+    def __init__(self, target: str | Path, *, create: bool = True) -> None:
+        url = parse(target)
+        self.url = url.render_as_string(hide_password=False)
+        self._where = url.render_as_string()
+        self._engine = connect(url, create=create)
+        with explained(self._where):
+            migrate(self._engine, self._where)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- what is appended ----------------------------------------------------------------------
+
+    def add_task(self, task: Task, workloads: Iterable[Workload] = ()) -> None:
+        """Add a task and workloads of it; those already there stay as they are."""
+        with self._writing() as connection:
+            self._insert_new(connection, tables.task, rows.from_task(task))
+            for workload in workloads:
+                self._insert_new(connection, tables.workload, rows.from_workload(workload))
+
+    def start_run(self, task: Task, settings: Settings) -> str:
+        """The id of a new run of a task that is in the archive. Ids sort by their time."""
+        run = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+        with self._writing() as connection:
+            connection.execute(
+                tables.run.insert().values(
+                    id=run,
+                    task=task.digest,
+                    settings=rows.pack(dataclasses.asdict(settings)),
+                    version=importlib.metadata.version("kernelwright"),
+                    started_at=_now(),
+                )
+            )
+        return run
+
+    def finish_run(self, run: str) -> None:
+        """Say that a run came to its end; one that was cut off is never finished."""
+        with self._writing() as connection:
+            unfinished = (tables.run.c.id == run) & tables.run.c.finished_at.is_(None)
+            connection.execute(sa.update(tables.run).where(unfinished).values(finished_at=_now()))
+
+    def add_proposal(
+        self, run: str, proposal: Proposal, exemplars: Sequence[Exemplar] = ()
+    ) -> None:
+        """Add what a proposer said, with the exemplars that it had been shown."""
+        with self._writing() as connection:
+            self._insert_new(connection, tables.candidate, rows.from_candidate(proposal.candidate))
+            said = rows.from_proposal(proposal) | {"run": run, "created_at": _now()}
+            number = connection.execute(
+                tables.proposal.insert().values(said).returning(tables.proposal.c.id)
+            ).scalar_one()
+            for position, exemplar in enumerate(exemplars):
+                connection.execute(
+                    tables.exemplar.insert().values(
+                        proposal=number,
+                        position=position,
+                        candidate=exemplar.proposal.candidate.digest,
+                        role=exemplar.role,
+                    )
+                )
+
+    def add_evaluation(
+        self, run: str, evaluation: Evaluation, workload: Workload | None = None
+    ) -> None:
+        """Add a verdict with its raw samples; its candidate must have been proposed before.
+
+        ``workload`` is the one judged on, where it is not in the archive yet.
+        """
+        with self._writing() as connection:
+            if workload is not None:
+                self._insert_new(connection, tables.workload, rows.from_workload(workload))
+            self._insert_new(
+                connection, tables.environment, rows.from_environment(evaluation.environment)
+            )
+            found = rows.from_evaluation(evaluation) | {"run": run, "created_at": _now()}
+            number = connection.execute(
+                tables.evaluation.insert().values(found).returning(tables.evaluation.c.id)
+            ).scalar_one()
+            if evaluation.timing is not None:
+                samples = rows.from_timing(number, evaluation.timing)
+                connection.execute(tables.timing.insert(), samples)
+
+    # -- what is read back ---------------------------------------------------------------------
+
+    def tasks(self) -> list[Task]:
+        """All tasks, in the order in which they were first run."""
+        first = sa.select(sa.func.min(tables.run.c.id)).where(
+            tables.run.c.task == tables.task.c.digest
+        )
+        query = sa.select(tables.task).order_by(first.scalar_subquery(), tables.task.c.name)
+        return [rows.to_task(row) for row in self._read(query)]
+
+    def task(self, digest: str) -> Task:
+        """The task with this digest, or with a digest that begins so.
+
+        Raises:
+            UsageError: none, or several.
+        """
+        return rows.to_task(self._the_one(tables.task, digest))
+
+    def candidate(self, digest: str) -> Candidate:
+        """The candidate with this digest, or with a digest that begins so ('b2:' may be left out).
+
+        Raises:
+            UsageError: none, or several.
+        """
+        return rows.to_candidate(self._the_one(tables.candidate, digest))
+
+    def proposals(self, task: str | None = None, run: str | None = None) -> list[Proposal]:
+        """What was proposed, oldest first; of one task or one run where given (by digest, id)."""
+        wanted = []
+        if task is not None:
+            runs = sa.select(tables.run.c.id).where(tables.run.c.task == task)
+            wanted.append(tables.proposal.c.run.in_(runs))
+        if run is not None:
+            wanted.append(tables.proposal.c.run == run)
+        return self._proposals(*wanted)
+
+    def evaluations(
+        self,
+        *,
+        task: str | None = None,
+        candidate: str | None = None,
+        device: str | None = None,
+        judge_version: int | None = None,
+    ) -> list[Evaluation]:
+        """Verdicts, oldest first. Those of different judge versions should never be mixed."""
+        evaluation, environment = tables.evaluation, tables.environment
+        wanted = [
+            column == value
+            for column, value in (
+                (evaluation.c.task, task),
+                (evaluation.c.candidate, candidate),
+                (environment.c.device, device),
+                (evaluation.c.judge_version, judge_version),
+            )
+            if value is not None
+        ]
+        joined = evaluation.join(environment, evaluation.c.environment == environment.c.digest)
+        found = (
+            sa.select(evaluation, *_without_digest(environment)).select_from(joined).where(*wanted)
+        )
+        samples = (
+            sa.select(tables.timing)
+            .join_from(joined, tables.timing, tables.timing.c.evaluation == evaluation.c.id)
+            .where(*wanted)
+            .order_by(tables.timing.c.evaluation, tables.timing.c.round)
+        )
+        by_evaluation: dict[int, list[rows.Row]] = {}
+        with self._reading() as connection:
+            verdicts = connection.execute(found.order_by(evaluation.c.id)).mappings().all()
+            for row in connection.execute(samples).mappings():
+                by_evaluation.setdefault(row["evaluation"], []).append(row)
+        return [rows.to_evaluation(row, by_evaluation.get(row["id"], ())) for row in verdicts]
+
+    def history(
+        self, task: str, *, device: str | None = None, judge_version: int | None = None
+    ) -> list[tuple[Proposal, Evaluation]]:
+        """Every verdict on a task beside the first proposal of its candidate, oldest first.
+
+        This is all that a run needs to go on where another stopped. Verdicts on a candidate that
+        nobody proposed for this task are left out.
+        """
+        said: dict[str, Proposal] = {}
+        for proposal in self.proposals(task=task):
+            said.setdefault(proposal.candidate.digest, proposal)
+        verdicts = self.evaluations(task=task, device=device, judge_version=judge_version)
+        return [
+            (said[verdict.candidate], verdict) for verdict in verdicts if verdict.candidate in said
+        ]
+
+    def lineage(self, digest: str) -> list[Proposal]:
+        """The first proposal of a candidate and those it refines, the earliest ancestor first.
+
+        Raises:
+            UsageError: no candidate has this digest, or several have digests that begin so.
+        """
+        chain: list[Proposal] = []
+        seen: set[str] = set()
+        following: str | None = self.candidate(digest).digest
+        while following is not None and following not in seen:
+            seen.add(following)
+            first, *_ = self._proposals(tables.proposal.c.candidate == following)
+            chain.append(first)
+            following = first.parent
+        return chain[::-1]
+
+    def runs(self, task: str | None = None) -> list[Run]:
+        """All runs, or those of one task, oldest first."""
+        query = sa.select(tables.run).order_by(tables.run.c.id)
+        if task is not None:
+            query = query.where(tables.run.c.task == task)
+        return [
+            Run(**{**row, "settings": json.loads(row["settings"])}) for row in self._read(query)
+        ]
+
+    # -- how -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        writer = self._engine.execution_options(writes=True)
+        with explained(self._where), writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with explained(self._where), self._engine.begin() as connection:
+            yield connection
+
+    def _read(self, query: sa.Select) -> Sequence[rows.Row]:
+        with self._reading() as connection:
+            return connection.execute(query).mappings().all()
+
+    def _proposals(self, *wanted: sa.ColumnElement[bool]) -> list[Proposal]:
+        query = (
+            sa.select(tables.proposal, *_without_digest(tables.candidate))
+            .join_from(
+                tables.proposal,
+                tables.candidate,
+                tables.proposal.c.candidate == tables.candidate.c.digest,
+            )
+            .where(*wanted)
+            .order_by(tables.proposal.c.id)
+        )
+        return [rows.to_proposal(row) for row in self._read(query)]
+
+    def _insert_new(
+        self, connection: sa.Connection, table: sa.TableClause, values: dict[str, Any]
+    ) -> None:
+        insert = _INSERT[self._engine.dialect.name]
+        connection.execute(insert(table).values(values).on_conflict_do_nothing())
+
+    def _the_one(self, table: sa.TableClause, prefix: str) -> rows.Row:
+        full = prefix if prefix.startswith("b2:") else f"b2:{prefix}"
+        query = sa.select(table).where(table.c.digest.startswith(full, autoescape=True))
+        found = self._read(query.order_by(table.c.digest).limit(3))
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise UsageError(
+                f'no {table.name} in {self._where} begins with "{prefix}"',
+                seen=prefix,
+                do="`kernelwright report` lists what the archive holds",
+            )
+        raise UsageError(
+            f'several {table.name}s in {self._where} begin with "{prefix}"',
+            seen=", ".join(row["digest"] for row in found) + (", …" if len(found) > 2 else ""),
+            do="give more of the digest",
+        )
+
+
+def _without_digest(table: sa.TableClause) -> list[sa.ColumnClause]:
+    return [column for column in table.c if column.name != "digest"]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,137 @@
+"""Open a database as an archive: its engine, and its schema brought up to this version's."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from kernelwright.archive.errors import damaged, full
+from kernelwright.core.errors import ArchiveError
+
+FILE_NAME = "archive.sqlite"
+BUSY_S = 10  # how long a writer waits for another; a URL's ?timeout= overrides it
+MIGRATION_LOCK = 0x6B77  # 'kw': any number that no other program on the server takes
+
+
+def parse(target: str | Path) -> URL:
+    """The URL of an archive given as a URL, a file, or a folder that holds ``archive.sqlite``.
+
+    Raises:
+        ArchiveError: a URL that cannot be read.
+    """
+    if "://" not in str(target):
+        path = Path(target)
+        return URL.create("sqlite", database=str(path / FILE_NAME if path.is_dir() else path))
+    try:
+        url = make_url(str(target))
+    except ArgumentError as error:
+        raise _unusable(str(target), str(error)) from error
+    if url.drivername == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    return url
+
+
+def connect(url: URL, *, create: bool) -> sa.Engine:
+    """An engine on ``url``.
+
+    Raises:
+        ArchiveError: no such file and ``create`` is false; no driver for the URL.
+    """
+    where = url.render_as_string()
+    if url.get_backend_name() == "sqlite":
+        path = Path(url.database or "")
+        if create:
+            _make_folder(path.parent)
+        elif not path.is_file():
+            raise ArchiveError(
+                f"there is no archive at {path}",
+                seen=where,
+                do="run `kernelwright optimize` first, or name another archive",
+            )
+        url = URL.create(
+            "sqlite", database=url.database, query={"timeout": str(BUSY_S)} | dict(url.query)
+        )
+    try:
+        engine = sa.create_engine(url)
+    except (NoSuchModuleError, ModuleNotFoundError, ArgumentError, TypeError) as error:
+        raise _unusable(where, str(error)) from error
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", _prepare_sqlite)
+        sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def migrate(engine: sa.Engine, where: str) -> None:
+    """Bring the schema up to this version's; nothing happens where it already is.
+
+    Raises:
+        ArchiveError: the archive is newer than this version, or is another program's database.
+    """
+    config = Config()
+    config.set_main_option("script_location", "kernelwright.archive:migrations")
+    scripts = ScriptDirectory.from_config(config)
+    with engine.connect() as connection:
+        if _revision(connection) == scripts.get_current_head():
+            return
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        if engine.dialect.name == "postgresql":
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+        revision = _revision(connection)  # again: another process may have been faster
+        known = {script.revision for script in scripts.walk_revisions()}
+        if revision is None and sa.inspect(connection).has_table("task"):
+            raise damaged(where, "a database with tables of another program")
+        if revision is not None and revision not in known:
+            raise ArchiveError(
+                f"{where} was written by a newer version of kernelwright",
+                seen=f"schema {revision}; this version knows up to {scripts.get_current_head()}",
+                do="upgrade kernelwright, or name another archive",
+            )
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _revision(connection: sa.Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _prepare_sqlite(connection, _record) -> None:
+    """Durable against a killed process, readable while another writes; checked references.
+
+    WAL with synchronous NORMAL loses at most the last transactions when the power fails, and is
+    never torn: https://www.sqlite.org/pragma.html#pragma_synchronous
+    """
+    connection.isolation_level = None  # the driver's own BEGINs would hide ours
+    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    """A writer takes the lock at once: a reader's lock that grows into a writer's can deadlock."""
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise full(str(folder), str(error)) from error
+        raise _unusable(str(folder), str(error)) from error
+
+
+def _unusable(where: str, seen: str) -> ArchiveError:
+    return ArchiveError(
+        f"{where} cannot be used as an archive",
+        seen=seen,
+        do="give a file, sqlite:///FILE, or postgresql://USER@HOST/NAME "
+        "(needs pip install 'kernelwright[postgres]')",
+    )

@@ -1,0 +1,94 @@
+"""What a database's errors mean for the user of an archive."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from kernelwright.core.errors import ArchiveError, DeviceError, KernelwrightError
+
+# The primary result code is the low byte: https://www.sqlite.org/rescode.html
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_MACHINE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+_CLOSED_TO_US = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+_POSTGRES_MACHINE = "53"  # class 53, insufficient resources; PostgreSQL manual, appendix A
+_POSTGRES_LOCKED = "55"  # class 55, object not in prerequisite state
+
+
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Turn the database's errors into ours; ``where`` is the archive as the user named it."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _explain(error, where) from error
+
+
+def damaged(where: str, seen: str) -> ArchiveError:
+    return ArchiveError(
+        f"{where} is damaged, or is not an archive",
+        seen=seen,
+        do="name another archive, or move this file away and start afresh; "
+        "`sqlite3 FILE .recover` may save what is in it",
+    )
+
+
+def _explain(error: DBAPIError, where: str) -> KernelwrightError:
+    seen = str(error.orig).strip().partition("\n")[0]
+    if isinstance(error, IntegrityError):
+        return ArchiveError(
+            f"{where} refuses a row that points to nothing or breaks a rule",
+            seen=seen,
+            do="add the task, the workload and the proposal before what refers to them",
+        )
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return _explain_sqlite(code & 0xFF, where, seen)
+    return _explain_server(error, where, seen)
+
+
+def _explain_sqlite(code: int, where: str, seen: str) -> KernelwrightError:
+    if code in _LOCKED:
+        return _locked(where, seen)
+    if code in _MACHINE:
+        return full(where, seen)
+    if code in _CLOSED_TO_US:
+        return ArchiveError(
+            f"{where} cannot be opened for writing",
+            seen=seen,
+            do="check the path and its permissions, or name another archive",
+        )
+    return damaged(where, seen)
+
+
+def _explain_server(error: DBAPIError, where: str, seen: str) -> KernelwrightError:
+    state = getattr(error.orig, "sqlstate", None) or ""
+    if state.startswith(_POSTGRES_MACHINE):
+        return full(where, seen)
+    if state.startswith(_POSTGRES_LOCKED):
+        return _locked(where, seen)
+    if isinstance(error, OperationalError):
+        return ArchiveError(
+            f"{where} cannot be reached", seen=seen, do="check the URL and that the server runs"
+        )
+    return damaged(where, seen)
+
+
+def _locked(where: str, seen: str) -> ArchiveError:
+    return ArchiveError(
+        f"{where} is locked by another process",
+        seen=seen,
+        do="wait for the other run to end its write, or name another archive",
+    )
+
+
+def full(where: str, seen: str) -> DeviceError:
+    return DeviceError(
+        f"{where} cannot be written: the machine has no room or its disk fails",
+        seen=seen,
+        do="free some disk space and run the same command again; what was written is kept",
+    )
