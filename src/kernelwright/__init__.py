@@ -7,9 +7,13 @@ print(result.evaluation.speedup)             # against the strongest library set
 faster = kw.build(result)                    # an nn.Module, ready to call
 """
 
+# ruff: noqa: F401  the imports below are for type checkers; __all__ is computed
+
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,3 +53,18 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(f"kernelwright.{module}"), attribute or name)
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """This package, where ``load``, ``judge``, ``build`` and ``report`` are the functions.
+
+    Folders of the same names stand beside them, and importing one would rebind the name on its
+    parent package; that binding is refused. ``from kernelwright.judge import Judge`` works as ever.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

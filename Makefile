@@ -1,0 +1,35 @@
+# The two commands of the README are `make optimize` and `make test`; both may be run again.
+
+PYTHON ?= python3
+TASK ?= examples/rms_gate.py
+BUDGET ?= 90s
+BIN := .venv/bin
+
+.PHONY: optimize test zoo lint clean
+
+optimize: .venv/installed
+	$(BIN)/kernelwright optimize $(TASK) --budget $(BUDGET)
+
+test: .venv/installed-test lint
+	$(BIN)/python -m pytest -q
+
+zoo: .venv/installed-test
+	$(BIN)/python -m kernelwright.testing.zoo
+
+lint: .venv/installed-test
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "kernelwright needs Python 3.11 or newer; set PYTHON=python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	touch $@
+
+.venv/installed-test: .venv/installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,triton]'
+	touch $@
+
+clean:
+	rm -rf .venv kernelwright-out

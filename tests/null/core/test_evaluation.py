@@ -1,0 +1,58 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import (
+    Environment,
+    Evaluation,
+    Status,
+    Timing,
+    bootstrap_ratio,
+)
+from kernelwright.core.task import Task
+
+POSITIVE = st.floats(0.01, 100.0)
+
+
+@given(st.lists(POSITIVE, min_size=1, max_size=40))
+def test_interval_holds_its_median_and_stays_inside_the_data(ratios):
+    ratio = bootstrap_ratio(ratios)
+    assert min(ratios) <= ratio.low <= ratio.median <= ratio.high <= max(ratios)
+
+
+@given(st.lists(POSITIVE, min_size=5, max_size=40), st.floats(0.1, 10.0))
+def test_interval_scales_with_the_data(ratios, factor):
+    plain, scaled = bootstrap_ratio(ratios), bootstrap_ratio([r * factor for r in ratios])
+    assert scaled.median == pytest.approx(plain.median * factor)
+    assert scaled.low == pytest.approx(plain.low * factor)
+
+
+def test_speedup_pairs_rounds_and_skips_what_was_not_measured():
+    timing = Timing({"candidate": (10, 10, 20), "eager": (20, None, 60)}, "eager", "parent", "cold")
+    assert timing.speedup("eager").median == 2.5
+
+
+def evaluation(**changes):
+    fields = {
+        "task": "t", "workload": "w", "candidate": "c", "status": Status.PASSED, "reasons": (),
+        "environment": Environment("cpu", {}), "seed": 1, "judge_version": 1,
+    }  # fmt: skip
+    return Evaluation(**(fields | changes))
+
+
+def test_a_failed_candidate_has_a_reason_and_no_time():
+    timing = Timing({"candidate": (1,), "eager": (1,)}, "eager", "parent", "cold")
+    with pytest.raises(ValueError, match="timing"):
+        evaluation(status=Status.WRONG_VALUES, reasons=("off by one",), timing=timing)
+    with pytest.raises(ValueError, match="reasons"):
+        evaluation(status=Status.WRONG_VALUES)
+    with pytest.raises(ValueError, match="reasons"):
+        evaluation(reasons=("passed, but",))
+
+
+def test_identity_is_content():
+    assert Candidate("x", "cpp").digest == Candidate("x", "cpp").digest
+    assert Candidate("x", "cpp").digest != Candidate("x", "torch").digest
+    assert Task("a", "module", "s").digest == Task("b", "kernelbench", "s").digest
+    assert Task("a", "module", "s", payload=b"1").digest != Task("a", "module", "s").digest

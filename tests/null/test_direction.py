@@ -1,0 +1,69 @@
+"""Arrows point down: no module imports upwards or sideways, functions included."""
+
+import ast
+from pathlib import Path
+
+import kernelwright
+
+ROOT = Path(kernelwright.__file__).parent
+LEVELS = {
+    "core": 0,
+    "dialects": 1, "load": 1, "tasks": 1,
+    "propose": 2, "judge": 2, "archive": 2, "select": 2,
+    "search": 3, "train": 3, "report": 3, "testing": 3, "doctor": 3,
+    "build": 4, "api": 4, "cli": 4, "__init__": 4, "__main__": 4,
+}  # fmt: skip
+TOP = {"build", "api", "cli", "__init__", "__main__"}
+
+
+def part(module: str) -> str:
+    pieces = module.split(".")
+    return pieces[1] if len(pieces) > 1 else "__init__"
+
+
+def imported(path: Path) -> set[str]:
+    """The kernelwright modules that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            found |= (
+                {f"{module}.{a.name}" for a in node.names} if module == "kernelwright" else {module}
+            )
+    return {name for name in found if name.split(".")[0] == "kernelwright"}
+
+
+def test_every_import_points_down():
+    wrong = []
+    for path in ROOT.rglob("*.py"):
+        if path.is_relative_to(ROOT / "tasks") or "zoo" in path.parts:
+            continue  # task and candidate files are data
+        here = path.relative_to(ROOT).with_suffix("").parts[0]
+        for module in imported(path):
+            there = part(module)
+            if there == here or (here in TOP and there in TOP):
+                continue
+            if LEVELS[there] >= LEVELS[here]:
+                wrong.append(f"{path.relative_to(ROOT)} imports {module}")
+    assert not wrong
+
+
+def test_importing_the_package_imports_no_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, kernelwright, kernelwright.core.candidate, kernelwright.core.settings; "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_public_functions_stay_functions_when_their_folders_are_imported():
+    import kernelwright.load
+
+    assert callable(kernelwright.load)
+    assert callable(kernelwright.judge)
