@@ -1,0 +1,47 @@
+"""Documentation runs: every Python block is executed, every command line is parsed."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from kernelwright.cli import main
+
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+
+
+def blocks(language: str):
+    for path in DOCUMENTS:
+        for n, match in enumerate(BLOCK.finditer(path.read_text()), start=1):
+            if match[1] == language:
+                yield pytest.param(match[2], id=f"{path.name}-{n}")
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_blocks_run(code, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def command_lines():
+    for block in blocks("sh"):
+        for line in block.values[0].splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["kernelwright"]:
+                yield pytest.param(words[1:], id=" ".join(words))
+
+
+@pytest.mark.parametrize("words", command_lines())
+def test_command_lines_name_commands_and_options_that_exist(words):
+    context = click.Context(main)
+    name, command, rest = main.resolve_command(context, list(words))
+    assert command is not None
+    command.make_context(name, rest, parent=context)
