@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from statistics import geometric_mean
 
+from kernelwright.load.suite import builtin_suite
 from rich.console import Console
 from rich.table import Table
 
 from kernelwright.core.evaluation import CANDIDATE, Evaluation
 from kernelwright.core.settings import load_settings
-from kernelwright.load.suite import builtin_suite
 from kernelwright.search import Result, optimize_suite
-from kernelwright.select import geometric_mean
 
 
 def speedup(evaluation: Evaluation | None, baselines: list[str]) -> float:
@@ -41,7 +41,15 @@ def row(result: Result) -> list[str]:
     if result.error is not None:
         return [result.task.name, "error", "", "", "", "", str(result.error.what)]
     if result.evaluation is None or result.evaluation.timing is None:
-        return [result.task.name, "library stays best", "", "1.00", "1.00", "1.00", result.strongest]
+        return [
+            result.task.name,
+            "library stays best",
+            "",
+            "1.00",
+            "1.00",
+            "1.00",
+            result.strongest,
+        ]
     found = result.evaluation
     assert result.best is not None and found.timing is not None
     return [
@@ -69,7 +77,9 @@ def main() -> None:
     )
     entries = [e for e in builtin_suite("cpu") if not options.only or e.name in options.only]
     console = Console(width=160)
-    table = Table("task", "winner", "kind", "/ eager", "/ compile", "/ strongest", "strongest, ours")
+    table = Table(
+        "task", "winner", "kind", "/ eager", "/ compile", "/ strongest", "strongest, ours"
+    )
     results = []
     for result in optimize_suite(entries, settings=settings, on_progress=lambda p: None):
         results.append(result)
@@ -82,7 +92,9 @@ def main() -> None:
         1.0 if e is None or e.speedup is None else max(1.0, e.speedup.median) for e in found
     ]
     console.print(f"geometric mean over the faster of eager and torch.compile: {both:.3f}")
-    console.print(f"geometric mean over the strongest library setting: {geometric_mean(strongest):.3f}")
+    console.print(
+        f"geometric mean over the strongest library setting: {geometric_mean(strongest):.3f}"
+    )
 
 
 if __name__ == "__main__":

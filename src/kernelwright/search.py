@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright import select
@@ -18,7 +18,7 @@ from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge import Judge, library_candidate
+from kernelwright.judge import JUDGE_VERSION, Judge, library_candidate
 from kernelwright.load.suite import SuiteEntry
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
@@ -117,8 +117,14 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.deadline = time.monotonic() + self.settings.budget_s
-        self.run_id = self.archive.start_run(self.task, asdict(self.settings))
-        self.history += self.archive.history(self.task, self.judge.environment)
+        self.archive.add_task(self.task, [self.judge.workload])
+        self.run_id = self.archive.start_run(self.task, self.settings)
+        self.history += [
+            (proposal, evaluation)
+            for proposal, evaluation in self.archive.history(self.task.digest)
+            if evaluation.judge_version == JUDGE_VERSION
+            and evaluation.environment.digest == self.judge.environment.digest
+        ]
         self.seen = {proposal.candidate.digest for proposal, _ in self.history}
 
     def run(self) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 import pytest
-
 from kernelwright.cli import main
 
 ROOT = Path(__file__).parents[3]
