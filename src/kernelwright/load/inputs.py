@@ -1,0 +1,168 @@
+"""Input specs: one forward argument, from text or by example, as a Python expression.
+
+float32[64,1024]          standard normal
+float32[8,8]~uniform      uniform in [0, 1)
+int64[64]<1000            integers in [0, 1000)
+bool[64]                  even odds
+3    0.5    true    none  the value itself
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kernelwright.core.errors import TaskError, nearest
+
+if TYPE_CHECKING:
+    import torch
+
+FLOATS = ("float32", "float16", "bfloat16", "float64")
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
+DTYPES = (*FLOATS, *INTEGERS, "bool")
+DISTRIBUTIONS = ("normal", "uniform")
+SYNTAX = "float32[64,1024], float32[8,8]~uniform, int64[64]<1000, bool[64], or a number"
+_SPEC = re.compile(
+    r"(?P<dtype>\w+)\[(?P<shape>[\d\s,]*)\](?:<(?P<bound>\d+))?(?:~(?P<distribution>\w+))?"
+)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How a tensor argument is drawn: ``low`` to ``high`` when uniform, else normal."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    distribution: str = "normal"
+    low: float = 0.0
+    high: float = 1.0
+    """Not reached, for integers and floats alike; for bool, the odds of True."""
+    mean: float = 0.0
+    std: float = 1.0
+    stride: tuple[int, ...] | None = None
+    """None where the tensor is contiguous."""
+
+    def expression(self) -> str:
+        """Python text that draws a fresh tensor; it needs ``torch`` only."""
+        values = self._values()
+        if self.stride is None:
+            return values
+        layout = f"{self.shape}, {self.stride}, dtype=torch.{self.dtype}"
+        return f"torch.empty_strided({layout}).copy_({values})"
+
+    def _values(self) -> str:
+        # ([64, 1024],) reads as torch.randn([64, 1024]), and serves the empty shape too.
+        shape = ", ".join(map(str, self.shape)) if self.shape else "()"
+        if self.dtype == "bool":
+            return f"torch.rand({shape}) < {self.high:g}"
+        if self.dtype in INTEGERS:
+            size = self.shape
+            kind = "" if self.dtype == "int64" else f", dtype=torch.{self.dtype}"
+            return f"torch.randint({self.low:.0f}, {self.high:.0f}, {size}{kind})"
+        kind = "" if self.dtype == "float32" else f", dtype=torch.{self.dtype}"
+        if self.distribution == "uniform":
+            text = f"torch.rand({shape}{kind})"
+            scale, offset = self.high - self.low, self.low
+        else:
+            text = f"torch.randn({shape}{kind})"
+            scale, offset = self.std, self.mean
+        if scale != 1.0:
+            text += f" * {scale:.6g}"
+        return text if offset == 0.0 else f"{text} + {offset:.6g}"
+
+
+def expression(value: Any) -> str:
+    """Python text for one argument, given as a spec, a tensor to imitate, or a plain value.
+
+    Raises:
+        TaskError: the spec is not understood, or the value cannot be written as text.
+    """
+    import torch
+
+    if isinstance(value, str):
+        return parse(value)
+    if isinstance(value, torch.Tensor):
+        return imitate(value).expression()
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    raise TaskError(
+        "an input is neither a tensor, a number nor a spec",
+        seen=f"{type(value).__name__}: {value!r}"[:200],
+        do="give the inputs as a function that makes them: inputs=make_inputs",
+    )
+
+
+def parse(text: str) -> str:
+    """The expression that an input spec stands for.
+
+    Raises:
+        TaskError: not a spec; the message names the nearest dtype.
+    """
+    match = _SPEC.fullmatch(text.strip())
+    if match is None:
+        try:
+            value = json.loads({"none": "null"}.get(text.lower(), text.lower()))
+        except json.JSONDecodeError:
+            value = ()
+        if value is None or isinstance(value, (bool, int, float)):
+            return repr(value)
+        raise _bad_spec(text, f"write {SYNTAX}")
+    dtype, distribution = match["dtype"], match["distribution"] or "normal"
+    if dtype not in DTYPES:
+        raise _bad_spec(text, f'no dtype "{dtype}": {nearest(dtype, DTYPES)}')
+    if distribution not in DISTRIBUTIONS:
+        raise _bad_spec(text, f'no "~{distribution}": {nearest(distribution, DISTRIBUTIONS)}')
+    try:
+        shape = tuple(int(n) for n in match["shape"].split(",")) if match["shape"].strip() else ()
+    except ValueError:
+        raise _bad_spec(text, f"write {SYNTAX}") from None
+    if (dtype in INTEGERS) != (match["bound"] is not None):
+        given = f"{dtype}[{match['shape']}]"
+        if dtype in INTEGERS:
+            raise _bad_spec(text, f"say which integers: {given}<1000 is 0 to 999")
+        raise _bad_spec(text, f"only integers take a bound: write {given}")
+    high = float(match["bound"] or (0.5 if dtype == "bool" else 1.0))
+    return Draw(dtype, shape, distribution, high=high).expression()
+
+
+def _bad_spec(text: str, do: str) -> TaskError:
+    return TaskError("an input spec is not understood", seen=text, do=do)
+
+
+def imitate(tensor: torch.Tensor) -> Draw:
+    """How to draw tensors like this one: dtype, shape, stride and distribution.
+
+    Floats are drawn normal with its mean and standard deviation; uniform between its least and
+    greatest value if none is negative, so that a logarithm or a root of it stays defined.
+    Integers are uniform in its range.
+
+    Raises:
+        TaskError: a dtype that cannot be drawn (complex, quantised).
+    """
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    if dtype not in DTYPES:
+        raise TaskError(
+            f"inputs of dtype {dtype} cannot be drawn",
+            seen=f"{dtype}{list(tensor.shape)}",
+            do="give the inputs as a function that makes them: inputs=make_inputs",
+        )
+    shape = tuple(tensor.shape)
+    stride = None if tensor.is_contiguous() else tuple(tensor.stride())
+    values = tensor.detach().double()
+    if values.numel() == 0:
+        return Draw(dtype, shape, "uniform", stride=stride)
+    low, high, mean = values.min().item(), values.max().item(), values.mean().item()
+    if dtype == "bool":
+        return Draw(dtype, shape, "uniform", high=mean, stride=stride)
+    if dtype in INTEGERS:
+        return Draw(dtype, shape, "uniform", low, high + 1, stride=stride)
+    if low == high:  # one value says nothing of a spread: vary it by half of itself
+        low, high = sorted((0.5 * low, 1.5 * low))
+        if low == high:
+            return Draw(dtype, shape, stride=stride)
+        return Draw(dtype, shape, "uniform", low, high, stride=stride)
+    if low >= 0:
+        return Draw(dtype, shape, "uniform", low, high, stride=stride)
+    return Draw(dtype, shape, mean=mean, std=values.std(correction=0).item(), stride=stride)

@@ -1,0 +1,241 @@
+"""Reference: a task's text, executed, with its module and inputs built on demand."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kernelwright.core.errors import DeviceError, TaskError
+from kernelwright.core.task import Task, Workload
+
+if TYPE_CHECKING:
+    import torch
+
+CHECK_SEED = 0
+_NO_MEMORY = ("not enough memory", "can't allocate memory")  # c10/core/impl/alloc_cpu.cpp
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An executed task. Its methods leave the process's random state as they found it."""
+
+    task: Task
+    namespace: dict[str, Any]
+
+    @property
+    def has_fixed_weights(self) -> bool:
+        """Whether the weights came with the task, so that no seed changes them."""
+        return bool(self.namespace.get("HAS_FIXED_WEIGHTS", False))
+
+    def init_inputs(self, seed: int) -> list[Any]:
+        """The constructor's arguments.
+
+        Raises:
+            TaskError: ``get_init_inputs`` fails or does not return a list.
+        """
+        return self._call("get_init_inputs", seed, "cpu")
+
+    def build(self, seed: int) -> torch.nn.Module:
+        """The reference, weights drawn after ``torch.manual_seed(seed)``, on the CPU.
+
+        The mode is left as constructed: a module in train mode is judged in train mode.
+
+        Raises:
+            TaskError: the constructor does not take the task's arguments.
+        """
+        arguments = self.init_inputs(seed)
+        advice = "make get_init_inputs (or --init) fit the constructor"
+        what = f"{self.task.entry}(*get_init_inputs()) fails"
+        with self._running(what, advice, seed=seed, context=f"with {arguments!r:.200}"):
+            return self.namespace[self.task.entry](*arguments)
+
+    def inputs(self, seed: int, device: str = "cpu") -> list[Any]:
+        """The arguments of one forward, tensors on ``device``.
+
+        Raises:
+            TaskError: ``get_inputs`` fails, or returns nothing.
+            DeviceError: they do not fit in memory.
+        """
+        import torch
+
+        values = self._call("get_inputs", seed, device)
+        if not values:
+            raise TaskError(
+                "get_inputs returns nothing",
+                seen=repr(values),
+                do="return a list of the forward's arguments, such as [torch.randn(64, 1024)]",
+            )
+        return [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]
+
+    def _call(self, function: str, seed: int, device: str) -> list[Any]:
+        import torch
+
+        what, advice = f"{function}() fails", f"mend {function} in the task"
+        with self._running(what, advice, seed=seed, device=device), torch.device(device):
+            values = self.namespace[function]()
+        if not isinstance(values, (list, tuple)):
+            raise TaskError(
+                f"{function} does not return a list",
+                seen=type(values).__name__,
+                do=f"let {function} return a list, with one element per argument",
+            )
+        return list(values)
+
+    @contextlib.contextmanager
+    def _running(
+        self, what: str, do: str, *, seed: int, device: str = "cpu", context: str = ""
+    ) -> Iterator[None]:
+        """Run the task's code seeded, with ``import_roots`` importable, failures as TaskError."""
+        import torch
+
+        cuda = [torch.device(device)] if device.startswith("cuda") else []
+        with torch.random.fork_rng(devices=cuda), task_code(self.task, what, do, context=context):
+            torch.manual_seed(seed)
+            yield
+
+
+def open_reference(task: Task) -> Reference:
+    """The task executed in this process.
+
+    Raises:
+        TaskError: the text does not run, or lacks the class or one of the two functions.
+    """
+    namespace = execute(task)
+    _require_parts(task, namespace)
+    return Reference(task, namespace)
+
+
+def execute(task: Task) -> dict[str, Any]:
+    """The names that the task's text defines, executed as a module of its own.
+
+    Its lines are registered with ``linecache``, so that tracebacks, ``inspect.getsource`` and
+    torch's compilers see them.
+
+    Raises:
+        TaskError: the text does not run.
+    """
+    label = task.digest.removeprefix("b2:")[:12]
+    filename = f"<task {task.name} {label}>"
+    lines = task.source.splitlines(keepends=True)
+    linecache.cache[filename] = (len(task.source), None, lines, filename)
+    module = types.ModuleType(f"kernelwright_task_{label}")
+    # dataclasses, pickle and typing look a class's module up in sys.modules.
+    sys.modules[module.__name__] = module
+    module.__dict__["PAYLOAD"] = task.payload
+    with task_code(task, f"{task.name} does not import", "run the file with python and mend it"):
+        exec(compile(task.source, filename, "exec"), module.__dict__)
+    return module.__dict__
+
+
+def _require_parts(task: Task, namespace: dict[str, Any]) -> None:
+    from torch import nn
+
+    model = namespace.get(task.entry)
+    if model is None:
+        raise TaskError(
+            f"{task.name} has no {task.entry}",
+            seen=", ".join(n for n, v in namespace.items() if isinstance(v, type)) or "no class",
+            do=f"name the nn.Module {task.entry}, or give the task as file.py:Class with --input",
+        )
+    if not (isinstance(model, type) and issubclass(model, nn.Module)):
+        raise TaskError(
+            f"{task.entry} is not an nn.Module",
+            seen=repr(model),
+            do=f"let {task.entry} be a subclass of torch.nn.Module",
+        )
+    for function in ("get_inputs", "get_init_inputs"):
+        if not callable(namespace.get(function)):
+            raise TaskError(
+                f"{task.name} has no {function}",
+                seen=f"a file that defines {task.entry} only",
+                do=f"define {function}() returning a list, or give the task as file.py:Class "
+                "with --input",
+            )
+
+
+def check(task: Task, device: str = "cpu") -> Workload:
+    """Build the module and its inputs, run one forward on ``device``; the workload they make.
+
+    Raises:
+        TaskError: the inputs do not fit the module, or its result cannot be compared.
+        DeviceError: they do not fit in the device's memory.
+    """
+    import torch
+
+    reference = open_reference(task)
+    module = reference.build(CHECK_SEED).to(device)
+    inputs = reference.inputs(CHECK_SEED, device)
+    shapes = tuple(_shape(value) for value in inputs)
+    seen = ", ".join(f"{kind}{list(shape)}" for kind, shape in shapes)
+    what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
+    with task_code(task, what, advice, context=f"with {seen}"), torch.no_grad():
+        output = module(*inputs)
+    outputs = output if isinstance(output, (list, tuple)) else [output]
+    if not outputs or not all(isinstance(value, torch.Tensor) for value in outputs):
+        raise TaskError(
+            "the forward's result cannot be compared",
+            seen=f"a {type(output).__name__} of {[type(value).__name__ for value in outputs]}",
+            do="let forward return a tensor, or a list or tuple of tensors",
+        )
+    return Workload(task.digest, shapes)
+
+
+def _shape(value: Any) -> tuple[str, tuple[int, ...]]:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype).removeprefix("torch."), tuple(value.shape)
+    return type(value).__name__, ()
+
+
+@contextlib.contextmanager
+def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[None]:
+    """Around every run of a task's own code: whatever it raises becomes one error.
+
+    Its prints go to stderr: stdout belongs to the caller's ``--json``.
+    """
+    import torch
+
+    path = list(sys.path)
+    sys.path[:0] = task.import_roots
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        raise _no_memory(task, error) from error
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
+        if any(text in str(error) for text in _NO_MEMORY):
+            raise _no_memory(task, error) from error
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            package = error.name.partition(".")[0]
+            do = f"make {package} importable (pip install {package}, or run from its folder)"
+        seen = " ".join(filter(None, (_describe(error), context)))
+        raise TaskError(what, seen=seen, do=do) from error
+    finally:
+        sys.path[:] = path
+
+
+def _no_memory(task: Task, error: BaseException) -> DeviceError:
+    return DeviceError(
+        f"{task.name} does not fit in memory",
+        seen=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300],
+        do="use smaller inputs, or a device with more memory",
+    )
+
+
+def _describe(error: BaseException) -> str:
+    """The error on one line, with the line of the task that raised it."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:400]
+    if isinstance(error, SyntaxError):
+        return f"{text}: {error.text.strip()}" if error.text else text
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith("<task "):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return text if line is None else f"{text} (line {line})"
