@@ -1,0 +1,113 @@
+"""Whole suites of tasks: the built-in one, and a KernelBench checkout."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelwright.core.device import Device
+from kernelwright.core.errors import TaskError, UsageError, nearest
+from kernelwright.core.task import Task
+from kernelwright.load.kernelbench import read_task
+
+BUILTIN = Path(__file__).parents[1] / "tasks"
+CONTROLS = ("right", "wrong")
+SIZE_LINE = 'SIZE = "cpu"\n'
+"""The line of a built-in task that says which of its ``SIZES`` holds."""
+_PROBLEM = re.compile(r"(?P<number>\d+)_.*\.py")
+
+
+@dataclass(frozen=True)
+class SuiteEntry:
+    """A task and its place in a suite. The task's text is read and has not been run."""
+
+    level: str
+    """'builtin', or KernelBench's level: '1' to '4'."""
+    problem: int
+    name: str
+    task: Task
+
+
+def builtin_suite(device: str | Device = "cpu") -> list[SuiteEntry]:
+    """The built-in tasks, in alphabetical order, at the sizes meant for ``device``."""
+    kind = Device.parse(device).kind if isinstance(device, str) else device.kind
+    folders = sorted(path.parent for path in BUILTIN.glob("*/task.py"))
+    return [
+        SuiteEntry("builtin", number, folder.name, _builtin_task(folder, kind))
+        for number, folder in enumerate(folders, start=1)
+    ]
+
+
+def _builtin_task(folder: Path, kind: str) -> Task:
+    task = read_task(folder / "task.py", name=folder.name)
+    source = task.source
+    if kind != "cpu":
+        source = source.replace(SIZE_LINE, SIZE_LINE.replace("cpu", "gpu"), 1)
+    return dataclasses.replace(task, origin="builtin", source=source, import_roots=())
+
+
+def control(name: str, which: str) -> Path:
+    """The file of a built-in task's ``right`` candidate, which must pass, or its ``wrong`` one.
+
+    Raises:
+        UsageError: no such task or control.
+    """
+    names = [path.parent.name for path in BUILTIN.glob("*/task.py")]
+    for kind, word, known in (("built-in task", name, names), ("control", which, CONTROLS)):
+        if word not in known:
+            raise UsageError(f'no {kind} "{word}"', seen=word, do=nearest(word, known))
+    return BUILTIN / name / f"{which}.py"
+
+
+def kernelbench_suite(
+    path: str | Path,
+    levels: Sequence[int | str] = (1, 2, 3),
+    *,
+    problems: Sequence[int] | None = None,
+) -> list[SuiteEntry]:
+    """The problems of a KernelBench checkout by level and number; all of them, or ``problems``.
+
+    Files are read and not run: what a problem lacks (a package, memory) is said when it is opened.
+
+    Raises:
+        TaskError: ``path`` is not a checkout, or has no such level or problem.
+    """
+    root = _kernelbench_root(Path(path))
+    entries = []
+    for level in levels:
+        folder = root / f"level{level}"
+        if not folder.is_dir():
+            there = sorted(found.name for found in root.glob("level*"))
+            raise TaskError(
+                f"no level {level} in {root}", seen=", ".join(there), do="choose one of these"
+            )
+        files = [(int(m["number"]), f) for f in folder.iterdir() if (m := _match(f))]
+        for number, file in sorted(files):
+            if problems is None or number in problems:
+                entries.append(SuiteEntry(str(level), number, file.stem, read_task(file)))
+    if not entries:
+        raise TaskError(
+            f"no such problem in {root}",
+            seen=f"problems {problems} of levels {levels}",
+            do="give numbers that the files of the level begin with",
+        )
+    return entries
+
+
+def _match(file: Path) -> re.Match[str] | None:
+    return _PROBLEM.fullmatch(file.name)
+
+
+def _kernelbench_root(path: Path) -> Path:
+    """The folder with ``level1``, ``level2``, ...: a checkout's KernelBench/, or that itself."""
+    for root in (path / "KernelBench", path):
+        if any(root.glob("level[0-9]/*.py")):
+            return root
+    raise TaskError(
+        f"{path} is not a KernelBench checkout",
+        seen="no KernelBench/level1/*.py in it" if path.is_dir() else "no such folder",
+        do="git clone https://github.com/ScalingIntelligence/KernelBench and give its path",
+    )
