@@ -26,7 +26,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 
-_INSERT = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class Archive:
             .where(*wanted)
             .order_by(tables.timing.c.evaluation, tables.timing.c.round)
         )
-        by_evaluation: dict[int, list[rows.Row]] = {}
+        by_evaluation: dict[int, list[sa.RowMapping]] = {}
         with self._reading() as connection:
             verdicts = connection.execute(found.order_by(evaluation.c.id)).mappings().all()
             for row in connection.execute(samples).mappings():
@@ -268,7 +268,7 @@ class Archive:
         with explained(self._where), self._engine.begin() as connection:
             yield connection
 
-    def _read(self, query: sa.Select) -> Sequence[rows.Row]:
+    def _read(self, query: sa.Select) -> Sequence[sa.RowMapping]:
         with self._reading() as connection:
             return connection.execute(query).mappings().all()
 
@@ -291,7 +291,7 @@ class Archive:
         insert = _INSERT[self._engine.dialect.name]
         connection.execute(insert(table).values(values).on_conflict_do_nothing())
 
-    def _the_one(self, table: sa.TableClause, prefix: str) -> rows.Row:
+    def _the_one(self, table: sa.TableClause, prefix: str) -> sa.RowMapping:
         full = prefix if prefix.startswith("b2:") else f"b2:{prefix}"
         query = sa.select(table).where(table.c.digest.startswith(full, autoescape=True))
         found = self._read(query.order_by(table.c.digest).limit(3))

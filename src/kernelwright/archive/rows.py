@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
+
+from sqlalchemy import RowMapping
 
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Status, Timing
 from kernelwright.core.task import Task, Workload
-
-Row = Mapping[str, Any]
 
 
 def pack(value: Any) -> str:
@@ -31,7 +31,7 @@ def from_task(task: Task) -> dict[str, Any]:
     }
 
 
-def to_task(row: Row) -> Task:
+def to_task(row: RowMapping) -> Task:
     return Task(
         name=row["name"],
         origin=row["origin"],
@@ -60,7 +60,7 @@ def from_candidate(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def to_candidate(row: Row) -> Candidate:
+def to_candidate(row: RowMapping) -> Candidate:
     return Candidate(source=row["source"], dialect=row["dialect"], entry=row["entry"])
 
 
@@ -78,7 +78,7 @@ def from_proposal(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def to_proposal(row: Row) -> Proposal:
+def to_proposal(row: RowMapping) -> Proposal:
     """From a row of proposal joined with its candidate."""
     return Proposal(
         candidate=to_candidate(row),
@@ -136,7 +136,7 @@ def from_timing(evaluation_id: int, timing: Timing) -> list[dict[str, Any]]:
     ]
 
 
-def to_evaluation(row: Row, timing_rows: Iterable[Row]) -> Evaluation:
+def to_evaluation(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Evaluation:
     """From a row of evaluation joined with its environment, and its timings in order of round."""
     return Evaluation(
         task=row["task"],
@@ -156,7 +156,7 @@ def to_evaluation(row: Row, timing_rows: Iterable[Row]) -> Evaluation:
     )
 
 
-def _to_numerics(row: Row) -> Numerics | None:
+def _to_numerics(row: RowMapping) -> Numerics | None:
     if row["distributions"] is None:
         return None
     return Numerics(
@@ -167,7 +167,7 @@ def _to_numerics(row: Row) -> Numerics | None:
     )
 
 
-def _to_timing(row: Row, timing_rows: Iterable[Row]) -> Timing | None:
+def _to_timing(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Timing | None:
     if row["strongest"] is None:
         return None
     samples: dict[str, list[int | None]] = {}

@@ -10,7 +10,7 @@ down_revision = None
 
 # STRICT tables of SQLite know five types only; PostgreSQL needs the wider ones spelled out.
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-REAL = sa.Double().with_variant(sa.REAL(), "sqlite")
+REAL: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
 STATUSES = (
     "passed",
     "rejected",
