@@ -1,0 +1,25 @@
+"""Average pooling with padding, where the padding counts in the mean."""
+
+import torch
+from torch import nn
+
+SIZE = "cpu"
+SIZES = {"cpu": (16, 64, 56), "gpu": (64, 256, 112)}
+BATCH, CHANNELS, EDGE = SIZES[SIZE]
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pool = nn.AvgPool2d(kernel_size=3, stride=2, padding=1)
+
+    def forward(self, x):
+        return self.pool(x)
+
+
+def get_inputs():
+    return [torch.randn(BATCH, CHANNELS, EDGE, EDGE) + 1.0]
+
+
+def get_init_inputs():
+    return []
