@@ -20,7 +20,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(BATCH, TOKENS, WIDTH) + torch.randn(BATCH, TOKENS, 1) * 200.0]
+    return [torch.randn(BATCH, TOKENS, WIDTH) + torch.randn(BATCH, TOKENS, 1) * 100.0]
 
 
 def get_init_inputs():

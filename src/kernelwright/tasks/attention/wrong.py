@@ -1,0 +1,17 @@
+"""Wrong: the mask is off by one: a token sees the next one."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, tokens):
+        super().__init__()
+        future = torch.ones(tokens, tokens, dtype=torch.bool).triu(diagonal=1)
+        self.register_buffer("future", future)
+
+    def forward(self, query, key, value):
+        tokens = query.shape[-2]
+        visible = torch.ones(tokens, tokens, dtype=torch.bool, device=query.device).tril(diagonal=1)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
