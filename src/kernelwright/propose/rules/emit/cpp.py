@@ -1,0 +1,104 @@
+"""The C++ emitter: kernels and contractions of a program as one compiled text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelwright.propose.rules.emit import cpp_loader
+from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
+from kernelwright.propose.rules.emit.cpp_math import prelude
+from kernelwright.propose.rules.emit.cpp_rows import Knobs, kernel_text, parameters
+from kernelwright.propose.rules.emit.cpp_schedule import first_schedules, knobs_of, neighbours
+from kernelwright.propose.rules.emit.cpp_types import MEMORY
+from kernelwright.propose.rules.ir import (
+    Call,
+    Contraction,
+    Kernel,
+    Program,
+    Step,
+    Tensor,
+    contiguous,
+)
+
+INT_LIMIT = 2**31 - 1
+"""Up to here indices are 32-bit, which vectorise twice as wide."""
+
+
+class CppEmitter:
+    """C++17 with OpenMP, compiled when the candidate is imported."""
+
+    dialect = "cpp"
+
+    def supports(self, step: Step) -> bool:
+        """Kernels over dtypes that C++ has; contractions stay with the library."""
+        return isinstance(step, Kernel) and all(
+            tensor.dtype in MEMORY for tensor in (*step.reads, *step.writes)
+        )
+
+    def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
+        return first_schedules(program, target)
+
+    def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+        return neighbours(program, schedule, target)
+
+    def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
+        made = {tensor.name for tensor in program.inputs}
+        made |= {tensor.name for tensor, _ in program.attributes}
+        texts: list[str] = []
+        launches: dict[str, str] = {}
+        binds: list[str] = []
+        for step in program.steps:
+            if isinstance(step, Call):
+                made |= {tensor.name for tensor in step.outputs}
+                continue
+            fresh = [tensor for tensor in step.writes if tensor.name not in made]
+            made |= {tensor.name for tensor in fresh}
+            reads, writes = parameters(step)
+            texts.append(_function(step, schedule, target, fresh))
+            launches[step.name] = _launch(step.name, fresh, [*reads, *writes])
+            binds.append(f'_{step.name} = _bind("{step.name}", {len(reads) + len(writes)})')
+        if not texts:
+            return Emitted((), "", {})
+        source = _source("\n".join(texts), program)
+        definitions = f'SOURCE = r"""\n{source}"""\n\n{cpp_loader.BUILD}' + "\n".join(binds) + "\n"
+        return Emitted(cpp_loader.IMPORTS, definitions, launches)
+
+
+def _function(
+    step: Kernel | Contraction, schedule: Schedule, target: Target, fresh: list[Tensor]
+) -> str:
+    if isinstance(step, Contraction):
+        raise TypeError(f"{step.name}: the C++ emitter does not support contractions")
+    knobs = knobs_of(step, schedule, target)
+    return kernel_text(step, Knobs(**{**knobs, "fresh": tuple(t.name for t in fresh)}))
+
+
+def _source(text: str, program: Program) -> str:
+    tensors = [t for step in program.own() for t in (*step.reads, *step.writes)]
+    largest = max(_extent(tensor) for tensor in tensors)
+    kind = "int" if largest < INT_LIMIT else "int64_t"
+    parts = [cpp_loader.HEAD, f"using index = {kind};\n"]
+    if "huge_pages(" in text:
+        parts.append(cpp_loader.HUGE_PAGES)
+    if "lanes_t<" in text:
+        parts.append(cpp_loader.LANES)
+    parts.append(prelude(text))
+    return "\n".join(part for part in (*parts, text) if part)
+
+
+def _extent(tensor: Tensor) -> int:
+    pairs = zip(tensor.shape, tensor.strides, strict=True)
+    return 1 + sum(max(size - 1, 0) * stride for size, stride in pairs)
+
+
+def _launch(name: str, fresh: list[Tensor], passed: list[Tensor]) -> str:
+    lines = []
+    for tensor in fresh:
+        dtype = f"dtype=torch.{tensor.dtype}"
+        if tensor == contiguous(tensor.name, tensor.shape, tensor.dtype):
+            lines.append(f"{tensor.name} = torch.empty({tensor.shape}, {dtype})")
+        else:
+            layout = f"{tensor.shape}, {tensor.strides}"
+            lines.append(f"{tensor.name} = torch.empty_strided({layout}, {dtype})")
+    pointers = ", ".join(f"{tensor.name}.data_ptr()" for tensor in passed)
+    return "\n".join([*lines, f"_{name}({pointers})"])
