@@ -1,0 +1,56 @@
+"""The library settings that candidates are measured against: data, one row each.
+
+The strongest is the fastest of them on the task at hand, measured in the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+EAGER, COMPILE = "eager", "compile"
+HUGE_PAGES = {"THP_MEM_ALLOC_ENABLE": "1"}
+"""Large tensors on transparent huge pages (c10/core/impl/alloc_cpu.cpp): a page fault per 2 MB
+instead of per 4 kB, which dominates memory-bound operations with large outputs."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to run the reference with nothing but the library."""
+
+    name: str
+    why: str
+    compile: Mapping[str, Any] | None = None
+    """Arguments of ``torch.compile``; None runs it eagerly."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cuda_graph: bool = False
+    """Capture the forward once and replay it, inputs copied in and outputs copied out."""
+
+
+SETTINGS: dict[str, tuple[Setting, ...]] = {
+    "cpu": (
+        Setting(EAGER, "what users run"),
+        Setting(COMPILE, "the library's own compiler", compile={}),
+        Setting("eager_hugepages", "fewer page faults", environment=HUGE_PAGES),
+        Setting("compile_hugepages", "both", compile={}, environment=HUGE_PAGES),
+    ),
+    "cuda": (
+        Setting(EAGER, "what users run"),
+        Setting(COMPILE, "the library's own compiler", compile={}),
+        Setting("compile_graph", "and CUDA graphs", compile={"mode": "reduce-overhead"}),
+        Setting("eager_graph", "no launch overhead", cuda_graph=True),
+    ),
+}
+SETTINGS["hip"] = SETTINGS["cuda"]
+ALWAYS = (EAGER, COMPILE)
+"""Measured beside every candidate, whichever is the strongest."""
+
+
+def find(device_kind: str, name: str) -> Setting:
+    """The setting called ``name``.
+
+    Raises:
+        KeyError: the device has none of that name.
+    """
+    return {setting.name: setting for setting in SETTINGS[device_kind]}[name]

@@ -1,0 +1,300 @@
+"""The judge's side of one child: requests, stopping and going on, reading its memory."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import itertools
+import mmap
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from kernelwright.core.errors import DeviceError
+from kernelwright.judge import kernel_calls as kernel
+from kernelwright.judge import sandbox, wire
+
+START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
+ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
+FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
+MEMORY_SHARE = 0.6
+"""Of the machine's free memory that one child may take."""
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+class ChildEnded(Exception):
+    """The child is gone: its exit code (negative: a signal; None: it hung up) and its output."""
+
+    def __init__(self, code: int | None, log: str) -> None:
+        self.code = code
+        self.log = log
+        super().__init__(f"ended with {code}")
+
+
+class Zygote:
+    """A process that has imported torch under one environment and forks children.
+
+    Raises:
+        DeviceError: it does not start.
+    """
+
+    def __init__(self, extra: Mapping[str, str], *, threads: int) -> None:
+        self.scratch = tempfile.mkdtemp(prefix="kernelwright-judge-")
+        os.chmod(self.scratch, 0o711)
+        self.counter = itertools.count()
+        ours, theirs = socket.socketpair()
+        environment = sandbox.child_environment(extra, scratch=sandbox.SCRATCH, threads=threads)
+        paths = [p for p in sys.path if p and os.path.isabs(p)]
+        package = str(Path(__file__).resolve().parents[2])
+        script = str(Path(__file__).with_name("zygote.py"))
+        command = [sys.executable, "-I", script, str(theirs.fileno()), *paths, package]
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            start_new_session=True,
+        )
+        theirs.close()
+        self.control = ours
+        self.is_ready = False
+        self.lock = threading.Lock()
+
+    def wait_ready(self) -> None:
+        """Return when it can fork.
+
+        Raises:
+            DeviceError: it does not start.
+        """
+        if self.is_ready:
+            return
+        try:
+            wire.receive_frame(self.control, deadline_s=time.monotonic() + START_TIMEOUT_S)
+        except (wire.Closed, wire.Late) as error:
+            self.process.kill()
+            _, seen = self.process.communicate()
+            raise DeviceError(
+                "the judge's child process does not start",
+                seen=seen.decode(errors="replace")[-500:] or type(error).__name__,
+                do="run `kernelwright doctor`; check that torch imports in this Python",
+            ) from error
+        self.is_ready = True
+
+    def fork(self, *, refuse: frozenset[str] = frozenset()) -> Child:
+        """A new isolated child.
+
+        Raises:
+            DeviceError: none can be made.
+        """
+        with self.lock:
+            self.wait_ready()
+        scratch = os.path.join(self.scratch, str(next(self.counter)))
+        os.mkdir(scratch)
+        uid = FIRST_UID + secrets.randbelow(100_000_000)
+        if os.geteuid() == 0:
+            os.chown(scratch, uid, uid)
+        plan = sandbox.Plan(
+            scratch=scratch,
+            uid=uid,
+            limits=sandbox.Limits(int(psutil.virtual_memory().available * MEMORY_SHARE)),
+            visible=sandbox.visible_folders(),
+            refuse=refuse,
+        )
+        worker, worker_end = socket.socketpair()
+        warden, warden_end = socket.socketpair()
+        worker.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        with worker_end, warden_end:
+            fds = (worker_end.fileno(), warden_end.fileno())
+            with self.lock:
+                wire.send_request(self.control, plan, fds)
+        try:
+            return Child(worker, warden, scratch)
+        except (wire.Closed, wire.Late, wire.Garbled, OSError) as error:
+            raise DeviceError(
+                "no isolated process can be made",
+                seen=repr(error),
+                do="see `kernelwright doctor` for what this machine grants; free memory or disk",
+            ) from error
+
+    def close(self) -> None:
+        """End it and all of its children, and remove their scratch."""
+        self.control.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stderr.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class Child:
+    """One isolated worker with its warden."""
+
+    def __init__(self, worker: socket.socket, warden: socket.socket, scratch: str) -> None:
+        self.worker, self.warden, self.scratch = worker, warden, scratch
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        greeting, self.pid = wire.receive_greeting(worker, deadline_s=deadline_s)
+        self.pidfd = os.pidfd_open(self.pid)
+        self.granted: frozenset[str] = frozenset(greeting["granted"])
+        self.memory: mmap.mmap | None = None
+        self.is_stopped = False
+        self.is_closed = False
+
+    def share(self, n_bytes: int, *, threads: int) -> None:
+        """Give it ``n_bytes`` of memory shared with the judge; this side sees ``memory``."""
+        fd = os.memfd_create("arguments", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(fd, max(n_bytes, mmap.PAGESIZE))
+            # A child that could shrink the file would crash the judge at its next write.
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
+            self.memory = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
+            self.request("map", fds=(fd,), threads=threads)
+        finally:
+            os.close(fd)
+
+    def request(
+        self,
+        what: str,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+        fds: tuple[int, ...] = (),
+        **arguments: Any,
+    ) -> Any:
+        """Ask the worker for something; its reply, unchecked.
+
+        Raises:
+            ChildEnded: it has gone.
+            wire.Late: it does not answer.
+            wire.Garbled: it answers nonsense.
+        """
+        self.go_on()
+        deadline_s = time.monotonic() + timeout_s
+        try:
+            self.worker.settimeout(timeout_s)
+            wire.send_request(self.worker, {"do": what, **arguments}, fds)
+            return wire.parse_reply(wire.receive_frame(self.worker, deadline_s=deadline_s))
+        except wire.Closed:
+            raise self.ended() from None
+
+    def call(self, *, timeout_s: float) -> tuple[int, Any]:
+        """One forward from standstill to standstill: its wall time and the unchecked reply.
+
+        The clock starts before the child can run and stops when it says that it is done; it is
+        stopped again at once.
+
+        Units:
+            Nanoseconds.
+        Raises:
+            ChildEnded, wire.Late, wire.Garbled: as for ``request``.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        self.worker.settimeout(timeout_s)
+        go = wire.LENGTH.pack(len(wire.GO)) + wire.GO
+        try:
+            start_ns = time.perf_counter_ns()
+            signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+            self.worker.send(go)
+            head = self.worker.recv(1 << 16)
+            end_ns = time.perf_counter_ns()
+            signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
+            self.is_stopped = False
+            self.stop()
+            body = _finish_frame(self.worker, head, deadline_s)
+        except (wire.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
+            raise self.ended() from None
+        except TimeoutError as error:
+            raise wire.Late from error
+        return end_ns - start_ns, wire.parse_reply(body)
+
+    def stop(self) -> int:
+        """Stop all of its processes; how many there are besides the worker.
+
+        Raises:
+            wire.Late: it cannot be stopped.
+        """
+        if self.is_stopped:
+            return 0
+        self.is_stopped = True
+        return self.ask_warden("stop")["others"]
+
+    def clear(self) -> None:
+        """Kill every process of the child but its worker."""
+        self.ask_warden("clear")
+
+    def go_on(self) -> None:
+        """Let a stopped child run."""
+        if self.is_stopped:
+            self.is_stopped = False
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+
+    def read(self, address: int, n_bytes: int) -> bytearray:
+        """A copy of its memory.
+
+        Raises:
+            OSError: nothing is mapped there, or this machine refuses.
+        """
+        data = bytearray(n_bytes)
+        if n_bytes:
+            into = ctypes.addressof((ctypes.c_char * n_bytes).from_buffer(data))
+            kernel.read_process(self.pid, address, into, n_bytes)
+        return data
+
+    def ask_warden(self, what: str) -> Any:
+        wire.send_request(self.warden, what)
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        return wire.parse_reply(wire.receive_frame(self.warden, deadline_s=deadline_s))
+
+    def ended(self) -> ChildEnded:
+        """How it ended."""
+        try:
+            answer = self.ask_warden("ended")
+        except (wire.Closed, wire.Late):
+            return ChildEnded(None, "")
+        return ChildEnded(answer["code"], answer["log"])
+
+    def close(self) -> None:
+        """Kill it with all of its processes."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        os.close(self.pidfd)
+        self.warden.close()
+        self.worker.close()
+
+
+def _finish_frame(sock: socket.socket, head: bytes, deadline_s: float) -> bytes:
+    """The body of the frame whose beginning is ``head``; what is missing is received."""
+    if not head:
+        raise wire.Closed
+    while len(head) < wire.LENGTH.size:
+        head += sock.recv(wire.LENGTH.size - len(head))
+    (size,) = wire.LENGTH.unpack(head[: wire.LENGTH.size])
+    if size > wire.MAX_REPLY_BYTES or len(head) > size + wire.LENGTH.size:
+        raise wire.Garbled(f"a message of {size} bytes")
+    while len(head) < size + wire.LENGTH.size:
+        sock.settimeout(max(deadline_s - time.monotonic(), 1e-3))
+        some = sock.recv(size + wire.LENGTH.size - len(head))
+        if not some:
+            raise wire.Closed
+        head += some
+    return head[wire.LENGTH.size :]

@@ -1,0 +1,160 @@
+"""Numerics: a candidate's outputs against float64, with the reference's own error as yardstick.
+
+The error of an output x against the float64 result e is the largest |x - e| / s, where s is the
+largest |e| in the same row (the last axis): small rows cannot hide behind large ones, and small
+elements of a row are held to the row's precision. A candidate may be FACTOR times as far from
+float64 as the reference itself on the same inputs, or as far as float64 moves when the inputs
+are changed by one unit in the last place (so that no one is blamed for an ill-conditioned task),
+or as far as any sound order of summation may be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+
+FACTOR = 4.0
+"""How much worse than the reference's own error a candidate may be: a choice, and the zoo's
+honest kernels and injected faults are its test."""
+SUM_ULP = 16.0
+MAX_GROWTH = 256.0
+"""The floor for sums of n terms is (SUM_ULP + min(sqrt(n), MAX_GROWTH)) float32 ulp: rounding
+errors of sequential summation grow as sqrt(n) (Higham, Accuracy and Stability, 2002, 4.2)."""
+ROW_FLOOR = 1e-6
+"""Rows this much smaller than the largest are measured as if they were this large."""
+ULP32 = 2.0**-24
+
+
+class WrongValues(Exception):
+    """Outputs that are not the reference's, and where."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one call should return, and how far from it an answer may lie."""
+
+    exact: list[torch.Tensor]
+    """float64 (integers and booleans as they are), one per output."""
+    own: list[torch.Tensor]
+    """The reference's result in its own precision."""
+    allowed: list[float]
+    """The allowed error of each output."""
+    reference_error: float
+    warnings: tuple[str, ...] = field(default=())
+
+
+def row_scale(exact: torch.Tensor) -> torch.Tensor:
+    """The scale that errors of ``exact`` are measured on.
+
+    Shapes:
+        As ``exact``, with a last axis of 1 (a scalar stays a scalar).
+    """
+    size = torch.nan_to_num(exact.abs(), nan=0.0, posinf=0.0, neginf=0.0)
+    largest = size.max() if size.numel() else size.new_zeros(())
+    rows = size.amax(-1, keepdim=True) if exact.dim() > 1 and exact.shape[-1] > 1 else largest
+    floor = torch.clamp(largest * ROW_FLOOR, min=torch.finfo(torch.float32).tiny)
+    return torch.maximum(rows, floor)
+
+
+def error_of(value: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None = None) -> float:
+    """The largest row-scaled error; infinite where ``value`` is not finite and ``exact`` is."""
+    if exact.numel() == 0:
+        return 0.0
+    distance = (value.to(exact.dtype) - exact).abs_().div_(row_scale(exact))
+    if finite is not None:
+        distance = distance[finite]
+        if distance.numel() == 0:
+            return 0.0
+    worst = float(distance.max())
+    return math.inf if math.isnan(worst) else worst
+
+
+def floor_error(dtype: torch.dtype, n_terms: float) -> float:
+    """The error that any sound implementation may have, whatever the reference's own is."""
+    ulp = torch.finfo(dtype).eps / 2
+    return 2 * ulp + ULP32 * (SUM_ULP + min(math.sqrt(n_terms), MAX_GROWTH))
+
+
+def allowed_error(
+    own: torch.Tensor, exact: torch.Tensor, moved: torch.Tensor | None, n_terms: float
+) -> tuple[float, float]:
+    """The allowed error of one output, and the reference's own.
+
+    ``moved`` is the float64 result for inputs changed by one unit in the last place.
+    """
+    if not exact.is_floating_point():
+        return 0.0, 0.0
+    finite = exact.isfinite() & own.isfinite()
+    mask = None if bool(finite.all()) else finite
+    reference = error_of(own, exact, mask)
+    conditioning = 0.0
+    if moved is not None and bool(moved.isfinite().eq(exact.isfinite()).all()):
+        conditioning = error_of(moved, exact, mask)
+    worst = max(reference, conditioning, floor_error(own.dtype, n_terms))
+    return FACTOR * worst, reference
+
+
+def compare(outputs: list[torch.Tensor], expected: Expected) -> tuple[float, list[str]]:
+    """The largest error of ``outputs``, and warnings.
+
+    Raises:
+        WrongValues: an output is farther from float64 than allowed; says where and by how much.
+    """
+    worst, warnings = 0.0, []
+    for number, (value, exact) in enumerate(zip(outputs, expected.exact, strict=True)):
+        own, allowed = expected.own[number], expected.allowed[number]
+        name = "the output" if len(outputs) == 1 else f"output {number}"
+        if not exact.is_floating_point():
+            _compare_exactly(name, value, own)
+            continue
+        finite = own.isfinite() & exact.isfinite()
+        mask = None if bool(finite.all()) else finite
+        if mask is not None and not _same_specials(value, own, mask):
+            warnings.append(f"{name} has NaN or infinity where the reference differs")
+        error = error_of(value, exact, mask)
+        worst = max(worst, error)
+        if error > allowed:
+            raise WrongValues(_describe(name, value, exact, mask, error, allowed))
+    return worst, warnings
+
+
+def _same_specials(value: torch.Tensor, own: torch.Tensor, finite: torch.Tensor) -> bool:
+    mine, theirs = value[~finite], own[~finite]
+    return bool(torch.equal(mine.isnan(), theirs.isnan())) and bool(
+        torch.equal(torch.nan_to_num(mine.float()), torch.nan_to_num(theirs.float()))
+    )
+
+
+def _compare_exactly(name: str, value: torch.Tensor, own: torch.Tensor) -> None:
+    wrong = value != own
+    if bool(wrong.any()):
+        share = float(wrong.float().mean())
+        where = tuple(wrong.nonzero()[0].tolist())
+        raise WrongValues(
+            f"{name}: {share:.3%} of the elements differ, first at {list(where)}: "
+            f"{value[where].item()} instead of {own[where].item()}"
+        )
+
+
+def _describe(
+    name: str,
+    value: torch.Tensor,
+    exact: torch.Tensor,
+    finite: torch.Tensor | None,
+    error: float,
+    allowed: float,
+) -> str:
+    distance = (value.double() - exact).abs_().div_(row_scale(exact))
+    distance = torch.nan_to_num(distance, nan=math.inf, posinf=math.inf)
+    if finite is not None:
+        distance = torch.where(finite, distance, 0.0)
+    where = [int(i) for i in torch.unravel_index(distance.argmax(), distance.shape)]
+    share = float((distance > allowed).double().mean())
+    place = tuple(where)
+    return (
+        f"{name} is off by {error:.3g} of its row's largest value, {allowed:.3g} is allowed; "
+        f"worst at {where}: {value[place].item():.6g} instead of {exact[place].item():.6g}; "
+        f"{share:.2%} of the elements are beyond"
+    )

@@ -1,0 +1,56 @@
+"""The machine and software that a verdict was made with."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+import torch
+
+from kernelwright.core.device import Device
+from kernelwright.core.evaluation import Environment
+from kernelwright.judge.timing import last_level_cache_bytes
+
+
+def resolve_threads(asked: int) -> int:
+    """The threads that every series gets: as asked, or all cores of this process."""
+    return asked or len(os.sched_getaffinity(0))
+
+
+def use_threads(threads: int) -> None:
+    """Let the judge's own torch use ``threads`` threads."""
+    torch.set_num_threads(threads)
+
+
+def describe(device: Device, threads: int, cache: str) -> Environment:
+    """Facts that a time depends on."""
+    facts = {
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "processor": _processor(),
+        "last_level_cache_bytes": last_level_cache_bytes(),
+        "threads": threads,
+        "cache": cache,
+        "transparent_hugepages": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "load_average": os.getloadavg()[0],
+    }
+    if device.kind == "cuda":
+        facts |= {"gpu": torch.cuda.get_device_name(device.index), "cuda": torch.version.cuda}
+    return Environment(str(device), facts)
+
+
+def _processor() -> str:
+    for line in _read("/proc/cpuinfo").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,123 @@
+"""Inputs beyond the task's own: the distributions, and weights that no initialiser makes.
+
+Every row of ``DISTRIBUTIONS`` changes floating-point tensors only; integers, masks and scalars
+stay as the task drew them. Where the reference does not stay finite under a distribution, the
+judge leaves that one out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kernelwright.judge.layout import map_tensors
+
+Distribution = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+LARGE_MEAN = 100.0
+"""In standard deviations: E[x²]-E[x]² then loses four digits more than Welford's method."""
+HUGE = 300.0
+"""Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
+SPARSE_SHARE = 0.1
+
+
+def _centred(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return x - x.mean()
+
+
+def _negated(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return -x
+
+
+def _huge(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return (x - x.mean()) * (HUGE / x.abs().max().clamp(min=1e-3))
+
+
+def _small(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return x * 1e-3
+
+
+def _shifted(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    spread = x.std() if x.numel() > 1 else x.abs().max()
+    return x + LARGE_MEAN * spread
+
+
+def _sparse(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return torch.where(_uniform(x.shape, draw) < SPARSE_SHARE, x, torch.zeros_like(x))
+
+
+def _constant(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    # No power of two near: a downcast rounds every element the same way and cannot average out.
+    return torch.full_like(x, float(1.1 + 0.7 * _uniform((), draw)))
+
+
+def _one_hot(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    if x.dim() == 0:
+        return x
+    position = (_uniform(x.shape[:-1], draw) * x.shape[-1]).long().unsqueeze(-1)
+    values = x.abs().amax(-1, keepdim=True) * (0.5 + _uniform((*x.shape[:-1], 1), draw)).to(x.dtype)
+    return torch.zeros_like(x).scatter_(-1, position, values)
+
+
+DISTRIBUTIONS: dict[str, Distribution] = {
+    "centred": _centred,  # positive inputs make ReLU the identity and hide rounding in sums
+    "shifted": _shifted,  # unstable variance formulas
+    "huge": _huge,  # missing max-subtraction, overflow
+    "negated": _negated,  # shortcuts that hold for positive inputs only
+    "constant": _constant,  # downcasts that average out elsewhere
+    "one_hot": _one_hot,  # dropped terms and tiles
+    "small": _small,  # zeros that hide under an absolute tolerance
+    "sparse": _sparse,
+}
+"""In the order of what they have caught; a slow reference is checked on the first ones."""
+
+
+def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
+    return torch.rand(shape, generator=draw, device=draw.device)
+
+
+def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
+    """``arguments`` under a distribution; shapes, strides and dtypes are kept.
+
+    Shapes:
+        As ``arguments``, tensor by tensor.
+    """
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not x.is_floating_point() or x.numel() == 0:
+            return x
+        draw = torch.Generator(x.device).manual_seed(seed)
+        changed = DISTRIBUTIONS[distribution](x.float(), draw).to(x.dtype)
+        if changed.stride() == x.stride():
+            return changed
+        kept = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
+        is_expanded = any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride(), strict=True))
+        return x if is_expanded else kept.copy_(changed)
+
+    return map_tensors(change, arguments)
+
+
+@torch.no_grad()
+def randomise_weights(module: torch.nn.Module, seed: int) -> None:
+    """Give every parameter, and the running statistics of batch norms, values of no pattern.
+
+    Scales of one and biases of zero are what initialisers leave: a candidate that skips them is
+    right until the module is trained. Other buffers keep their values, because masks and tables
+    have a meaning.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    for parameter in module.parameters():
+        if not parameter.is_floating_point() or parameter.numel() == 0:
+            continue
+        factor = (0.5 + torch.rand(parameter.shape, generator=draw)).to(parameter)
+        if bool((parameter == 0).all()):
+            parameter.copy_(0.5 * (factor - 1.0))
+        else:
+            parameter.mul_(factor)
+    for part in module.modules():
+        if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
+            mean, var = part.running_mean, part.running_var
+            if mean is not None and var is not None:
+                mean.copy_(torch.randn(mean.shape, generator=draw))
+                var.copy_(0.5 + torch.rand(var.shape, generator=draw))

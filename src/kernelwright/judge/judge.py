@@ -1,0 +1,287 @@
+"""The judge: one candidate in, one verdict out."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+from kernelwright.core import plugins
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import Device
+from kernelwright.core.errors import DeviceError
+from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Status, Timing
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import baselines, environment
+from kernelwright.judge.check import Check
+from kernelwright.judge.child import Zygote
+from kernelwright.judge.inputs import DISTRIBUTIONS
+from kernelwright.judge.library import library_candidate
+from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle, derive_seed
+from kernelwright.judge.runner import Program, Refused, Runner
+from kernelwright.judge.screen import screen
+from kernelwright.judge.timing import Stopwatch
+
+JUDGE_VERSION = 1
+BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
+FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
+CALL_LIMIT_S = 10.0
+SLOWEST = 50.0
+"""A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
+N_QUICK = 5
+TIME_BUDGET_S = 1.5
+"""Of rounds per candidate; with a build of one second it keeps a verdict near two seconds."""
+
+
+class Judge:
+    """Judges candidates for one task on one device; a context manager that owns processes.
+
+    Raises:
+        TaskError: the reference does not run, or no two runs of it agree.
+        DeviceError: no child process can be made.
+    """
+
+    def __init__(
+        self, task: Task, *, device: Device | None = None, settings: Settings | None = None
+    ) -> None:
+        self.task = task
+        self.device = device or Device.parse("cpu")
+        self.settings = settings or Settings()
+        self.threads = environment.resolve_threads(self.settings.threads)
+        self._secret = secrets.randbits(63)
+        self._zygotes: dict[tuple[tuple[str, str], ...], Zygote] = {}
+        self._stack = ExitStack()
+        self._baselines: dict[str, Future[Runner]] | None = None
+        self.baseline_ns: dict[str, float] = {}
+        """Median nanoseconds of every library setting, measured once, before the first verdict."""
+        self.dropped: dict[str, str] = {}
+        """Library settings that do not run this task, with the reason."""
+
+    def __enter__(self) -> Judge:
+        try:
+            environment.use_threads(self.threads)
+            self._zygote({})
+            self.oracle = Oracle(self.task, self.device.torch_name, self._secret)
+            self.environment = environment.describe(self.device, self.threads, self.settings.cache)
+            self.stopwatch = Stopwatch(cache=self.settings.cache, limit_s=CALL_LIMIT_S)
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def strongest(self) -> str:
+        """The fastest library setting on this task."""
+        self._measure_baselines()
+        return min(self.baseline_ns, key=self.baseline_ns.__getitem__)
+
+    def library_candidate(self, task: Task, setting: str) -> Candidate:
+        """A library setting as a standalone file of the ``torch`` dialect."""
+        return library_candidate(task, baselines.find(self.device.kind, setting))
+
+    def evaluate(self, candidate: Candidate, *, max_time_s: float = TIME_BUDGET_S) -> Evaluation:
+        """The verdict on one candidate; whatever it does, a status and never an exception.
+
+        Units:
+            ``max_time_s`` bounds the timed rounds, in seconds; fewer make a wider interval.
+        Raises:
+            DeviceError: the baselines cannot be run on this machine.
+        """
+        seed = secrets.randbits(63)
+        verdict = _Verdict(self, candidate, seed)
+        try:
+            self._judge(verdict, candidate, seed, max_time_s)
+        except Refused as refused:
+            return verdict.conclude(refused.status, refused.reason)
+        except (DeviceError, MemoryError) as error:
+            return verdict.conclude(Status.INFRA_ERROR, str(error))
+        return verdict.conclude(Status.PASSED)
+
+    def _judge(self, verdict: _Verdict, candidate: Candidate, seed: int, max_time_s: float) -> None:
+        reason = screen(candidate)
+        if reason is not None:
+            raise Refused(Status.BUILD_ERROR, reason)
+        dialect = plugins.find("kernelwright.dialects", candidate.dialect)
+        lacking = dialect.missing(self.device)
+        if lacking is not None:
+            raise Refused(Status.INFRA_ERROR, lacking)
+        is_timed = dialect.is_timed(self.device)
+        if is_timed:
+            self._start_baselines()
+        with ExitStack() as stack:
+            runner = self._spawn(dict(dialect.environment(self.device)))
+            stack.callback(runner.close)
+            verdict.guarantees = runner.child.granted
+            start_s = time.monotonic()
+            try:
+                self._build(runner, candidate.source, candidate.entry, {})
+            finally:
+                verdict.build_s = time.monotonic() - start_s
+            check = Check(self.oracle, runner, derive_seed(seed, "verify"))
+            try:
+                self._check(check)
+            finally:
+                verdict.check_s = time.monotonic() - start_s - verdict.build_s
+                verdict.warnings += check.tally.warnings
+                verdict.numerics = check.tally.numerics()
+            if not is_timed:
+                verdict.warnings.append(
+                    f"not timed: {candidate.dialect} on {self.device.kind} runs in an interpreter"
+                )
+                return
+            verdict.timing = self._time(verdict, check, seed, max_time_s)
+            verdict.numerics = check.tally.numerics()
+
+    def _check(self, check: Check) -> None:
+        """Calls on every distribution, and with other weights; first the task's own inputs."""
+        draws = [self.oracle.first, *self._draws()]
+        for number, draw in enumerate(draws):
+            check.run(draw, limit_s=CALL_LIMIT_S if number else FIRST_CALL_LIMIT_S)
+        if self.oracle.has_weights:
+            check.runner.load(self.oracle.state(RANDOMISED), limit_s=CALL_LIMIT_S)
+            check.run(
+                Draw(RANDOMISED, derive_seed(self._secret, RANDOMISED, 0)), limit_s=CALL_LIMIT_S
+            )
+            check.runner.load(self.oracle.state(TASK), limit_s=CALL_LIMIT_S)
+        check.finish()
+
+    def _draws(self) -> list[Draw]:
+        return [Draw(name, derive_seed(self._secret, name, 0)) for name in DISTRIBUTIONS]
+
+    def _time(self, verdict: _Verdict, check: Check, seed: int, max_time_s: float) -> Timing:
+        self._measure_baselines()
+        names = dict.fromkeys((*baselines.ALWAYS, self.strongest))
+        kept = {name: self._runner(name) for name in names if name in self.baseline_ns}
+        start_s = time.monotonic()
+        try:
+            return self.stopwatch.compare(
+                check.runner,
+                kept,
+                strongest=self.strongest,
+                arguments_of=self.oracle.arguments,
+                check=check,
+                seed=seed,
+                budget_s=max_time_s,
+            )
+        finally:
+            verdict.time_s = time.monotonic() - start_s
+
+    def _zygote(self, extra: dict[str, str]) -> Zygote:
+        key = tuple(sorted(extra.items()))
+        if key not in self._zygotes:
+            zygote = Zygote(extra, threads=self.threads)
+            self._stack.callback(zygote.close)
+            self._zygotes[key] = zygote
+        return self._zygotes[key]
+
+    def _spawn(self, extra: dict[str, str]) -> Runner:
+        return Runner(self._zygote(extra).fork(), threads=self.threads)
+
+    def _build(self, runner: Runner, source: str, entry: str, setting: dict[str, Any]) -> None:
+        program = Program(source, entry, self.oracle.initial, self.oracle.weight_seed, setting)
+        arguments = self.oracle.first_arguments
+        runner.build(program, self.oracle.state(TASK), arguments, limit_s=BUILD_LIMIT_S)
+
+    def _start_baselines(self) -> None:
+        """Let every library setting build and compile, beside the first candidate's checks."""
+        if self._baselines is not None:
+            return
+        pool = ThreadPoolExecutor(thread_name_prefix="baseline")
+        self._stack.callback(pool.shutdown, wait=True, cancel_futures=True)
+        settings = baselines.SETTINGS[self.device.kind]
+        for setting in settings:
+            self._zygote(dict(setting.environment))
+        self._baselines = {s.name: pool.submit(self._start_baseline, s) for s in settings}
+
+    def _start_baseline(self, setting: baselines.Setting) -> Runner:
+        runner = self._spawn(dict(setting.environment))
+        self._stack.callback(runner.close)
+        how: dict[str, Any] = {"payload": self.task.payload}
+        how["import_roots"] = list(self.task.import_roots)
+        if setting.compile is not None:
+            how["compile"] = dict(setting.compile)
+        self._build(runner, self.task.source, self.task.entry, how)
+        # Not drawn here: the default dtype and the random state belong to the main thread.
+        runner.put(self.oracle.first_arguments)
+        runner.call(limit_s=FIRST_CALL_LIMIT_S)
+        runner.release()
+        runner.stand_still()
+        return runner
+
+    def _runner(self, name: str) -> Runner:
+        return self._baselines[name].result()
+
+    def _measure_baselines(self) -> None:
+        """Time every library setting once and keep the ones that verdicts need."""
+        if self.baseline_ns:
+            return
+        self._start_baselines()
+        ready: dict[str, Runner] = {}
+        for name, future in self._baselines.items():
+            try:
+                ready[name] = future.result()
+            except Refused as refused:
+                self.dropped[name] = refused.reason
+        arguments = self.oracle.arguments(self.oracle.first)
+        measured: dict[str, float] = {}
+        for name, runner in ready.items():
+            try:
+                measured[name] = self.stopwatch.quick(runner, arguments, N_QUICK)
+            except Refused as refused:
+                self.dropped[name] = refused.reason
+        if not measured:
+            raise DeviceError(
+                "no baseline can be measured",
+                seen="; ".join(f"{k}: {v[:200]}" for k, v in self.dropped.items()),
+                do="run the task by itself on this machine and see what fails",
+            )
+        self.baseline_ns = measured
+        slowest_s = max(self.baseline_ns.values()) * 1e-9
+        self.stopwatch.limit_s = max(CALL_LIMIT_S, SLOWEST * slowest_s)
+        for name, runner in ready.items():
+            if name not in (*baselines.ALWAYS, self.strongest):
+                runner.close()
+
+
+class _Verdict:
+    """What is known about a candidate while it is judged."""
+
+    def __init__(self, judge: Judge, candidate: Candidate, seed: int) -> None:
+        self.judge, self.candidate, self.seed = judge, candidate, seed
+        self.guarantees: frozenset[str] = frozenset()
+        self.warnings: list[str] = list(judge.oracle.warnings)
+        self.numerics: Numerics | None = None
+        self.timing: Timing | None = None
+        self.kinds: tuple[str, ...] = ()
+        self.build_s = self.check_s = self.time_s = 0.0
+
+    def conclude(self, status: Status, *reasons: str) -> Evaluation:
+        passed = status is Status.PASSED
+        return Evaluation(
+            task=self.judge.task.digest,
+            workload=self.judge.oracle.workload().digest,
+            candidate=self.candidate.digest,
+            status=status,
+            reasons=reasons,
+            environment=self.judge.environment,
+            seed=self.seed,
+            judge_version=JUDGE_VERSION,
+            kinds=self.kinds if passed else (),
+            warnings=tuple(self.warnings),
+            numerics=self.numerics,
+            timing=self.timing if passed else None,
+            cost=Cost(self.build_s, self.check_s, self.time_s),
+            guarantees=tuple(sorted(self.guarantees)),
+        )

@@ -1,0 +1,78 @@
+"""Tensors in memory that two processes share: where each lies, and views on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+ALIGNMENT_BYTES = 4096
+"""Every tensor starts on a page of its own, as large tensors of torch's allocator do."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A tensor's place: offset in the shared memory, shape, strides, dtype."""
+
+    offset_bytes: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+
+    @property
+    def span_bytes(self) -> int:
+        """Bytes from the first element to the end of the last."""
+        return span(self.shape, self.strides) * torch_dtype(self.dtype).itemsize
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """The dtype that 'float32' and the like name."""
+    return getattr(torch, name)
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """'float32' and the like."""
+    return str(dtype).removeprefix("torch.")
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """How many elements lie between a tensor's first element and the end of its last."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+
+
+def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
+    """``value`` with ``function`` applied to every tensor or Slot in its lists, tuples, dicts."""
+    if isinstance(value, (torch.Tensor, Slot)):
+        return function(value)
+    if type(value) in (list, tuple):
+        return type(value)(map_tensors(function, item) for item in value)
+    if type(value) is dict:
+        return {key: map_tensors(function, item) for key, item in value.items()}
+    return value
+
+
+def plan_slots(value: Any, offset_bytes: int = 0) -> tuple[Any, int]:
+    """``value`` with Slots in place of its tensors, and the end of the memory that they need."""
+    end = offset_bytes
+
+    def place(tensor: torch.Tensor) -> Slot:
+        nonlocal end
+        slot = Slot(end, tuple(tensor.shape), tuple(tensor.stride()), dtype_name(tensor.dtype))
+        end += -(-slot.span_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        return slot
+
+    return map_tensors(place, value), end
+
+
+def view(slot: Slot, memory: Any) -> torch.Tensor:
+    """The tensor at ``slot`` of a writable buffer, sharing its memory."""
+    dtype = torch_dtype(slot.dtype)
+    if slot.span_bytes == 0:
+        return torch.empty_strided(slot.shape, slot.strides, dtype=dtype)
+    count = slot.span_bytes // dtype.itemsize
+    flat = torch.frombuffer(memory, dtype=dtype, count=count, offset=slot.offset_bytes)
+    return flat.as_strided(slot.shape, slot.strides)

@@ -1,0 +1,71 @@
+"""A library setting as a standalone candidate file: what a user gets when no kernel is faster."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import UsageError
+from kernelwright.core.task import Task
+from kernelwright.judge.baselines import Setting
+
+TEMPLATE = '''
+
+class ModelNew(torch.nn.Module):
+    """The reference as it is, run with the library setting "{name}": {why}."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        inner = {entry}(*args, **kwargs)
+        # The reference's own attributes, so that its state_dict fits by name.
+        self.__dict__.update(inner.__dict__)
+        object.__setattr__(self, "_run", {run})
+
+    def forward(self, *args):
+        return self._run(*args)
+'''
+
+
+def library_candidate(task: Task, setting: Setting) -> Candidate:
+    """The setting as a file that needs nothing but torch.
+
+    Raises:
+        UsageError: the task's text needs a payload that a standalone file cannot carry.
+    """
+    if task.payload is not None:
+        raise UsageError(
+            "a task made from an object has no standalone library file",
+            seen=f"task {task.name} ({task.origin})",
+            do=f"keep the module and run it with the setting {setting.name}",
+        )
+    run = "inner"
+    if setting.compile is not None:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in setting.compile.items())
+        run = f"torch.compile(inner{', ' if arguments else ''}{arguments})"
+    head = ""
+    if setting.environment:
+        pairs = "".join(
+            f"os.environ.setdefault({k!r}, {v!r})\n" for k, v in setting.environment.items()
+        )
+        head = (
+            "import os\n\n# torch reads these when it allocates for the first time: import this "
+            f"file before using torch.\n{pairs}\n"
+        )
+    docstring_end = _after_future_imports(task.source)
+    source = task.source[:docstring_end] + head + task.source[docstring_end:]
+    if "import torch" not in source:
+        source = "import torch\n" + source
+    body = TEMPLATE.format(name=setting.name, why=setting.why, entry=task.entry, run=run)
+    return Candidate(source.rstrip() + "\n" + body, "torch")
+
+
+def _after_future_imports(source: str) -> int:
+    """Where code may be put in: after the docstring and the __future__ imports."""
+    end_line = 0
+    for number, node in enumerate(ast.parse(source).body):
+        is_docstring = number == 0 and isinstance(node, ast.Expr)
+        is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if not (is_docstring or is_future):
+            break
+        end_line = node.end_lineno or 0
+    return sum(len(line) for line in source.splitlines(keepends=True)[:end_line])

@@ -1,0 +1,238 @@
+"""The oracle: what the reference returns, in float64 and in its own precision.
+
+It runs in the judge's process. No candidate shares memory with it.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.task import Task, Workload
+from kernelwright.judge.compare import Expected, allowed_error
+from kernelwright.judge.inputs import randomise_weights, transform
+from kernelwright.judge.layout import dtype_name, map_tensors
+from kernelwright.load import open_reference
+
+CACHE_SHARE = 0.15
+"""Of the free memory, for expected outputs that later candidates are checked against."""
+TASK, RANDOMISED = "task", "weights"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One set of inputs: its distribution, its seed, and which weights go with it."""
+
+    distribution: str
+    seed: int
+
+    @property
+    def weights(self) -> str:
+        return RANDOMISED if self.distribution == RANDOMISED else TASK
+
+
+def derive_seed(secret: int, *parts: Any) -> int:
+    """A 63-bit seed that cannot be guessed without ``secret``."""
+    text = repr((secret, parts)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+
+
+def flatten(value: Any) -> list[torch.Tensor]:
+    """The tensors of a module's result, in order.
+
+    Raises:
+        TaskError: the result holds something that cannot be compared.
+    """
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in flatten(item)]
+    raise TaskError(
+        "the forward's result cannot be compared",
+        seen=type(value).__name__,
+        do="let forward return a tensor, or lists and tuples of tensors",
+    )
+
+
+class Oracle:
+    """The reference of one task, with the results that were asked for before.
+
+    Raises:
+        TaskError: the reference does not run or is not deterministic.
+    """
+
+    def __init__(self, task: Task, device: str, secret: int) -> None:
+        self.task = task
+        self.device = device
+        self.secret = secret
+        self.reference = open_reference(task)
+        self.weight_seed = derive_seed(secret, "weights")
+        self.initial = self.reference.init_inputs(self.weight_seed)
+        module = self.reference.build(self.weight_seed).to(device)
+        randomised = copy.deepcopy(module)
+        randomise_weights(randomised, derive_seed(secret, RANDOMISED))
+        self.modules = {TASK: module, RANDOMISED: randomised}
+        self.has_weights = any(True for _ in module.parameters())
+        self.warnings: list[str] = []
+        self._cache: OrderedDict[Draw, Expected] = OrderedDict()
+        self._cache_bytes = int(psutil.virtual_memory().available * CACHE_SHARE)
+        self._study()
+
+    def state(self, weights: str) -> dict[str, torch.Tensor]:
+        """The tensors of one set of weights, by name."""
+        return {name: t.detach() for name, t in self.modules[weights].state_dict().items()}
+
+    def arguments(self, draw: Draw) -> list[Any]:
+        """The forward's arguments."""
+        own = self.reference.inputs(draw.seed, self.device)
+        if draw.distribution in (TASK, RANDOMISED):
+            return own
+        return transform(own, draw.distribution, draw.seed)
+
+    def workload(self) -> Workload:
+        """The task with the shapes that are judged."""
+        return Workload(self.task.digest, tuple(_shape(a) for a in self.arguments(self.first)))
+
+    def expected(self, draw: Draw, arguments: list[Any]) -> Expected | None:
+        """What the call should return; None where the reference itself fails on these inputs."""
+        if draw in self._cache:
+            return self._cache[draw]
+        try:
+            expected = self._compute(draw, arguments)
+        except (RuntimeError, ValueError, IndexError) as error:
+            if draw.distribution in (TASK, RANDOMISED):
+                raise TaskError(
+                    "the reference fails on its own inputs",
+                    seen=f"{type(error).__name__}: {error}"[:300],
+                    do="run the task's file by itself and mend it",
+                ) from error
+            return None
+        self._remember(draw, expected)
+        return expected
+
+    def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
+        """The reference's outputs in its own precision; ``arguments`` stay as they are."""
+        return [t.detach() for t in flatten(self._forward(self.modules[weights], arguments))]
+
+    def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> Any:
+        with torch.no_grad(), torch.random.fork_rng():
+            torch.manual_seed(self.weight_seed)
+            return module(*map_tensors(torch.clone, arguments))
+
+    def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
+        own = self.run(arguments, draw.weights)
+        is_given = draw.distribution in (TASK, RANDOMISED)
+        finite = all(bool(t.isfinite().all()) for t in own if t.is_floating_point())
+        if not finite and not is_given:
+            return None
+        exact = self._in_float64(draw.weights, map_tensors(_widen, arguments))
+        warnings: tuple[str, ...] = ()
+        if exact is None:
+            exact = [_widen(t) for t in own]
+            warnings = ("float64 is not possible for this reference: its own result is compared",)
+            moved = None
+        else:
+            moved = self._in_float64(draw.weights, map_tensors(_move, arguments))
+        rows = [
+            allowed_error(mine, e, None if moved is None else moved[i], self.n_terms)
+            for i, (mine, e) in enumerate(zip(own, exact, strict=True))
+        ]
+        return Expected(
+            exact=exact,
+            own=own,
+            allowed=[allowed for allowed, _ in rows],
+            reference_error=max((error for _, error in rows), default=0.0),
+            warnings=warnings,
+        )
+
+    def _in_float64(self, weights: str, arguments: list[Any]) -> list[torch.Tensor] | None:
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            module = copy.deepcopy(self.modules[weights]).double()
+            return [_widen(t) for t in flatten(self._forward(module, arguments))]
+        except (RuntimeError, TypeError, NotImplementedError):
+            return None
+        finally:
+            torch.set_default_dtype(before)
+
+    def _remember(self, draw: Draw, expected: Expected | None) -> None:
+        self._cache[draw] = expected
+        while self._cache and sum(map(_size_bytes, self._cache.values())) > self._cache_bytes:
+            self._cache.popitem(last=False)
+
+    def _study(self) -> None:
+        """Look at the reference once: determinism, terms per output, degenerate outputs."""
+        self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
+        arguments = self.first_arguments = self.arguments(self.first)
+        given = map_tensors(torch.clone, arguments)
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            outputs = [t.clone() for t in flatten(self.modules[TASK](*given))]
+        pairs = zip(_leaves(given), _leaves(arguments), strict=True)
+        changed = [not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) for a, b in pairs]
+        self.mutates_arguments = any(changed)
+        self.example = outputs
+        self.flops = counter.get_total_flops()
+        n_outputs = max(1, sum(t.numel() for t in outputs))
+        inputs = _leaves([arguments, list(self.state(TASK).values())])
+        n_inputs = sum(t.numel() for t in inputs)
+        self.n_terms = max(self.flops / (2 * n_outputs), n_inputs / n_outputs, 1.0)
+        self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
+        again = self._forward_unseeded(arguments)
+        for one, two in zip(outputs, again, strict=True):
+            if not torch.allclose(one.double(), two.double(), rtol=1e-2, equal_nan=True):
+                raise TaskError(
+                    "the reference is not deterministic",
+                    seen="two runs on the same inputs differ",
+                    do="put the module in eval() mode, or remove dropout and random states",
+                )
+        other = self.run(self.arguments(Draw(TASK, derive_seed(self.secret, TASK, 1))))
+        if all(torch.equal(a, b) for a, b in zip(outputs, other, strict=True)):
+            self.warnings.append("degenerate task: the output does not depend on the inputs")
+        for number, one in enumerate(outputs):
+            if one.numel() > 1 and bool((one == one.reshape(-1)[0]).all()):
+                self.warnings.append(f"degenerate task: output {number} is constant")
+
+    def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
+        with torch.no_grad():
+            return flatten(self.modules[TASK](*map_tensors(torch.clone, arguments)))
+
+
+def _leaves(value: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    map_tensors(found.append, value)
+    return found
+
+
+def _widen(t: torch.Tensor) -> torch.Tensor:
+    return t.double() if t.is_floating_point() else t
+
+
+def _move(t: torch.Tensor) -> torch.Tensor:
+    """In float64, every element changed by about one unit in the last place of its own dtype."""
+    if not t.is_floating_point():
+        return t
+    ulp = torch.finfo(t.dtype).eps / 2
+    draw = torch.Generator(t.device).manual_seed(1)
+    noise = torch.rand(t.shape, generator=draw, device=t.device, dtype=torch.float64)
+    return t.double() * (1 + ulp * (2 * noise - 1))
+
+
+def _shape(value: Any) -> tuple[str, tuple[int, ...]]:
+    if isinstance(value, torch.Tensor):
+        return dtype_name(value.dtype), tuple(value.shape)
+    return type(value).__name__, ()
+
+
+def _size_bytes(expected: Expected | None) -> int:
+    if expected is None:
+        return 0
+    return sum(t.numel() * t.element_size() for t in (*expected.exact, *expected.own))

@@ -1,0 +1,208 @@
+"""Isolation of a candidate's process, with whatever this machine grants.
+
+Two routes lead to the same place. Root (with CAP_SYS_ADMIN) makes the namespaces directly and
+then becomes a user that exists nowhere else; an ordinary user makes them inside a user namespace.
+Where both are refused the limits and ``no_new_privs`` remain, and the verdict says what is
+missing. The file system is an allow-list: a fresh root that holds the system's programs and
+libraries, Python and torch, read-only, and one writable scratch folder in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import site
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernelwright.judge import kernel_calls as kernel
+
+SCRATCH = "/tmp"
+"""Where the writable folder is seen by the candidate, when the file system is isolated."""
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu")
+ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd", "group")
+DEVICES = ("null", "zero", "full", "random", "urandom")
+KEPT_VARIABLES = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES")
+"""The only variables of the user's environment that a child sees, besides PATH."""
+MEANING = {
+    "processes": "the candidate sees and signals no process but its own",
+    "network": "no network",
+    "filesystem": "files read-only and on an allow-list, one scratch folder",
+    "user": "runs as another user, without capabilities",
+    "memory": "limits on memory, processes and file size",
+    "environment": "the user's environment variables are not passed on",
+    "freeze": "stopped whenever it is not being called",
+    "copy-free": "outputs are read from its memory after the clock has stopped",
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a child may use."""
+
+    memory_bytes: int
+    scratch_bytes: int = 2 << 30  # a C++ extension with torch's headers builds in 100 MB
+    n_processes: int = 512  # g++, ninja and OpenMP threads together stay under 100
+    file_bytes: int = 2 << 30
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one child is to be isolated; made by the parent."""
+
+    scratch: str
+    """An empty folder on the host: the mount point of the new root, or the scratch itself."""
+    uid: int
+    """The user to become, when started by root."""
+    limits: Limits
+    visible: tuple[str, ...] = ()
+    """Folders besides the system's that the child may read."""
+    refuse: frozenset[str] = field(default_factory=frozenset)
+    """Guarantees to do without; a test of the fallbacks."""
+
+
+def visible_folders() -> tuple[str, ...]:
+    """Folders outside the system's that Python and its packages need, outermost only."""
+    package = Path(__file__).resolve().parents[2]
+    entries = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
+    entries += [e for e in sys.path if e.endswith(("site-packages", "dist-packages"))]
+    if site.ENABLE_USER_SITE:
+        entries.append(site.getusersitepackages())
+    entries += [e for e in sys.path if e and (Path(e) / "torch" / "__init__.py").exists()]
+    if "CUDA_HOME" in os.environ:
+        entries.append(os.environ["CUDA_HOME"])
+    found: list[str] = []
+    for entry in sorted({os.path.abspath(e) for e in entries if os.path.isdir(e)}):
+        inside = any(entry == f or entry.startswith(f + "/") for f in (*SYSTEM, *found))
+        if not inside and entry != "/":
+            found.append(entry)
+    return tuple(found)
+
+
+def child_environment(extra: Mapping[str, str], *, scratch: str, threads: int) -> dict[str, str]:
+    """The whole environment of a child: nothing of the user's but ``KEPT_VARIABLES`` and PATH."""
+    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    environment["PATH"] = os.pathsep.join(
+        [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
+    )
+    folders = ("HOME", "TMPDIR", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR")
+    environment |= {name: scratch for name in (*folders, "TORCHINDUCTOR_CACHE_DIR")}
+    environment |= {"CUDA_CACHE_PATH": scratch + "/cuda", "USER": "candidate"}
+    environment |= {"LOGNAME": "candidate", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    environment |= {"OPENBLAS_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    environment |= {"MAX_JOBS": str(threads)}
+    return environment | dict(extra)
+
+
+@dataclass(frozen=True)
+class Entered:
+    """Which namespaces a process has entered, and whether through a user namespace."""
+
+    granted: frozenset[str] = frozenset()
+    in_user_namespace: bool = False
+
+
+def enter_namespaces(plan: Plan) -> Entered:
+    """Enter new namespaces in the calling process.
+
+    Its next child is the first process of a new process namespace, if 'processes' was granted.
+    """
+    wanted = {"processes": ("pid", "ipc"), "network": ("net",), "filesystem": ("mount",)}
+    granted = {name for name in wanted if name not in plan.refuse}
+    names = [n for g in granted for n in wanted[g]]
+    is_root = os.geteuid() == 0
+    for route in ((), ("user",)) if is_root else (("user",),):
+        try:
+            uid, gid = os.geteuid(), os.getegid()
+            kernel.unshare(*route, *names)
+        except OSError:
+            continue
+        if route:
+            Path("/proc/self/setgroups").write_text("deny")
+            Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+            Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+        return Entered(frozenset(granted), bool(route))
+    return Entered()
+
+
+def build_root(plan: Plan) -> None:
+    """Move the calling process into a fresh, read-only root with a scratch folder.
+
+    Raises:
+        OSError: this machine does not allow it.
+    """
+    root = plan.scratch
+    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
+    for folder in (*SYSTEM, *plan.visible):
+        _show(folder, root)
+    os.makedirs(root + "/etc")
+    for name in ETC:
+        _show("/etc/" + name, root)
+    _show("/sys", root)
+    os.makedirs(root + "/dev/shm")
+    gpus = [p.name for p in Path("/dev").glob("nvidia*") if not p.is_dir()]
+    for name in (*DEVICES, *gpus):
+        _show_device("/dev/" + name, root)
+    size = plan.limits.scratch_bytes
+    for folder in (SCRATCH, "/dev/shm"):
+        os.makedirs(root + folder, exist_ok=True)
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV
+        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"size={size},mode=1777")
+    os.makedirs(root + "/proc")
+    kernel.mount("proc", root + "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
+    remount = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID
+    kernel.mount(None, root, None, remount)
+    kernel.pivot_root(root)
+
+
+def _show(path: str, root: str) -> None:
+    """Let the new root show a file or folder of the old one, read-only."""
+    if os.path.islink(path) and path in SYSTEM:
+        os.symlink(os.readlink(path), root + path)
+        return
+    if not os.path.exists(path):
+        return
+    target = root + path
+    if os.path.isdir(path):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        Path(target).touch()
+    kernel.mount(path, target, None, kernel.MS_BIND | kernel.MS_REC)
+    kernel.make_read_only(target)
+
+
+def _show_device(path: str, root: str) -> None:
+    with contextlib.suppress(OSError):
+        if stat.S_ISCHR(os.stat(path).st_mode):
+            Path(root + path).touch()
+            kernel.mount(path, root + path, None, kernel.MS_BIND)
+
+
+def give_up_rights(plan: Plan, *, in_user_namespace: bool) -> set[str]:
+    """Become an unprivileged user without capabilities, with limits, for good; what was gained.
+
+    Raises:
+        OSError: refused.
+    """
+    limits = plan.limits
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
+    resource.setrlimit(resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+    if os.geteuid() == 0 and not in_user_namespace:
+        os.setgroups([])
+        os.setresgid(plan.uid, plan.uid, plan.uid)
+        os.setresuid(plan.uid, plan.uid, plan.uid)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NPROC, (limits.n_processes, limits.n_processes))
+    kernel.drop_capabilities()
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    # Reading its memory afterwards needs a dumpable process; changing the user had cleared it.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    return {"memory", "environment"} | ({"user"} if os.geteuid() == plan.uid else set())

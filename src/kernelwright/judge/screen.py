@@ -1,0 +1,38 @@
+"""A look at a candidate's text before a process is spent on it.
+
+It settles only what no run could change: text that does not parse, or that never binds the entry.
+It accuses nobody: what the code does is judged by running it.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from kernelwright.core.candidate import Candidate
+
+
+def screen(candidate: Candidate) -> str | None:
+    """Why the text cannot be a candidate, or None."""
+    try:
+        tree = ast.parse(candidate.source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return f"the file does not parse: {type(error).__name__}: {error}"
+    if candidate.entry not in _bound_names(tree):
+        return f"the file defines no {candidate.entry}"
+    return None
+
+
+def _bound_names(tree: ast.Module) -> set[str]:
+    """Every name that the file may bind at its top level; any at all after a star import."""
+    bound: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            bound.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            bound.add(node.value)  # globals()["ModelNew"] = …, exec("class ModelNew …")
+            bound.update(node.value.replace("(", " ").replace(":", " ").split())
+    return bound

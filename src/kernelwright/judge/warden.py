@@ -1,0 +1,206 @@
+"""The warden: root of a child's process tree, which stops it, listens to it and ends it.
+
+It is trusted code of ours and shares the child's namespaces, not its user. It answers the judge:
+stop everything (and how many processes there are besides the worker), kill the others, say how
+the worker ended, hand over what was printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from kernelwright.judge import kernel_calls as kernel
+from kernelwright.judge import sandbox, wire, worker
+
+MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
+END_WAIT_S = 2.0
+"""How long a worker that has closed its channel may take to end."""
+
+
+def open_door(plan: sandbox.Plan, worker_fd: int, warden_fd: int) -> NoReturn:
+    """Enter the namespaces, start the warden inside, and end with it."""
+    fds = (worker_fd, warden_fd)
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        entered = sandbox.enter_namespaces(plan)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        pid = os.fork()
+        if pid == 0:
+            _run_warden(plan, entered, *fds)
+        for fd in fds:
+            os.close(fd)
+        os.waitpid(pid, 0)
+    finally:
+        os._exit(0)
+
+
+def _run_warden(
+    plan: sandbox.Plan, entered: sandbox.Entered, worker_fd: int, warden_fd: int
+) -> NoReturn:
+    """Finish the isolation, fork the worker, then serve the judge."""
+    try:
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        granted = set(entered.granted)
+        if "filesystem" in granted:
+            try:
+                sandbox.build_root(plan)
+            except OSError:
+                granted.discard("filesystem")
+        os.chdir(plan.scratch if "filesystem" not in granted else sandbox.SCRATCH)
+        out_read, out_write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(warden_fd)
+            _run_worker(plan, entered, granted, worker_fd, out_write)
+        os.close(worker_fd)
+        os.close(out_write)
+        os.set_blocking(out_read, False)
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        _Warden(pid, socket.socket(fileno=warden_fd), out_read, "processes" in granted).serve()
+    finally:
+        os._exit(1)
+
+
+def _run_worker(
+    plan: sandbox.Plan, entered: sandbox.Entered, granted: set[str], worker_fd: int, out_fd: int
+) -> NoReturn:
+    try:
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(out_fd, 1)
+        os.dup2(out_fd, 2)
+        worker_fd = os.dup2(worker_fd, 3)
+        os.closerange(4, 65536)
+        granted |= sandbox.give_up_rights(plan, in_user_namespace=entered.in_user_namespace)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        sock = socket.socket(fileno=worker_fd)
+        wire.send_reply(sock, {"granted": sorted(granted)})
+        worker.serve(sock)
+    finally:
+        os._exit(0)
+
+
+@dataclass
+class _Warden:
+    worker: int
+    sock: socket.socket
+    out_fd: int
+    owns_namespace: bool
+    status: int | None = None
+    log: bytearray = field(default_factory=bytearray)
+
+    def serve(self) -> None:
+        """Answer until the judge closes the socket; then everything inside is killed."""
+        answers = {
+            "stop": self.stop,
+            "clear": self.clear,
+            "ended": self.ended,
+            "log": self.read_log,
+        }
+        watched = [self.sock, self.out_fd]
+        while True:
+            ready, _, _ = select.select(watched, [], [])
+            if self.out_fd in ready and not self.drain():
+                watched.remove(self.out_fd)
+            if self.sock in ready:
+                try:
+                    request, _ = wire.receive_request(self.sock)
+                    wire.send_reply(self.sock, answers[request]())
+                except wire.Closed:
+                    self.signal_all(signal.SIGKILL)
+                    os._exit(0)
+
+    def drain(self) -> bool:
+        """Take what was printed, keep its end; whether there may be more."""
+        try:
+            some = os.read(self.out_fd, 1 << 16)
+        except BlockingIOError:
+            return True
+        self.log += some
+        del self.log[:-MAX_LOG_BYTES]
+        return bool(some)
+
+    def read_log(self) -> dict[str, Any]:
+        self.drain()
+        return {"log": self.log.decode(errors="replace")}
+
+    def descendants(self) -> dict[int, str]:
+        """Every process below this one with its state, by way of /proc."""
+        parents, states = {}, {}
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as file:
+                    state, parent = file.read().rpartition(")")[2].split()[:2]
+                    parents[int(name)], states[int(name)] = int(parent), state
+        found: dict[int, str] = {}
+        layer = {os.getpid()}
+        while layer:
+            layer = {pid for pid, parent in parents.items() if parent in layer}
+            found |= {pid: states[pid] for pid in layer}
+        return found
+
+    def others(self) -> list[int]:
+        """Living processes of the child besides its worker."""
+        return [p for p, state in self.descendants().items() if p != self.worker and state != "Z"]
+
+    def signal_all(self, number: int) -> None:
+        if self.owns_namespace:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, number)
+            return
+        signalled: set[int] = set()
+        while rest := set(self.descendants()) - signalled:
+            for pid in rest:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, number)
+            signalled |= rest
+
+    def stop(self) -> dict[str, Any]:
+        """Stop every process; returns when all threads of the worker stand still."""
+        self.signal_all(signal.SIGSTOP)
+        if self.status is None:
+            info = os.waitid(os.P_PID, self.worker, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            if info.si_code == os.CLD_STOPPED:
+                os.waitid(os.P_PID, self.worker, os.WSTOPPED)
+        return {"others": len(self.others())}
+
+    def clear(self) -> dict[str, Any]:
+        """Kill every process but the worker; returns when they are gone."""
+        end_s = time.monotonic() + END_WAIT_S
+        while (others := self.others()) and time.monotonic() < end_s:
+            for pid in others:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            self.reap()
+        return {"others": len(self.others())}
+
+    def reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (
+                info := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            ) is not None:
+                if info.si_pid == self.worker:
+                    _, self.status = os.waitpid(self.worker, 0)
+                else:
+                    os.waitpid(info.si_pid, 0)
+
+    def ended(self) -> dict[str, Any]:
+        """How the worker ended: its exit code, or the negative number of a signal."""
+        end_s = time.monotonic() + END_WAIT_S
+        self.reap()
+        while self.status is None and time.monotonic() < end_s:
+            time.sleep(0.005)
+            self.reap()
+        self.drain()
+        code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
+        return {"code": code, "log": self.log.decode(errors="replace")}

@@ -1,0 +1,187 @@
+"""The worker: the process that runs a candidate, or a baseline by the very same path.
+
+Nothing here decides anything. The candidate shares this process and may have replaced any of it;
+the judge believes no word of it about time, and checks every value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import mmap
+import pickle
+import socket
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernelwright.judge import wire
+from kernelwright.judge.layout import Slot, dtype_name, map_tensors, view
+
+MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
+
+
+def serve(sock: socket.socket) -> None:
+    """Answer the judge until it hangs up."""
+    torch.set_grad_enabled(False)
+    worker = Worker(sock)
+    while True:
+        try:
+            request, fds = wire.receive_request(sock)
+        except wire.Closed:
+            return
+        if request is wire.GO:
+            worker.call()
+        else:
+            worker.answer(request, fds)
+
+
+class Worker:
+    """The state of one child: its module, its arguments, the outputs it holds."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.memory: mmap.mmap | None = None
+        self.module: Any = None
+        self.arguments: list[Any] = []
+        self.output: Any = None
+        self.held: Any = None
+
+    def call(self) -> None:
+        """One forward: what the judge's clock runs over."""
+        try:
+            self.output = self.module(*self.arguments)
+            reply = describe(self.output)
+        except BaseException as error:  # a candidate may raise anything, SystemExit included
+            reply = describe_error("run", error)
+        wire.send_reply(self.sock, reply)
+
+    def answer(self, request: dict[str, Any], fds: list[int]) -> None:
+        stage = request.pop("do")
+        try:
+            reply = getattr(self, stage)(*fds, **request) or {}
+        except BaseException as error:  # as above
+            reply = describe_error(getattr(error, "stage", stage), error)
+        wire.send_reply(self.sock, reply)
+
+    def map(self, fd: int, *, threads: int) -> None:
+        """Map the memory that arguments and weights come through."""
+        torch.set_num_threads(threads)
+        self.memory = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
+
+    def build(
+        self,
+        *,
+        source: str,
+        entry: str,
+        initial: bytes,
+        seed: int,
+        weights: dict[str, Slot],
+        setting: dict[str, Any],
+    ) -> None:
+        """Import the source, construct the module, load the weights, apply a library setting."""
+        with _stage("import"):
+            namespace = _import(source, setting)
+        with _stage("construct"):
+            if entry not in namespace:
+                raise NameError(f"the file defines no {entry}")
+            torch.manual_seed(seed)
+            self.module = namespace[entry](*pickle.loads(initial))
+        self.load(weights=weights)
+        if "compile" in setting:
+            self.module = torch.compile(self.module, **setting["compile"])
+
+    def load(self, *, weights: dict[str, Slot]) -> None:
+        """Give the module the reference's weights."""
+        with _stage("weights"):
+            load_weights(self.module, map_tensors(lambda s: view(s, self.memory), weights))
+
+    def prepare(self, *, arguments: list[Any]) -> None:
+        """Make the arguments of the coming calls: views on the shared memory."""
+        self.arguments = map_tensors(lambda slot: view(slot, self.memory), arguments)
+
+    def release(self, *, hold: bool) -> None:
+        """Drop the last output, or hold it in place of the one held before."""
+        if hold:
+            self.held = self.output
+        self.output = None
+
+    def unhold(self) -> None:
+        """Drop the output that was held."""
+        self.held = None
+
+
+@contextlib.contextmanager
+def _stage(name: str):
+    try:
+        yield
+    except BaseException as error:  # as in Worker.call
+        error.stage = name  # type: ignore[attr-defined]
+        raise
+
+
+def _import(source: str, setting: dict[str, Any]) -> dict[str, Any]:
+    """The source as a module of its own, from a file, so that inspect finds its text."""
+    path = Path("candidate.py").resolve()
+    path.write_text(source)
+    sys.path[:0] = setting.get("import_roots", [])
+    spec = importlib.util.spec_from_file_location("candidate", path)
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["PAYLOAD"] = setting.get("payload")
+    sys.modules["candidate"] = module
+    spec.loader.exec_module(module)
+    return module.__dict__
+
+
+def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
+    """Copy weights by name, or by order where the names differ and all shapes agree.
+
+    Raises:
+        ValueError: a floating-point tensor of the module would stay without a value.
+    """
+    if not weights:
+        return
+    own = module.state_dict()
+    floating = [name for name, value in own.items() if value.is_floating_point()]
+    given = [name for name, value in weights.items() if value.is_floating_point()]
+    if not set(floating) <= set(weights) or not set(given) <= set(own):
+        shapes = [tuple(own[name].shape) for name in floating]
+        if shapes != [tuple(weights[name].shape) for name in given]:
+            raise ValueError(
+                f"the module does not take the reference's weights: it has {floating}, "
+                f"the reference has {given}"
+            )
+        weights = {new: weights[old] for new, old in zip(floating, given, strict=True)}
+    module.load_state_dict(weights, strict=False)
+
+
+def describe(value: Any) -> Any:
+    """Where the outputs lie, as JSON; what is not plain is named by its type."""
+    if type(value) is torch.Tensor:
+        if value.layout is not torch.strided or value.is_conj() or value.is_neg():
+            return {"other": "a tensor that is not materialised"}
+        place = [value.data_ptr(), list(value.shape), list(value.stride())]
+        return {"tensor": [*place, dtype_name(value.dtype), value.device.type]}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [describe(item) for item in value]}
+    if type(value) is dict:
+        return {"dict": {str(key): describe(item) for key, item in value.items()}}
+    if value is None or type(value) in (bool, int, float, str):
+        return {"plain": value}
+    return {"other": type(value).__name__}
+
+
+def describe_error(stage: str, error: BaseException) -> dict[str, Any]:
+    """An error as JSON: what failed, the message, and the candidate's own lines of the trace."""
+    lines = traceback.extract_tb(error.__traceback__)
+    own = [f"line {f.lineno}: {f.line}" for f in lines if f.filename.endswith("candidate.py")]
+    try:
+        message = str(error)
+    except BaseException:  # an exception of the candidate's, whose __str__ fails
+        message = ""
+    if len(message) > MAX_MESSAGE_CHARS:
+        message = message[: MAX_MESSAGE_CHARS // 2] + " … " + message[-MAX_MESSAGE_CHARS // 2 :]
+    return {"error": {"stage": stage, "type": type(error).__name__, "message": message, "at": own}}
