@@ -1,6 +1,6 @@
 """The gated RMS norm of a state-space language model: swish gate, norm, learned scale.
 
-Eager PyTorch runs it as seven kernels and writes every intermediate result to memory; one pass
+Eager PyTorch runs it as eight kernels and writes every intermediate result to memory; one pass
 over each row is enough. This is the example of `make optimize`, which is the same as
 
     kernelwright optimize examples/rms_gate.py

@@ -84,7 +84,7 @@ def expression(value: Any) -> str:
     if isinstance(value, str):
         return parse(value)
     if isinstance(value, torch.Tensor):
-        return imitate(value).expression()
+        return _tensor_expression(value)
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     raise TaskError(
@@ -92,6 +92,16 @@ def expression(value: Any) -> str:
         seen=f"{type(value).__name__}: {value!r}"[:200],
         do="give the inputs as a function that makes them: inputs=make_inputs",
     )
+
+
+def _tensor_expression(tensor: torch.Tensor) -> str:
+    """An expanded tensor is drawn where it has memory of its own, and expanded alike."""
+    shape, own = tuple(tensor.shape), tensor
+    for axis, (size, stride) in enumerate(zip(shape, tensor.stride(), strict=True)):
+        if size > 1 and stride == 0:
+            own = own.narrow(axis, 0, 1)
+    text = imitate(own).expression()
+    return text if own is tensor else f"({text}).expand{shape}"
 
 
 def parse(text: str) -> str:

@@ -1,0 +1,68 @@
+import ast
+
+import pytest
+
+from kernelwright.core.errors import TaskError, UsageError
+from kernelwright.load import open_reference
+from kernelwright.load.suite import CONTROLS, builtin_suite, control, kernelbench_suite
+
+PROBLEM = "from torch import nn\nclass Model(nn.Module): ...\n"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    for level, names in ((1, ("10_Relu", "2_Gemm")), (2, ("1_Conv",))):
+        folder = tmp_path / "KernelBench" / f"level{level}"
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / f"{name}.py").write_text(PROBLEM)
+    return tmp_path
+
+
+def test_every_built_in_task_opens_at_both_sizes():
+    for cpu, gpu in zip(builtin_suite("cpu"), builtin_suite("cuda:sm_90"), strict=True):
+        assert cpu.name == gpu.name and cpu.task.digest != gpu.task.digest
+        for entry, size in ((cpu, "cpu"), (gpu, "gpu")):
+            assert open_reference(entry.task).namespace["SIZE"] == size
+
+
+def test_every_built_in_task_ships_its_controls():
+    names = [entry.name for entry in builtin_suite()]
+    assert len(names) >= 16
+    for name in names:
+        for which in CONTROLS:
+            tree = ast.parse(control(name, which).read_text())
+            classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+            assert classes == ["ModelNew"] and ast.get_docstring(tree)
+
+
+def test_an_unknown_control_names_the_nearest():
+    with pytest.raises(UsageError, match='did you mean "softmax"'):
+        control("sofmax", "right")
+
+
+def test_problems_come_by_level_in_their_numbers_order(checkout):
+    entries = kernelbench_suite(checkout, [1, 2])
+    assert [(e.level, e.problem, e.name) for e in entries] == [
+        ("1", 2, "2_Gemm"), ("1", 10, "10_Relu"), ("2", 1, "1_Conv"),
+    ]  # fmt: skip
+    assert entries[0].task.source == PROBLEM
+
+
+def test_problems_can_be_chosen(checkout):
+    assert [e.problem for e in kernelbench_suite(checkout, [1], problems=[10])] == [10]
+    with pytest.raises(TaskError, match="no such problem"):
+        kernelbench_suite(checkout, [1], problems=[3])
+
+
+def test_the_folder_of_levels_itself_is_accepted(checkout):
+    assert len(kernelbench_suite(checkout / "KernelBench", [2])) == 1
+
+
+def test_what_is_not_a_checkout_is_said(checkout, tmp_path):
+    with pytest.raises(TaskError, match="no such folder"):
+        kernelbench_suite(tmp_path / "nowhere")
+    with pytest.raises(TaskError, match=r"(?s)not a KernelBench checkout.*git clone"):
+        kernelbench_suite(checkout / "KernelBench" / "level1")
+    with pytest.raises(TaskError, match=r"(?s)no level 3.*level1, level2"):
+        kernelbench_suite(checkout)
