@@ -126,11 +126,11 @@ class Accumulator:
             op = {"sum": "any", "prod": "all", "max": "any", "min": "all"}.get(op, op)
         return f"math::fold_{op}<{n}>({self.lane})"
 
-    def lane_value(self) -> str:
-        """Lane l as a finished value, where lanes are different outer elements."""
+    def lane_value(self, lane: str) -> str:
+        """One lane as a finished value, where lanes are different outer elements."""
         if self.is_arg:
-            return f"(int64_t){self.lane}_at[l]"
-        value = f"{self.lane}[l]"
+            return f"(int64_t){self.lane}_at[{lane}]"
+        value = f"{self.lane}[{lane}]"
         return cpp_ops.cast(value, self.dtype, self.op.dtype)
 
     def combine(self, total: str, part: str) -> str:

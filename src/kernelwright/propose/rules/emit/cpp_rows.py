@@ -235,7 +235,7 @@ class _Writer:
                 kind, name = self.v.type(acc.op.name), self.v.name[acc.op.name]
                 self.text.line(f"const {kind} {name} = {acc.result(self.lanes)};")
             else:
-                self.v.arrays[acc.op.name] = f"({acc.lane_value()})"
+                self.v.arrays[acc.op.name] = f"({acc.lane_value(self._lane_of(acc.op.name))})"
 
     def _purpose(self, trip: Pass) -> str:
         parts = [f"{op.op} of {op.arg}" for op in trip.reduces]
@@ -282,7 +282,7 @@ class _Writer:
                         f"for (int l = 0; l < {n}; ++l) "
                         + acc.combine(f"{acc.lane}[l]", f"{part}[chunk][l]")
                     )
-                self.v.arrays[acc.op.name] = f"({acc.lane_value()})"
+                self.v.arrays[acc.op.name] = f"({acc.lane_value(self._lane_of(acc.op.name))})"
 
     def _range(self, axis: Axis, step: int = 1) -> tuple[str, str]:
         """Where the loop over ``axis`` begins and ends, in the chunk if the axis is cut."""
@@ -468,6 +468,11 @@ class _Writer:
         if isinstance(op, Store):
             return self.vector.name in op.index.axes | self.nest.depends[op.value]
         return self.vector.name in self.nest.depends[op.name]
+
+    def _lane_of(self, name: str) -> str:
+        """Which lane holds a reduction's result: all hold the same one if it does not vary."""
+        assert self.vector is not None
+        return "l" if self.vector.name in self.nest.depends[name] else "0"
 
     def _place(self) -> str:
         """The number of the present element among the inner ones, in order."""

@@ -76,13 +76,17 @@ def _threads(nest: Nest, vector: Axis | None, target: Target) -> dict[str, Any]:
     trips = nest.n_outer
     if vector in kernel.outer:
         trips = trips // vector.size * -(-vector.size // 64)
-    is_cuttable = not any(
+    if trips < target.threads and is_cuttable(kernel):
+        return {"parallel": "inner", "chunks": 4 * target.threads}
+    return {"parallel": "outer"}
+
+
+def is_cuttable(kernel: Kernel) -> bool:
+    """Whether the inner loops of a simplified kernel can be cut into chunks for threads."""
+    return bool(kernel.inner) and not any(
         isinstance(op, Scan) or (isinstance(op, Reduce) and op.op.startswith("arg"))
         for op in kernel.body
     )
-    if trips < target.threads and is_cuttable:
-        return {"parallel": "inner", "chunks": 4 * target.threads}
-    return {"parallel": "outer"}
 
 
 def first_schedules(program: Program, target: Target) -> Iterator[Schedule]:

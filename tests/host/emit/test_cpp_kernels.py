@@ -1,0 +1,70 @@
+"""Emitted kernels do what the interpreter does, whatever the schedule."""
+
+from dataclasses import asdict
+
+import torch
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tests.host.emit.random_kernels import kernels, memory_for
+from tests.host.emit.running import TARGET, run_emitted
+
+from kernelwright.propose.rules.emit.cpp_nest import simplified
+from kernelwright.propose.rules.emit.cpp_rows import Knobs
+from kernelwright.propose.rules.emit.cpp_schedule import guess, is_cuttable
+from kernelwright.propose.rules.interpret import run_step
+from kernelwright.propose.rules.ir import Kernel
+
+N_KERNELS = 10  # one compiler run for all of them
+
+
+@st.composite
+def knobs(draw, kernel: Kernel):
+    if draw(st.booleans()):
+        return guess(kernel, TARGET)
+    plain = simplified(kernel)
+    axes = [axis.name for axis in (*plain.outer, *plain.inner)]
+    ways = ["outer", "none", *(["inner"] if is_cuttable(plain) else [])]
+    drawn = asdict(
+        Knobs(
+            vector=draw(st.sampled_from(axes)) if axes else "",
+            lanes=draw(st.sampled_from([16, 64])),
+            keep_cost=draw(st.sampled_from([0, 6, 1000])),
+            parallel=draw(st.sampled_from(ways)),
+            chunks=draw(st.sampled_from([2, 3])),
+            block=draw(st.sampled_from([16, 4096])),
+        )
+    )
+    del drawn["fresh"]
+    return drawn
+
+
+@st.composite
+def batches(draw):
+    drawn = [draw(kernels(f"kernel_{i}")) for i in range(N_KERNELS)]
+    return [(kernel, draw(knobs(kernel))) for kernel in drawn]
+
+
+@given(batches(), st.integers(0, 1000))
+@settings(
+    max_examples=12,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_random_kernels_match_the_interpreter(batch, seed):
+    expected: dict[str, torch.Tensor] = {}
+    for kernel, _ in batch:
+        expected |= memory_for(kernel, seed)
+    given_memory = dict(expected)
+    for kernel, _ in batch:
+        run_step(kernel, expected)
+    schedule = {kernel.name: chosen for kernel, chosen in batch}
+    seen = run_emitted([kernel for kernel, _ in batch], schedule, given_memory)
+    for kernel, chosen in batch:
+        for tensor in kernel.writes:
+            want, have = expected[tensor.name], seen[tensor.name]
+            scale = want.double().nan_to_num(0, 0, 0).abs().max().clamp(min=1).item()
+            tolerance = 1e-2 if tensor.dtype in ("bfloat16", "float16") else 2e-5
+            assert torch.allclose(
+                have.double(), want.double(), rtol=tolerance, atol=tolerance * scale, equal_nan=True
+            ), (kernel, chosen, tensor.name, want, have)
