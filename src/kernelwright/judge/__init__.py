@@ -1,20 +1,19 @@
-"""The judge: the trust boundary of the product. ``Judge`` is its one public entry."""
+"""The judge: the trust boundary of the product."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
-__all__ = ["Judge", "guarantees"]
+JUDGE_VERSION = 1
+"""Changes when the same candidate may get another verdict."""
+_PLACES = {"Judge": "judge", "guarantees": "sandbox", "library_candidate": "library"}
+
+__all__ = ["JUDGE_VERSION", "Judge", "guarantees", "library_candidate"]
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, because the child's modules live in this package and must not import the parent's.
-    if name == "Judge":
-        from kernelwright.judge.judge import Judge
-
-        return Judge
-    if name == "guarantees":
-        from kernelwright.judge.sandbox import guarantees
-
-        return guarantees
-    raise AttributeError(name)
+    # Lazy: the child's modules live in this package and must not load the judge's.
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -35,7 +35,6 @@ def describe(device: Device, threads: int, cache: str) -> Environment:
         "cache": cache,
         "transparent_hugepages": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "load_average": os.getloadavg()[0],
     }
     if device.kind == "cuda":
         facts |= {"gpu": torch.cuda.get_device_name(device.index), "cuda": torch.version.cuda}

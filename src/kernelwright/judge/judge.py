@@ -13,10 +13,10 @@ from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Status, Timing
+from kernelwright.core.evaluation import Cost, Evaluation, Numerics, Status, Timing
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import baselines, environment
+from kernelwright.judge import JUDGE_VERSION, baselines, environment
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
 from kernelwright.judge.inputs import DISTRIBUTIONS
@@ -26,7 +26,6 @@ from kernelwright.judge.runner import Program, Refused, Runner
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import Stopwatch
 
-JUDGE_VERSION = 1
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
 FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
 CALL_LIMIT_S = 10.0
@@ -66,6 +65,7 @@ class Judge:
             environment.use_threads(self.threads)
             self._zygote({})
             self.oracle = Oracle(self.task, self.device.torch_name, self._secret)
+            self.workload = self.oracle.workload()
             self.environment = environment.describe(self.device, self.threads, self.settings.cache)
             self.stopwatch = Stopwatch(cache=self.settings.cache, limit_s=CALL_LIMIT_S)
         except BaseException:
@@ -271,7 +271,7 @@ class _Verdict:
         passed = status is Status.PASSED
         return Evaluation(
             task=self.judge.task.digest,
-            workload=self.judge.oracle.workload().digest,
+            workload=self.judge.workload.digest,
             candidate=self.candidate.digest,
             status=status,
             reasons=reasons,

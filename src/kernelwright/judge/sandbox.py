@@ -90,7 +90,7 @@ def child_environment(extra: Mapping[str, str], *, scratch: str, threads: int) -
         [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
     )
     folders = ("HOME", "TMPDIR", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR")
-    environment |= {name: scratch for name in (*folders, "TORCHINDUCTOR_CACHE_DIR")}
+    environment |= dict.fromkeys((*folders, "TORCHINDUCTOR_CACHE_DIR"), scratch)
     environment |= {"CUDA_CACHE_PATH": scratch + "/cuda", "USER": "candidate"}
     environment |= {"LOGNAME": "candidate", "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}

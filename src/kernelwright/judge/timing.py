@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from kernelwright.core.evaluation import CANDIDATE, Ratio, Timing, bootstrap_ratio
+from kernelwright.judge.check import Check
 from kernelwright.judge.oracle import TASK, Draw, derive_seed
 from kernelwright.judge.runner import Runner
 
@@ -63,6 +65,21 @@ def half_width(interval: Ratio) -> float:
     return (interval.high - interval.low) / 2 / interval.median
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let the judge's torch use one thread.
+
+    The threads of an OpenMP pool spin for milliseconds after their work, on the very cores that
+    the measured child needs.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class Stopwatch:
     """Times modules that run in their own children, one at a time, all others standing still."""
 
@@ -84,10 +101,11 @@ class Stopwatch:
         Units:
             Nanoseconds of the judge's clock.
         """
-        runner.put(arguments)
-        if self._flush is not None:
-            self._flush()
-        elapsed_ns, described = runner.call(limit_s=self.limit_s)
+        with one_thread():
+            runner.put(arguments)
+            if self._flush is not None:
+                self._flush()
+            elapsed_ns, described = runner.call(limit_s=self.limit_s)
         hold = inspect(described) if inspect is not None else False
         runner.release(hold=hold)
         runner.stand_still()
