@@ -15,6 +15,7 @@ from kernelwright.load.kernelbench import read_task
 
 BUILTIN = Path(__file__).parents[1] / "tasks"
 CONTROLS = ("right", "wrong")
+SIZES = ("small", "cpu", "gpu")
 SIZE_LINE = 'SIZE = "cpu"\n'
 """The line of a built-in task that says which of its ``SIZES`` holds."""
 _PROBLEM = re.compile(r"(?P<number>\d+)_.*\.py")
@@ -31,21 +32,30 @@ class SuiteEntry:
     task: Task
 
 
-def builtin_suite(device: str | Device = "cpu") -> list[SuiteEntry]:
-    """The built-in tasks, in alphabetical order, at the sizes meant for ``device``."""
-    kind = Device.parse(device).kind if isinstance(device, str) else device.kind
+def builtin_suite(device: str | Device = "cpu", *, size: str | None = None) -> list[SuiteEntry]:
+    """The built-in tasks, in alphabetical order.
+
+    ``size`` is one of ``SIZES``; left out, it is the one meant for ``device``. 'small' is for
+    looking at correctness: every kernel on it takes less time than its launch.
+
+    Raises:
+        UsageError: no such size.
+    """
+    if size is None:
+        kind = Device.parse(device).kind if isinstance(device, str) else device.kind
+        size = "cpu" if kind == "cpu" else "gpu"
+    if size not in SIZES:
+        raise UsageError(f'no size "{size}"', seen=size, do=nearest(size, SIZES))
     folders = sorted(path.parent for path in BUILTIN.glob("*/task.py"))
     return [
-        SuiteEntry("builtin", number, folder.name, _builtin_task(folder, kind))
+        SuiteEntry("builtin", number, folder.name, _builtin_task(folder, size))
         for number, folder in enumerate(folders, start=1)
     ]
 
 
-def _builtin_task(folder: Path, kind: str) -> Task:
+def _builtin_task(folder: Path, size: str) -> Task:
     task = read_task(folder / "task.py", name=folder.name)
-    source = task.source
-    if kind != "cpu":
-        source = source.replace(SIZE_LINE, SIZE_LINE.replace("cpu", "gpu"), 1)
+    source = task.source.replace(SIZE_LINE, SIZE_LINE.replace("cpu", size), 1)
     return dataclasses.replace(task, origin="builtin", source=source, import_roots=())
 
 

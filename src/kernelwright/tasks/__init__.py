@@ -4,7 +4,8 @@
     <name>/right.py    a ModelNew that must pass
     <name>/wrong.py    a ModelNew with one plausible mistake, that must be refused
 
-Every task has sizes for a CPU and for a GPU in ``SIZES`` and chooses with the line
-``SIZE = "cpu"``; ``kernelwright.load.suite.builtin_suite(device)`` rewrites that line. The files
-are read as text and never imported from here. A new task needs all three files and nothing else.
+Every task has three sizes in ``SIZES``: for a CPU (1 to 15 ms in eager mode on two cores), for a
+GPU, and a small one for looking at correctness. The line ``SIZE = "cpu"`` chooses, and
+``kernelwright.load.suite.builtin_suite(device)`` rewrites it. The files are read as text and never
+imported from here. A new task needs all three files and nothing else.
 """

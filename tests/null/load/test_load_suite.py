@@ -1,6 +1,7 @@
 import ast
 
 import pytest
+import torch
 
 from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.load import open_reference
@@ -19,11 +20,24 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def test_every_built_in_task_opens_at_both_sizes():
-    for cpu, gpu in zip(builtin_suite("cpu"), builtin_suite("cuda:sm_90"), strict=True):
-        assert cpu.name == gpu.name and cpu.task.digest != gpu.task.digest
-        for entry, size in ((cpu, "cpu"), (gpu, "gpu")):
+def test_every_built_in_task_opens_at_the_size_for_its_device():
+    for device, size in (("cpu", "cpu"), ("cuda:sm_90", "gpu")):
+        for entry in builtin_suite(device):
             assert open_reference(entry.task).namespace["SIZE"] == size
+
+
+@pytest.mark.parametrize("entry", builtin_suite(size="small"), ids=lambda entry: entry.name)
+def test_every_built_in_task_runs_and_varies_with_its_inputs(entry):
+    reference = open_reference(entry.task)
+    module = reference.build(0)
+    with torch.no_grad():
+        first, second = (module(*reference.inputs(seed)) for seed in (1, 2))
+    assert first.isfinite().all() and not torch.equal(first, second)
+
+
+def test_an_unknown_size_names_the_nearest():
+    with pytest.raises(UsageError, match='did you mean "small"'):
+        builtin_suite(size="smal")
 
 
 def test_every_built_in_task_ships_its_controls():

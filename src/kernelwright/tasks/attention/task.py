@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (2, 8, 256, 64), "gpu": (8, 16, 1024, 64)}
+SIZES = {"small": (2, 2, 48, 32), "cpu": (2, 8, 256, 64), "gpu": (8, 16, 1024, 64)}
 BATCH, HEADS, TOKENS, WIDTH = SIZES[SIZE]
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (16, 64, 56), "gpu": (64, 256, 112)}
+SIZES = {"small": (2, 8, 14), "cpu": (16, 64, 56), "gpu": (64, 256, 112)}
 BATCH, CHANNELS, EDGE = SIZES[SIZE]
 
 

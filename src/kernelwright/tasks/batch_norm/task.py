@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (64, 64, 28, 28), "gpu": (64, 256, 56, 56)}
+SIZES = {"small": (4, 16, 14, 14), "cpu": (64, 64, 28, 28), "gpu": (64, 256, 56, 56)}
 BATCH, CHANNELS, HEIGHT, WIDTH = SIZES[SIZE]
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (128, 128, 96, 160), "gpu": (256, 512, 384, 640)}
+SIZES = {"small": (8, 32, 48, 40), "cpu": (128, 128, 96, 160), "gpu": (256, 512, 384, 640)}
 BATCH, ROWS, INNER, COLUMNS = SIZES[SIZE]
 
 

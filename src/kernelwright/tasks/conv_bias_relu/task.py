@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (16, 32, 48, 56), "gpu": (32, 128, 128, 64)}
+SIZES = {"small": (2, 8, 12, 14), "cpu": (16, 32, 48, 56), "gpu": (32, 128, 128, 64)}
 BATCH, INPUTS, OUTPUTS, EDGE = SIZES[SIZE]
 
 

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (16, 16, 32, 58), "gpu": (64, 64, 128, 66)}
+SIZES = {"small": (2, 8, 16, 18), "cpu": (16, 16, 32, 58), "gpu": (64, 64, 128, 66)}
 BATCH, INPUTS, OUTPUTS, EDGE = SIZES[SIZE]
 
 

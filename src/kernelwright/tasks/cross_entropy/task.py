@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (1024, 8000), "gpu": (8192, 32000)}
+SIZES = {"small": (64, 500), "cpu": (1024, 8000), "gpu": (8192, 32000)}
 TOKENS, VOCABULARY = SIZES[SIZE]
 PADDING = -100
 

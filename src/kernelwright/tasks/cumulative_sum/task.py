@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (1024, 4000), "gpu": (8192, 16000)}
+SIZES = {"small": (16, 2000), "cpu": (1024, 4000), "gpu": (8192, 16000)}
 ROWS, COLUMNS = SIZES[SIZE]
 
 

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (16, 96, 56), "gpu": (64, 256, 112)}
+SIZES = {"small": (2, 12, 14), "cpu": (16, 96, 56), "gpu": (64, 256, 112)}
 BATCH, CHANNELS, EDGE = SIZES[SIZE]
 
 

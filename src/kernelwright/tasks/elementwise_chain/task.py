@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (4096, 4096), "gpu": (8192, 8192)}
+SIZES = {"small": (64, 1000), "cpu": (4096, 4096), "gpu": (8192, 8192)}
 ROWS, COLUMNS = SIZES[SIZE]
 
 

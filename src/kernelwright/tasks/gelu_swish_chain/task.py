@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (4096, 1024), "gpu": (16384, 4096)}
+SIZES = {"small": (64, 200), "cpu": (4096, 1024), "gpu": (16384, 4096)}
 ROWS, COLUMNS = SIZES[SIZE]
 
 

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (512, 512, 1024), "gpu": (4096, 2048, 4096)}
+SIZES = {"small": (64, 96, 128), "cpu": (512, 512, 1024), "gpu": (4096, 2048, 4096)}
 ROWS, INPUTS, OUTPUTS = SIZES[SIZE]
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (512, 768), "gpu": (4096, 3072)}
+SIZES = {"small": (64, 96), "cpu": (512, 768), "gpu": (4096, 3072)}
 ROWS, WIDTH = SIZES[SIZE]
 
 

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (512, 128, 8, 8), "gpu": (64, 512, 32, 32)}
+SIZES = {"small": (4, 128, 8, 8), "cpu": (512, 128, 8, 8), "gpu": (64, 512, 32, 32)}
 BATCH, CHANNELS, HEIGHT, WIDTH = SIZES[SIZE]
 GROUPS = 32
 

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (1024, 2000), "gpu": (8192, 16000)}
+SIZES = {"small": (64, 300), "cpu": (1024, 2000), "gpu": (8192, 16000)}
 ROWS, CLASSES = SIZES[SIZE]
 
 

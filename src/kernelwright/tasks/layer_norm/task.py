@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (16, 512, 768), "gpu": (16, 2048, 2048)}
+SIZES = {"small": (2, 32, 192), "cpu": (16, 512, 768), "gpu": (16, 2048, 2048)}
 BATCH, TOKENS, WIDTH = SIZES[SIZE]
 
 

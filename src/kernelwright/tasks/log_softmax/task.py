@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (512, 8000), "gpu": (4096, 32000)}
+SIZES = {"small": (32, 1000), "cpu": (512, 8000), "gpu": (4096, 32000)}
 TOKENS, VOCABULARY = SIZES[SIZE]
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (4096, 1024), "gpu": (16384, 4096)}
+SIZES = {"small": (64, 256), "cpu": (4096, 1024), "gpu": (16384, 4096)}
 TOKENS, WIDTH = SIZES[SIZE]
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (32, 32, 128, 256), "gpu": (64, 64, 256, 512)}
+SIZES = {"small": (6, 8, 16, 32), "cpu": (32, 32, 128, 256), "gpu": (64, 64, 256, 512)}
 STEPS, BATCH, INPUTS, HIDDEN = SIZES[SIZE]
 
 

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (16, 3, 32, 10), "gpu": (512, 3, 32, 10)}
+SIZES = {"small": (4, 3, 16, 10), "cpu": (16, 3, 32, 10), "gpu": (512, 3, 32, 10)}
 BATCH, CHANNELS, EDGE, CLASSES = SIZES[SIZE]
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"cpu": (4096, 1500), "gpu": (16384, 12000)}
+SIZES = {"small": (64, 300), "cpu": (4096, 1500), "gpu": (16384, 12000)}
 ROWS, COLUMNS = SIZES[SIZE]
 
 
