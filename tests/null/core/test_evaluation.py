@@ -1,3 +1,6 @@
+import random
+import statistics
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +29,17 @@ def test_interval_scales_with_the_data(ratios, factor):
     plain, scaled = bootstrap_ratio(ratios), bootstrap_ratio([r * factor for r in ratios])
     assert scaled.median == pytest.approx(plain.median * factor)
     assert scaled.low == pytest.approx(plain.low * factor)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 15, 40, 101])
+def test_interval_is_what_resampling_tends_to(n):
+    draw = random.Random(n)
+    ratios = [draw.lognormvariate(0, 0.1) for _ in range(n)]
+    medians = sorted(statistics.median(draw.choices(ratios, k=n)) for _ in range(4000))
+    found = bootstrap_ratio(ratios)
+    below = sum(median < found.low for median in medians) / len(medians)
+    above = sum(median > found.high for median in medians) / len(medians)
+    assert below < 0.035 and above < 0.035
 
 
 def test_speedup_pairs_rounds_and_skips_what_was_not_measured():
