@@ -54,20 +54,22 @@ series = st.lists(st.none() | st.integers(1, 2**62), min_size=4, max_size=4).map
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(
     samples=st.dictionaries(st.text("abcé", min_size=1), series, max_size=3),
-    errors=st.tuples(finite, finite, finite),
+    errors=st.none() | st.tuples(finite, finite, finite),
+    is_timed=st.booleans(),
     words=st.lists(st.text(), max_size=3).map(tuple),
     seed=st.integers(-(2**63), 2**63 - 1),
 )
-def test_any_verdict_comes_back_equal(archive, run, samples, errors, words, seed):
+def test_any_verdict_comes_back_equal(archive, run, samples, errors, is_timed, words, seed):
     said = proposal()
     archive.add_proposal(run, said)
+    timing = Timing(samples | {"candidate": (1, 2, 3, 4)}, "eager", "device", "warm")
     found = verdict(
         said.candidate,
         seed=seed,
         warnings=words,
         guarantees=words,
-        numerics=Numerics(*errors, distributions=words),
-        timing=Timing(samples | {"candidate": (1, 2, 3, 4)}, "eager", "device", "warm"),
+        numerics=Numerics(*errors, distributions=words) if errors else None,
+        timing=timing if is_timed else None,
     )
     archive.add_evaluation(run, found)
     assert archive.evaluations(candidate=said.candidate.digest)[-1] == found

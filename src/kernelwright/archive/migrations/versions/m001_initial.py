@@ -149,7 +149,8 @@ def _reference(name: str, target: str, nullable: bool = False) -> sa.Column:
 
 
 def _json(name: str, nullable: bool = False) -> tuple[sa.schema.SchemaItem, ...]:
-    check = sa.CheckConstraint(f"json_valid({name})").ddl_if(dialect="sqlite")
+    text = f"{name} IS NULL OR json_valid({name})" if nullable else f"json_valid({name})"
+    check = sa.CheckConstraint(text).ddl_if(dialect="sqlite")
     return sa.Column(name, sa.Text, nullable=nullable), check
 
 
