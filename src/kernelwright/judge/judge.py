@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -121,7 +124,7 @@ class Judge:
         if is_timed:
             self._start_baselines()
         with ExitStack() as stack:
-            runner = self._spawn(dict(dialect.environment(self.device)))
+            runner = self._spawn(dialect.environment(self.device))
             stack.callback(runner.close)
             verdict.guarantees = runner.child.granted
             start_s = time.monotonic()
@@ -178,7 +181,7 @@ class Judge:
         finally:
             verdict.time_s = time.monotonic() - start_s
 
-    def _zygote(self, extra: dict[str, str]) -> Zygote:
+    def _zygote(self, extra: Mapping[str, str]) -> Zygote:
         key = tuple(sorted(extra.items()))
         if key not in self._zygotes:
             zygote = Zygote(extra, threads=self.threads)
@@ -186,8 +189,8 @@ class Judge:
             self._zygotes[key] = zygote
         return self._zygotes[key]
 
-    def _spawn(self, extra: dict[str, str]) -> Runner:
-        return Runner(self._zygote(extra).fork(), threads=self.threads)
+    def _spawn(self, extra: Mapping[str, str], cache: Path | None = None) -> Runner:
+        return Runner(self._zygote(extra).fork(cache=cache), threads=self.threads)
 
     def _build(self, runner: Runner, source: str, entry: str, setting: dict[str, Any]) -> None:
         program = Program(source, entry, self.oracle.initial, self.oracle.weight_seed, setting)
@@ -202,11 +205,11 @@ class Judge:
         self._stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         settings = baselines.SETTINGS[self.device.kind]
         for setting in settings:
-            self._zygote(dict(setting.environment))
+            self._zygote(setting.environment)
         self._baselines = {s.name: pool.submit(self._start_baseline, s) for s in settings}
 
     def _start_baseline(self, setting: baselines.Setting) -> Runner:
-        runner = self._spawn(dict(setting.environment))
+        runner = self._spawn(setting.environment, compiler_cache())
         self._stack.callback(runner.close)
         how: dict[str, Any] = {"payload": self.task.payload}
         how["import_roots"] = list(self.task.import_roots)
@@ -253,6 +256,14 @@ class Judge:
         for name, runner in ready.items():
             if name not in (*baselines.ALWAYS, self.strongest):
                 runner.close()
+
+
+def compiler_cache() -> Path:
+    """Where the library's compilers keep their work between runs; no candidate sees it."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = root / "kernelwright" / "baselines"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 class _Verdict:

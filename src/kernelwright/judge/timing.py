@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import statistics
 import time
@@ -66,18 +67,20 @@ def half_width(interval: Ratio) -> float:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Let the judge's torch use one thread.
+def on_one_core() -> Iterator[None]:
+    """Keep this thread on the first core, and let the judge's torch use no other thread.
 
-    The threads of an OpenMP pool spin for milliseconds after their work, on the very cores that
-    the measured child needs.
+    A child is woken where its waker runs, and the threads of an OpenMP pool spin for
+    milliseconds after their work: either would cost the measured child a core.
     """
-    before = torch.get_num_threads()
+    threads, cores = torch.get_num_threads(), os.sched_getaffinity(0)
     torch.set_num_threads(1)
+    os.sched_setaffinity(0, {min(cores)})
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
+        os.sched_setaffinity(0, cores)
 
 
 class Stopwatch:
@@ -101,7 +104,7 @@ class Stopwatch:
         Units:
             Nanoseconds of the judge's clock.
         """
-        with one_thread():
+        with on_one_core():
             runner.put(arguments)
             if self._flush is not None:
                 self._flush()
@@ -117,6 +120,7 @@ class Stopwatch:
         Units:
             Nanoseconds of the judge's clock.
         """
+        runner.child.prioritise()
         return statistics.median([self.turn(runner, arguments) for _ in range(n_calls + 1)][1:])
 
     def compare(
@@ -136,6 +140,7 @@ class Stopwatch:
             Pairing within rounds and random order: STABILIZER (Curtsinger & Berger 2013).
         """
         runners = {CANDIDATE: candidate, **baselines}
+        candidate.child.prioritise()
         samples: dict[str, list[int | None]] = {name: [] for name in runners}
         order = random.Random(derive_seed(seed, "order"))
         start_s = time.monotonic()

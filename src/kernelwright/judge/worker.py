@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import mmap
+import os
 import pickle
 import socket
 import sys
+import tempfile
+import threading
 import traceback
 from pathlib import Path
 from typing import Any
@@ -70,6 +73,7 @@ class Worker:
     def map(self, fd: int, *, threads: int) -> None:
         """Map the memory that arguments and weights come through."""
         torch.set_num_threads(threads)
+        spread_threads()
         self.memory = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
 
     def build(
@@ -114,6 +118,20 @@ class Worker:
         self.held = None
 
 
+def spread_threads() -> None:
+    """Start the OpenMP pool and give each of its threads a core of its own, from the second on.
+
+    The judge wakes the main thread on the first core. It stays free, because threads that a
+    candidate starts inherit its cores.
+    """
+    torch.zeros(1 << 20).add_(1)
+    cores = sorted(os.sched_getaffinity(0))
+    main = threading.get_native_id()
+    threads = [int(name) for name in os.listdir("/proc/self/task") if int(name) != main]
+    for number, thread in enumerate(sorted(threads), start=1):
+        os.sched_setaffinity(thread, {cores[number % len(cores)]})
+
+
 @contextlib.contextmanager
 def _stage(name: str):
     try:
@@ -125,7 +143,7 @@ def _stage(name: str):
 
 def _import(source: str, setting: dict[str, Any]) -> dict[str, Any]:
     """The source as a module of its own, from a file, so that inspect finds its text."""
-    path = Path("candidate.py").resolve()
+    path = Path(tempfile.mkdtemp(), "candidate.py")
     path.write_text(source)
     sys.path[:0] = setting.get("import_roots", [])
     spec = importlib.util.spec_from_file_location("candidate", path)
