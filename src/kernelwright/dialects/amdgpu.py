@@ -1,0 +1,223 @@
+"""HIP compiled for AMD GPUs with no AMD machine: clang, HIP's headers, and the device libraries.
+
+A ROCm installation is used where there is one. Elsewhere the headers and the two large bitcode
+files come from the ``triton`` wheel, and the small ones, of one constant each, are made here.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+TARGETS = {
+    "gfx90a": 9010, "gfx942": 9402, "gfx950": 9500,
+    "gfx1100": 11000, "gfx1151": 11501, "gfx1201": 12001,
+}  # fmt: skip
+"""Targets and their ISA version number. Source: ROCm device-libs, oclc_isa_version_*.cl."""
+WAVE_WIDTH = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1151": 32, "gfx1201": 32}
+NEWEST_CLANG, OLDEST_CLANG = 30, 17
+SWITCHES = {
+    "correctly_rounded_sqrt32": "correctly_rounded_sqrt", "daz_opt": "daz_opt",
+    "finite_only_opt": "finite_only", "unsafe_math_opt": "unsafe_math",
+    "wavefrontsize64": "wavefrontsize64",
+}  # fmt: skip
+"""Variables of the device libraries, and the names of their files."""
+ABI_VERSIONS = (400, 500, 600)
+HEADERS = Path(__file__).parent / "simt" / "include"
+_LAYOUT = (
+    "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-"
+    "p8:128:128:128:48-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-"
+    "v256:256-v512:512-v1024:1024-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9"
+)
+
+
+@dataclass(frozen=True)
+class KernelResources:
+    """What one kernel takes, as its object says."""
+
+    kernel: str
+    vgprs: int
+    sgprs: int
+    lds_bytes: int
+    scratch_bytes: int
+    vgpr_spills: int
+    sgpr_spills: int
+    wave_width: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One compilation for one target."""
+
+    target: str
+    is_built: bool
+    errors: tuple[str, ...] = ()
+    kernels: tuple[KernelResources, ...] = ()
+
+
+@functools.cache
+def find_clang() -> str | None:
+    """The newest clang++ on PATH."""
+    names = [f"clang++-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)]
+    return next((path for name in (*names, "clang++") if (path := shutil.which(name))), None)
+
+
+@functools.cache
+def compile_missing() -> str | None:
+    """What this machine lacks to compile HIP for AMD targets, and how to get it; None: nothing."""
+    if find_clang() is None:
+        return "no clang++ on PATH; run: apt-get install clang lld (19 or newer)"
+    if _rocm() is None and _wheel() is None:
+        return 'no HIP headers; run: pip install "kernelwright[triton]", or install ROCm'
+    return None
+
+
+def _rocm() -> Path | None:
+    for place in (os.environ.get("ROCM_PATH"), "/opt/rocm"):
+        if place and Path(place, "include/hip/hip_runtime.h").exists():
+            return Path(place)
+    return None
+
+
+def _wheel() -> Path | None:
+    spec = importlib.util.find_spec("triton")
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "backends" / "amd"
+    return folder if (folder / "include/hip/hip_runtime.h").exists() else None
+
+
+@functools.cache
+def rocm_tree() -> Path:
+    """A folder with ``include`` and ``amdgcn/bitcode``: ROCm's, or one made from the wheel's parts.
+
+    Only call it where :func:`compile_missing` says that nothing is missing.
+    """
+    installed, wheel, clang = _rocm(), _wheel(), find_clang()
+    if installed is not None:
+        return installed
+    assert wheel is not None and clang is not None
+    key = hashlib.sha256(f"{wheel} {_version(clang)}".encode()).hexdigest()[:12]
+    tree = Path(tempfile.gettempdir(), f"kernelwright-rocm-{os.getuid()}-{key}")
+    if tree.exists():
+        return tree
+    with tempfile.TemporaryDirectory(dir=tempfile.gettempdir()) as folder:
+        made = Path(folder, "tree")
+        bitcode = made / "amdgcn/bitcode"
+        bitcode.mkdir(parents=True)
+        (made / "include").symlink_to(wheel / "include")
+        for name in ("ocml", "ockl"):
+            (bitcode / f"{name}.bc").symlink_to(wheel / "lib" / f"{name}.bc")
+        _write_constants(clang, bitcode)
+        try:
+            made.rename(tree)
+        except OSError:  # another process was first
+            if not tree.exists():
+                raise
+    return tree
+
+
+def _write_constants(clang: str, bitcode: Path) -> None:
+    texts = {"hip": "", "opencl": ""}
+    for target, version in TARGETS.items():
+        name = f"oclc_isa_version_{target.removeprefix('gfx')}"
+        texts[name] = _constant("ISA_version", "i32", version)
+    for version in ABI_VERSIONS:
+        texts[f"oclc_abi_version_{version}"] = _constant("ABI_version", "i32", version)
+    for switch, file in SWITCHES.items():
+        for value, end in enumerate(("off", "on")):
+            texts[f"oclc_{file}_{end}"] = _constant(switch, "i8", value)
+    head = f'target datalayout = "{_LAYOUT}"\ntarget triple = "amdgcn-amd-amdhsa"\n'
+    for name, text in texts.items():
+        source = bitcode / f"{name}.ll"
+        source.write_text(head + text)
+        command = [clang, "--target=amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir", "-emit-llvm", "-c"]
+        subprocess.run(
+            [*command, str(source), "-o", str(bitcode / f"{name}.bc"), "-w"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        source.unlink()
+
+
+def _constant(name: str, kind: str, value: int) -> str:
+    align = 4 if kind == "i32" else 1
+    return (
+        f"@__oclc_{name} = linkonce_odr hidden local_unnamed_addr addrspace(4) "
+        f"constant {kind} {value}, align {align}\n"
+    )
+
+
+@functools.cache
+def _version(clang: str) -> str:
+    run = subprocess.run([clang, "--version"], capture_output=True, text=True, check=False)
+    return run.stdout.splitlines()[0] if run.stdout else ""
+
+
+def compile_hip(
+    source: Path, *, target: str, includes: tuple[Path, ...] = (), flags: tuple[str, ...] = ()
+) -> Compiled:
+    """The device code of ``source`` compiled and linked for ``target``, with what it takes.
+
+    Only call it where :func:`compile_missing` says that nothing is missing.
+    """
+    clang, tree = find_clang(), rocm_tree()
+    assert clang is not None
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder, "code.o")
+        command = [
+            clang, "-x", "hip", "-O2", "-std=c++17", "-w", f"--offload-arch={target}",
+            "--offload-device-only", "--no-gpu-bundle-output", f"--rocm-path={tree}",
+            f"--rocm-device-lib-path={tree / 'amdgcn/bitcode'}", "--hip-version=7.1.25424",
+            "-isystem", str(tree / "include"), "-idirafter", str(HEADERS / "amd"),
+            *(f"-I{path}" for path in includes), *flags, "-c", str(source), "-o", str(built),
+        ]  # fmt: skip
+        run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if run.returncode:
+            return Compiled(target, False, _errors(run.stderr))
+        return Compiled(target, True, (), read_resources(built))
+
+
+def _errors(text: str) -> tuple[str, ...]:
+    found = [line for line in text.splitlines() if re.search(r"\berror:", line)]
+    return tuple(found or text.splitlines()[:5])
+
+
+def read_resources(built: Path) -> tuple[KernelResources, ...]:
+    """Registers, shared memory, scratch and spills of every kernel in a code object.
+
+    Source:
+        LLVM's AMDGPU usage page, "Code Object V5 Metadata": a MessagePack note of type 32.
+    """
+    import msgpack
+    from elftools.elf.elffile import ELFFile
+
+    with built.open("rb") as file:
+        for section in ELFFile(file).iter_sections(type="SHT_NOTE"):
+            for note in section.iter_notes():
+                if note["n_name"] != "AMDGPU":
+                    continue
+                described = note["n_descdata"]
+                metadata = msgpack.unpackb(described, raw=False, strict_map_key=False)
+                return tuple(_resources(k) for k in metadata.get("amdhsa.kernels", ()))
+    return ()
+
+
+def _resources(kernel: dict[str, int | str]) -> KernelResources:
+    return KernelResources(
+        kernel=str(kernel[".name"]),
+        vgprs=int(kernel[".vgpr_count"]),
+        sgprs=int(kernel[".sgpr_count"]),
+        lds_bytes=int(kernel[".group_segment_fixed_size"]),
+        scratch_bytes=int(kernel[".private_segment_fixed_size"]),
+        vgpr_spills=int(kernel.get(".vgpr_spill_count", 0)),
+        sgpr_spills=int(kernel.get(".sgpr_spill_count", 0)),
+        wave_width=int(kernel[".wavefront_size"]),
+    )

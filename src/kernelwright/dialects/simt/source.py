@@ -1,0 +1,151 @@
+"""CUDA and HIP text as a syntax tree, and edits of it that leave all other bytes alone."""
+
+from __future__ import annotations
+
+import bisect
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from kernelwright.core.errors import DialectError
+
+MACRO_BODY = "preproc_arg"
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Bytes ``start`` to ``end`` become ``text``; an insertion where the two are equal."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply_edits(text: bytes, edits: Iterable[Edit]) -> bytes:
+    """``text`` with the edits made.
+
+    An edit inside a range that another edit replaces is dropped with that range. Of two edits that
+    insert at one place, both are made, in the order given.
+    """
+    out, at = [], 0
+    for edit in sorted(set(edits), key=lambda e: (e.start, e.start != e.end, -e.end)):
+        if edit.start < at:
+            continue
+        out += [text[at : edit.start], edit.text.encode()]
+        at = edit.end
+    return b"".join([*out, text[at:]])
+
+
+@cache
+def _parser() -> Any:
+    try:
+        import tree_sitter
+        import tree_sitter_cuda
+    except ImportError as error:
+        raise DialectError(
+            "reading CUDA or HIP sources needs tree-sitter",
+            seen=str(error),
+            do='run: pip install "kernelwright[port]"',
+        ) from error
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+
+
+class Source:
+    """A parsed file. Bodies of macros are parsed as well, at their own places in the text.
+
+    Not covered: what macros expand to. A node inside an error is found like any other.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = defaultdict(list)
+        for node in _walk(self.root):
+            found[node.type].append(node)
+        for body in found.get(MACRO_BODY, ())[:]:
+            for node in _walk(_parse_range(self.text, body)):
+                found[node.type].append(node)
+        return found
+
+    @cached_property
+    def root(self) -> Any:
+        parser = _parser()
+        parser.included_ranges = []
+        return parser.parse(self.text).root_node
+
+    def nodes(self, *kinds: str) -> list[Any]:
+        """All nodes of these kinds, in the order of the text within each kind."""
+        return [node for kind in kinds for node in self._by_kind.get(kind, ())]
+
+    def text_of(self, node: Any) -> str:
+        return self.text[node.start_byte : node.end_byte].decode(errors="replace")
+
+    def line(self, node: Any) -> int:
+        return node.start_point[0] + 1
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(i + 1 for i, byte in enumerate(self.text) if byte == 10)]
+
+    def line_at(self, offset: int) -> int:
+        return bisect.bisect_right(self._line_starts, offset)
+
+
+def _parse_range(text: bytes, node: Any) -> Any:
+    import tree_sitter
+
+    parser = _parser()
+    parser.included_ranges = [
+        tree_sitter.Range(node.start_point, node.end_point, node.start_byte, node.end_byte)
+    ]
+    try:
+        return parser.parse(text).root_node
+    finally:
+        parser.included_ranges = []
+
+
+def _walk(root: Any) -> Iterator[Any]:
+    cursor = root.walk()
+    while True:
+        yield cursor.node
+        if cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+
+
+def arguments(call: Any) -> list[Any]:
+    """The argument nodes of a call expression (empty where it has none)."""
+    listed = call.child_by_field_name("arguments")
+    if listed is None:
+        return []
+    return [child for child in listed.named_children if child.type != "comment"]
+
+
+def callee(source: Source, call: Any) -> str:
+    """The name that a call calls: without namespace, template arguments, object."""
+    node = call.child_by_field_name("function")
+    while node is not None and node.type in ("qualified_identifier", "template_function"):
+        node = node.child_by_field_name("name")
+    return "" if node is None or node.type != "identifier" else source.text_of(node)
+
+
+def callee_node(call: Any) -> Any:
+    """The identifier of :func:`callee`."""
+    node = call.child_by_field_name("function")
+    while node is not None and node.type in ("qualified_identifier", "template_function"):
+        node = node.child_by_field_name("name")
+    return node
+
+
+def enclosing(node: Any, *kinds: str) -> Any:
+    """The nearest ancestor of one of these kinds, or None."""
+    node = node.parent
+    while node is not None and node.type not in kinds:
+        node = node.parent
+    return node

@@ -1,0 +1,6 @@
+"""The ``port`` proposer: CUDA to HIP and back, by the structure of the program."""
+
+from kernelwright.propose.port.finding import Finding, State
+from kernelwright.propose.port.translate import Translation, translate
+
+__all__ = ["Finding", "State", "Translation", "translate"]

@@ -1,0 +1,100 @@
+"""The API map: which name on one side is which on the other, read from tables beside this file."""
+
+from __future__ import annotations
+
+import csv
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+TABLES = Path(__file__).parent / "tables"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One name of CUDA and its counterpart, with the ROCm release that brought it.
+
+    Source:
+        The table's own ``source`` column: 'rocm-tables' are the API tables of the ROCm
+        documentation (October 2024), 'hip-7.1-headers' and 'cuda-13-headers' the identifiers of
+        those headers, 'rocm-docs' a library's documentation, 'pytorch-hipify' PyTorch's names on
+        ROCm.
+    """
+
+    cuda: str
+    hip: str
+    kind: str
+    since: str
+    state: str
+    note: str
+    source: str
+    library: str = ""
+    meaning: str = ""
+    advice: str = ""
+
+    @property
+    def is_mapped(self) -> bool:
+        return bool(self.hip) and not self.state.startswith("removed")
+
+
+@dataclass(frozen=True)
+class ApiMap:
+    """All tables, in one direction."""
+
+    names: dict[str, Row]
+    headers: dict[str, Row]
+    owned: re.Pattern[str]
+    """Names that belong to the side translated from, whether or not a table has them."""
+
+
+@cache
+def load_map(to: str) -> ApiMap:
+    """The map for translating ``to`` 'hip' or 'cuda'."""
+    return _to_hip() if to == "hip" else _to_cuda()
+
+
+def _libraries() -> list[dict[str, Any]]:
+    return tomllib.loads((TABLES / "libraries.toml").read_text())["library"]
+
+
+@cache
+def _rows() -> tuple[Row, ...]:
+    rows = []
+    for library in _libraries():
+        path = TABLES / f"{library['name']}.csv"
+        if not path.exists():
+            continue
+        said = {"meaning": library.get("meaning", ""), "advice": library.get("advice", "")}
+        with path.open(newline="") as lines:
+            rows += [
+                Row(**row, library=library["name"], **(said if row["kind"] == "function" else {}))
+                for row in csv.DictReader(lines)
+            ]
+    return tuple(rows)
+
+
+def _to_hip() -> ApiMap:
+    names: dict[str, Row] = {}
+    for row in _rows():
+        if row.kind != "header" and not (row.cuda in names and names[row.cuda].is_mapped):
+            names[row.cuda] = row
+    owned = [pattern for library in _libraries() for pattern in library["owned"]]
+    headers = {row.cuda: row for row in _rows() if row.kind == "header"}
+    return ApiMap(names, headers, re.compile("|".join(owned)))
+
+
+def _to_cuda() -> ApiMap:
+    names: dict[str, Row] = {}
+    headers: dict[str, Row] = {}
+    for row in _rows():
+        if not row.hip or row.hip == row.cuda:
+            continue
+        into = headers if row.kind == "header" else names
+        if row.hip not in into:
+            into[row.hip] = Row(**{**row.__dict__, "cuda": row.hip, "hip": row.cuda})
+    return ApiMap(
+        names, headers, re.compile(r"hip[A-Z_]\w*|HIP_\w+|hiprtc\w*|roc\w+_\w+|__hip_\w+")
+    )

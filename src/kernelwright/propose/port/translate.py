@@ -1,0 +1,154 @@
+"""Translate one file: all rules over one tree, all edits made at once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from kernelwright.core.errors import UsageError, nearest
+from kernelwright.dialects.simt.source import Edit, Source, apply_edits
+from kernelwright.propose.port.calls import Change, call_changes
+from kernelwright.propose.port.finding import Finding, State
+from kernelwright.propose.port.hazards import hazard_changes
+from kernelwright.propose.port.launches import launch_changes
+from kernelwright.propose.port.names import Names, declared
+from kernelwright.propose.port.ptx import ptx_changes
+from kernelwright.propose.port.table import TABLES, load_map
+from kernelwright.propose.port.warp_synchrony import warp_synchrony_changes
+
+SIDES = ("hip", "cuda")
+RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
+NAMESPACES = {"hip": {"cub": "hipcub"}, "cuda": {"hipcub": "cub", "rocprim": "cub"}}
+_DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated file and everything that was met in it."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def unported(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.state is State.UNPORTED)
+
+    def count(self, state: State) -> int:
+        return sum(f.state is state for f in self.findings)
+
+
+def translate(
+    text: str, *, to: str = "hip", file: str = "", own: Iterable[str] = (), implicit: bool = True
+) -> Translation:
+    """``text`` translated; comments and formatting stay.
+
+    ``own`` are names that the program declares in other files. ``implicit`` says that the runtime's
+    header is included by the compiler (nvcc does that for .cu files), so it may have to be added.
+
+    Raises:
+        UsageError: ``to`` is neither 'hip' nor 'cuda'.
+        DialectError: tree-sitter is not installed.
+    """
+    if to not in SIDES:
+        raise UsageError(f'cannot port to "{to}"', seen=to, do=nearest(to, SIDES))
+    source = Source(text.encode())
+    api = load_map(to)
+    names = frozenset(own) | declared(source)
+    changes = list(call_changes(source, api, names, to))
+    changes += launch_changes(source, to)
+    changes += _namespaces(source, to)
+    if to == "hip":
+        changes += hazard_changes(source, names)
+        changes += ptx_changes(source)
+        changes += warp_synchrony_changes(source)
+    edits = [edit for change in changes for edit in change.edits]
+    findings = [change.finding for change in changes]
+    taken = {change.at for change in changes}
+    renamer = Names(source, api, names)
+    for edit, finding in (*renamer.includes(), *renamer.edits(taken)):
+        edits += [edit] if edit else []
+        findings.append(finding)
+    edits += _prelude(source, to, [need for change in changes for need in change.needs], implicit)
+    placed = sorted(
+        (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
+    )
+    return Translation(apply_edits(source.text, edits).decode(), tuple(placed))
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    return list(dict.fromkeys(findings))
+
+
+def _namespaces(source: Source, to: str) -> list[Change]:
+    changes = []
+    for node in source.nodes("namespace_identifier", "identifier"):
+        became = NAMESPACES[to].get(source.text_of(node))
+        is_name = node.type == "namespace_identifier" or node.parent.type == "using_declaration"
+        if became and is_name:
+            edit = Edit(node.start_byte, node.end_byte, became)
+            found = Finding(
+                source.line(node), State.TRANSLATED, f"{source.text_of(node)}::", f"{became}::"
+            )
+            changes.append(Change(found, (edit,), at=node.start_byte))
+    return changes
+
+
+def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[Edit]:
+    """The runtime's header where the compiler no longer brings it, and the helpers in use."""
+    api = load_map(to)
+    includes = [
+        node for node in source.nodes("preproc_include") if node.parent.type == "translation_unit"
+    ]
+    paths = [source.text_of(node.child_by_field_name("path"))[1:-1] for node in includes]
+    became = {api.headers[path].hip for path in paths if path in api.headers}
+    lines = []
+    uses = _DEVICE_WORDS.search(source.text) is not None
+    if implicit and uses and RUNTIME[to] not in became:
+        lines.append(f"#include <{RUNTIME[to]}>\n")
+    edits = [Edit(0, 0, "".join(lines))] if lines else []
+    helpers = _helpers(needs)
+    if helpers:
+        at = _after_includes(source, includes)
+        edits.append(Edit(at, at, helpers))
+    return edits
+
+
+def _after_includes(source: Source, includes: list[object]) -> int:
+    """The first line's start after the last top-level include that precedes any other code."""
+    at = 0
+    for node in source.root.children:
+        if node.type == "preproc_include":
+            at = node.end_byte
+        elif node.type not in ("comment", "preproc_def", "preproc_call", "using_declaration"):
+            break
+    if not at or at >= len(source.text) or source.text[at - 1 : at] == b"\n":
+        return at
+    newline = source.text.find(b"\n", at)
+    return len(source.text) if newline < 0 else newline + 1
+
+
+@cache
+def _helper_table() -> dict[str, dict[str, object]]:
+    return tomllib.loads((TABLES / "helpers.toml").read_text())
+
+
+def _helpers(needs: list[str]) -> str:
+    table = _helper_table()
+    ordered: list[str] = []
+
+    def add(name: str) -> None:
+        for need in table[name].get("needs", ()):  # type: ignore[union-attr]
+            add(need)
+        if name not in ordered:
+            ordered.append(name)
+
+    for need in needs:
+        add(need)
+    parts = [
+        f"#ifndef PORT_{n.upper()}\n#define PORT_{n.upper()}\n{table[n]['text']}\n#endif\n"
+        for n in ordered
+    ]
+    return "".join(parts)
