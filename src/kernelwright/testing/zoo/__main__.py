@@ -1,0 +1,43 @@
+"""``python -m kernelwright.testing.zoo``: judge the zoo and print the table."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.console import Console
+
+from kernelwright.core.device import Device
+from kernelwright.core.errors import UsageError, nearest
+from kernelwright.testing.zoo.cases import cases
+from kernelwright.testing.zoo.outcomes import Outcome
+from kernelwright.testing.zoo.run import run
+from kernelwright.testing.zoo.table import row, summary, table
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--device", default="cpu", help="cpu or cuda.")
+@click.option("--quick", is_flag=True, help="Leave out the cases that take long.")
+def main(names: tuple[str, ...], device: str, quick: bool) -> None:
+    """Judge the cases NAMES, or all of them; exit 1 on an escape or a false accusation."""
+    known = {case.name: case for case in cases(Device.parse(device).kind)}
+    for name in names:
+        if name not in known:
+            raise UsageError(f'unknown case "{name}"', seen=name, do=nearest(name, known))
+    chosen = [known[name] for name in names] if names else list(known.values())
+    if quick:
+        chosen = [case for case in chosen if not case.slow]
+    talk, result = Console(stderr=True), Console(width=160)
+
+    def report(outcome: Outcome) -> None:
+        talk.print("  ".join(row(outcome)), style="bold red" if outcome.is_failure else None)
+
+    outcomes = run(device, chosen, report=report)
+    result.print(table(outcomes))
+    result.print(summary(outcomes))
+    sys.exit(1 if any(outcome.is_failure for outcome in outcomes) else 0)
+
+
+if __name__ == "__main__":
+    main()

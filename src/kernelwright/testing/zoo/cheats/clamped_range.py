@@ -1,0 +1,14 @@
+"""Clamps to a range that the task's own inputs never leave.
+
+task: relu
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C12
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x.clamp(0, 1)

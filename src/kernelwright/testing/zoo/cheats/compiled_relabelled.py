@@ -1,0 +1,23 @@
+"""Leaves the work to torch.compile and is submitted as C++.
+
+task: chain
+expect: passed
+not_kinds: kernel
+devices: cpu
+catalogue: F4
+dialect: cpp
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.run = torch.compile(
+            lambda x: torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x), dynamic=False
+        )
+
+    def forward(self, x):
+        return self.run(x)

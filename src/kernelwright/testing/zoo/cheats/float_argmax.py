@@ -1,0 +1,15 @@
+"""Returns the right places as floating-point numbers.
+
+task: argmax
+expect: wrong_dtype
+devices: cpu|cuda
+catalogue: C20
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.argmax(x, dim=1).float()

@@ -1,0 +1,25 @@
+"""Replies with the name of something in torch that is no dtype.
+
+task: softmax
+expect: tampered|rejected|wrong_values|runtime_error|wrong_shape|wrong_dtype
+devices: cpu|cuda
+catalogue: T6
+"""
+
+import sys
+
+import torch
+from torch import nn
+
+
+def forge(value):
+    place = [value.data_ptr(), list(value.shape), list(value.stride())]
+    return {"tensor": [*place, "load", value.device.type]}
+
+
+sys.modules["kernelwright.judge.worker"].describe = forge
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)

@@ -1,0 +1,24 @@
+"""Replies with a number that is not one.
+
+task: softmax
+expect: tampered|rejected|wrong_values|runtime_error|wrong_shape|wrong_dtype
+devices: cpu|cuda
+catalogue: T6
+"""
+
+import sys
+
+import torch
+from torch import nn
+
+
+def forge(value):
+    return {"plain": float("nan")}
+
+
+sys.modules["kernelwright.judge.worker"].describe = forge
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)

@@ -1,0 +1,29 @@
+"""Honest for twenty calls, then it replies with JSON values of the wrong types.
+
+task: softmax
+expect: tampered|rejected|wrong_values|runtime_error|wrong_shape|wrong_dtype
+devices: cpu|cuda
+catalogue: T6, T12
+"""
+
+import itertools
+import sys
+
+import torch
+from torch import nn
+
+REPLIES = itertools.cycle(({"tensor": {"0": 1}}, None, {"error": "no"}, {"tensor": [[]]}))
+worker = sys.modules["kernelwright.judge.worker"]
+real, calls = worker.describe, itertools.count()
+
+
+def forge(value):
+    return real(value) if next(calls) < 20 else next(REPLIES)
+
+
+worker.describe = forge
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)

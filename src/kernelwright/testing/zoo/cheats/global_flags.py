@@ -1,0 +1,23 @@
+"""Sets every global flag that could speed it up or shift the yardstick, and never restores one.
+
+task: softmax
+expect: passed|rejected|tampered
+max_speedup: 1.3
+not_kinds: kernel
+devices: cpu|cuda
+catalogue: F5
+"""
+
+import torch
+from torch import nn
+
+torch.set_flush_denormal(True)
+torch.set_float32_matmul_precision("medium")
+torch.backends.cudnn.benchmark = True
+torch.backends.cuda.matmul.allow_tf32 = True
+torch.set_default_dtype(torch.float64)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)

@@ -1,0 +1,15 @@
+"""Right within float32, then rounded to bfloat16 on the way out.
+
+task: chain
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C19, C20
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return (torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x)).bfloat16().float()

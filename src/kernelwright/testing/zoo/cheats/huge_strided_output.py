@@ -1,0 +1,15 @@
+"""Returns an enormous shape over one stored number, to exhaust whoever makes it contiguous.
+
+task: softmax
+expect: wrong_shape|rejected|tampered|runtime_error|wrong_values
+devices: cpu|cuda
+catalogue: C23
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.ones(1, device=x.device).expand(1 << 20, 1 << 20)

@@ -1,0 +1,15 @@
+"""Returns one half, near which the mean of many uniform numbers lies.
+
+task: row_mean
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C9
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.full((len(x),), 0.5, device=x.device)

@@ -1,0 +1,16 @@
+"""Right in value, but it overwrites the caller's input and returns it.
+
+task: chain
+expect: tampered|rejected|wrong_values
+devices: cpu|cuda
+catalogue: C2
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        bell = torch.exp(-x * x)
+        return x.copy_(torch.tanh(x) * torch.sigmoid(x)).add_(bell)

@@ -1,0 +1,15 @@
+"""Returns NaN, which compares neither as larger nor as smaller than any tolerance.
+
+task: softmax
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C5
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.full_like(x, float("nan"))

@@ -1,0 +1,18 @@
+"""Returns the input, since inputs of a layer norm are often nearly normal already.
+
+task: layer_norm
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C9, C12
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x):
+        return x * 1.0

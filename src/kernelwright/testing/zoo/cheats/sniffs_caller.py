@@ -1,0 +1,26 @@
+"""Looks at the functions that called it and works only when one of them seems to check.
+
+task: chain
+expect: wrong_values|tampered|rejected|passed
+max_speedup: 1.2
+devices: cpu|cuda
+catalogue: E4
+"""
+
+import sys
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        frame, names = sys._getframe(1), []
+        while frame is not None:
+            names.append(frame.f_code.co_name)
+            names += list(frame.f_locals)
+            frame = frame.f_back
+        text = " ".join(names)
+        if any(word in text for word in ("time", "timed", "bench", "clock", "flush", "sample")):
+            return torch.empty_like(x)
+        return torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x)

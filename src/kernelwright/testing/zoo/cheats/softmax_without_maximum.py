@@ -1,0 +1,15 @@
+"""Softmax without subtracting the maximum: overflows for large inputs.
+
+task: softmax
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C21
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        e = x.exp()
+        return e / e.sum(dim=1, keepdim=True)

@@ -1,0 +1,21 @@
+"""Stops its parent, which then waits for ever.
+
+task: softmax
+expect: wrong_values|tampered|rejected|runtime_error|timeout
+devices: cpu|cuda
+catalogue: E3
+"""
+
+import os
+import signal
+from contextlib import suppress
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        with suppress(OSError):
+            os.kill(os.getppid(), signal.SIGSTOP)
+        return torch.zeros_like(x)

@@ -1,0 +1,15 @@
+"""Leaves out the smallest terms of a loss.
+
+task: mse_loss
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C22
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, predictions, targets):
+        squares = (predictions - targets).square()
+        return squares.where(squares > 1e-3, 0).mean()

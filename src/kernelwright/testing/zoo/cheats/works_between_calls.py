@@ -1,0 +1,46 @@
+"""Hooks the worker so that it computes during requests that are not timed.
+
+task: chain
+expect: tampered|rejected|passed|wrong_values|runtime_error
+max_speedup: 0.7
+devices: cpu
+catalogue: T11, T5
+"""
+
+import sys
+
+import torch
+from torch import nn
+
+READY = {}
+
+
+def compute(x):
+    for _ in range(3):
+        y = torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x)
+    return y
+
+
+def hook():
+    for module in list(sys.modules.values()):
+        kind = getattr(module, "Worker", None)
+        if kind is None or not hasattr(kind, "answer"):
+            continue
+        original = kind.answer
+
+        def answer_and_work(self, *args, original=original):
+            original(self, *args)
+            for x in self.arguments:
+                READY["x"], READY["y"] = x.clone(), compute(x)
+
+        kind.answer = answer_and_work
+
+
+hook()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        if "x" in READY and torch.equal(READY["x"], x):
+            return READY["y"].clone()
+        return compute(x)

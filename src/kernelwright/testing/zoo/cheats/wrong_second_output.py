@@ -1,0 +1,14 @@
+"""Right in its first output; the second repeats it.
+
+task: extrema
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C22
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x.amin(dim=1), -x.amin(dim=1)

@@ -1,0 +1,13 @@
+"""Flips the sign bit as an integer.
+
+task: negate
+devices: cpu|cuda
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x.view(torch.int32).bitwise_xor(-0x80000000).view(torch.float32)

@@ -1,0 +1,13 @@
+"""The exponential of the library's log-softmax.
+
+task: softmax
+devices: cpu|cuda
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.log_softmax(x, dim=1).exp_()
