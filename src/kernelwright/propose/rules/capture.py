@@ -1,0 +1,127 @@
+"""Capture: a module and its inputs → a functional ATen graph with named attributes."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.export import ExportedProgram, default_decompositions
+from torch.export.graph_signature import InputKind, OutputKind
+
+from kernelwright.propose.rules.lower.every import HANDLERS
+
+if TYPE_CHECKING:
+    from torch import fx, nn
+
+KEPT = frozenset({
+    "linear", "matmul", "conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention", "lstm", "gru",
+    "rnn_tanh", "rnn_relu", "einsum", "dropout", "native_dropout", "bmm", "mm", "addmm", "baddbmm",
+    "embedding_bag", "multinomial", "grid_sampler_2d", "upsample_nearest2d", "fold", "im2col",
+})  # fmt: skip
+"""Operators that stay whole although torch could decompose them: rules and calls want them so."""
+
+
+class CannotCapture(Exception):
+    """torch.export cannot make one graph of this module: a graph break, or values steer it."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A functional graph and what its placeholders and outputs are."""
+
+    graph: fx.Graph
+    inputs: tuple[str, ...]
+    """Placeholders of the forward's tensor arguments, in order."""
+    arguments: tuple[Any, ...]
+    """The forward's arguments: a placeholder's name as str, or the value of any other argument."""
+    attributes: Mapping[str, str]
+    """Placeholder → path of the parameter or buffer ('conv.weight')."""
+    mutations: tuple[tuple[str, str], ...]
+    """(node, path): buffers that the forward updates."""
+    outputs: Any
+    """What forward returns, with nodes' names as ``fx.Node`` inside."""
+
+
+def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
+    """The graph of ``module(*inputs)`` without gradients, in the mode that the module is in.
+
+    Raises:
+        CannotCapture: the module has graph breaks, or control flow that depends on data.
+    """
+    quiet = logging.getLogger("torch.export")
+    level, quiet.level = quiet.level, logging.CRITICAL
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(module, tuple(inputs), strict=False)
+            return _read(program.run_decompositions(decompositions()), module, inputs)
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # export raises errors of every kind for what it cannot trace
+        raise CannotCapture(f"{type(error).__name__}: {error}") from error
+    finally:
+        quiet.level = level
+
+
+def decompositions() -> dict[Any, Any]:
+    """torch's decompositions of every operator that neither we nor a call want whole."""
+    whole = KEPT | HANDLERS.keys()
+    return {
+        operator: how
+        for operator, how in default_decompositions().items()
+        if operator.name().partition("::")[2].partition(".")[0] not in whole
+    }
+
+
+def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) -> Captured:
+    graph = program.graph_module.graph
+    attributes: dict[str, str] = {}
+    users: list[str] = []
+    for spec in program.graph_signature.input_specs:
+        name = spec.arg.name
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and spec.target is not None:
+            attributes[name] = spec.target
+        elif spec.kind is InputKind.CONSTANT_TENSOR and spec.target is not None:
+            if not isinstance(_attribute(module, spec.target), torch.Tensor):
+                raise CannotCapture("a tensor that forward makes from Python numbers")
+            attributes[name] = spec.target
+        elif spec.kind is InputKind.USER_INPUT:
+            users.append(name)
+        else:
+            raise CannotCapture(f"an input of kind {spec.kind}")
+    if len(users) != len(inputs):
+        raise CannotCapture("arguments that are containers of tensors")
+    arguments = tuple(
+        name if isinstance(value, torch.Tensor) else value
+        for name, value in zip(users, inputs, strict=True)
+    )
+    tensors = tuple(name for name in arguments if isinstance(name, str) and name in users)
+    returned, mutations = _outputs(program, graph)
+    return Captured(graph, tensors, arguments, attributes, mutations, returned)
+
+
+def _attribute(module: nn.Module, path: str) -> Any:
+    value: Any = module
+    for part in path.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+def _outputs(program: ExportedProgram, graph: fx.Graph) -> tuple[Any, tuple[tuple[str, str], ...]]:
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    values = list(output.args[0])
+    mutations, returned = [], []
+    for spec, value in zip(program.graph_signature.output_specs, values, strict=True):
+        if spec.kind is OutputKind.BUFFER_MUTATION and spec.target is not None:
+            mutations.append((value.name, spec.target))
+        elif spec.kind is OutputKind.USER_OUTPUT:
+            returned.append(value)
+        else:
+            raise CannotCapture(f"an output of kind {spec.kind}")
+    structure = program.call_spec.out_spec
+    return torch.utils._pytree.tree_unflatten(returned, structure), tuple(mutations)

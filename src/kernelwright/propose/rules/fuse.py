@@ -1,0 +1,232 @@
+"""Fusion: which values are kept in memory, and which of them one kernel computes together.
+
+Everything pointwise is computed where it is used. Kept are: what calls, outputs and buffers need,
+reductions and scans, tables that are gathered from, and what would be computed twice at a price.
+Kept values join the kernel of a value that they depend on (or that reads the same tensors) where
+one loop nest can hold them: the attempt to build that nest is the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kernelwright.propose.rules.body import DoesNotFit
+from kernelwright.propose.rules.flow import (
+    Constant,
+    Fold,
+    Gather,
+    Node,
+    Point,
+    Running,
+    Source,
+    View,
+    walk,
+)
+from kernelwright.propose.rules.group import lower_group
+from kernelwright.propose.rules.ir import Kernel, Tensor, contiguous
+
+EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
+                       "erf", "pow", "atan2", "div", "sqrt", "rsqrt", "fmod"})  # fmt: skip
+MAX_SIBLINGS = 4
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """How eagerly to fuse; the proposer tries several."""
+
+    name: str = "fused"
+    join_rows: int = 1
+    """A full-size value joins a reduction's kernel where that has at least so many rows."""
+    recompute_cost: int = 12
+    """A value costlier than this (one per operation, eight per EXPENSIVE one) is kept rather than
+    computed in two kernels, or again in each overlapping window."""
+    siblings: bool = True
+    """Whether values that only share an input may share a kernel."""
+
+
+@dataclass
+class Group:
+    """Nodes that one kernel computes, arguments before users."""
+
+    nodes: list[Node] = field(default_factory=list)
+    kernel: Kernel | None = None
+    everything: list[Node] = field(default_factory=list)
+    """The nodes and all that is computed on the way to them."""
+
+
+def fuse(
+    required: Sequence[Node], names: Mapping[Node, str], after: Mapping[Node, frozenset[Node]],
+    fusion: Fusion,
+) -> list[Group]:  # fmt: skip
+    """The kernels that compute ``required``.
+
+    ``after`` says for the result of a call which nodes the call needs (its kept arguments).
+    """
+    extra: set[Node] = set()
+    while True:
+        plan = _Plan(required, names, after, fusion, extra)
+        plan.run()
+        costly = set(plan.computed_twice())
+        if not costly:
+            return plan.finished()
+        extra |= costly
+
+
+class _Plan:
+    def __init__(
+        self, required: Sequence[Node], names: Mapping[Node, str],
+        after: Mapping[Node, frozenset[Node]], fusion: Fusion, extra: set[Node],
+    ) -> None:  # fmt: skip
+        self.required = set(required)
+        self.after = after
+        self.fusion = fusion
+        self.order = list(walk(required))
+        self.kept = _kept(self.order, self.required | extra, names)
+        self.groups: list[Group] = []
+        self.group_of: dict[Node, Group] = {}
+
+    def run(self) -> None:
+        for node in self.order:
+            if node in self.kept and not isinstance(node, Source):
+                self._assign(node)
+
+    def finished(self) -> list[Group]:
+        for number, group in enumerate(self.groups):
+            group.kernel = self._lower(group.nodes, f"kernel_{number}")
+            inlined = {arg for node in group.nodes for arg in self._inlined(node)}
+            group.everything = [n for n in self.order if n in inlined or n in group.nodes]
+        return self.groups
+
+    def computed_twice(self) -> Iterator[Node]:
+        """Values outside memory that cost too much to be computed as often as they are."""
+        users: dict[Node, set[int]] = {}
+        for number, group in enumerate(self.groups):
+            for node in group.nodes:
+                for inlined in self._inlined(node):
+                    users.setdefault(inlined, set()).add(number)
+                    yield from self._overlapping(inlined)
+                yield from self._overlapping(node)
+        for node, numbers in users.items():
+            if len(numbers) > 1 and isinstance(node, Point) and self._is_costly(node):
+                yield node
+
+    def _overlapping(self, node: Node) -> Iterator[Node]:
+        """The argument of an overlapping view, if it is computed and not cheap."""
+        for view in node.args:
+            if isinstance(view, View) and view not in self.kept:
+                arg = view.arg
+                again = view.n_elements > arg.n_elements and any(len(t) > 1 for t, _ in view.rows)
+                is_own = isinstance(arg, Point) and arg not in self.kept
+                if again and is_own and self._cost(arg) > self.fusion.recompute_cost // 4:
+                    yield arg
+
+    def _is_costly(self, node: Node) -> bool:
+        big = [s for s in self._reads(node) if s.n_elements * 2 > node.n_elements]
+        return len(big) > 1 or self._cost(node) > self.fusion.recompute_cost
+
+    def _cost(self, node: Node) -> int:
+        points = [n for n in (node, *self._inlined(node)) if isinstance(n, Point)]
+        return sum(8 if n.op in EXPENSIVE else 1 for n in points)
+
+    def _inlined(self, node: Node) -> Iterator[Node]:
+        """The nodes that computing ``node`` computes too."""
+        seen: set[Node] = set()
+        stack = list(node.args)
+        while stack:
+            arg = stack.pop()
+            if arg not in seen and arg not in self.kept:
+                seen.add(arg)
+                yield arg
+                stack.extend(arg.args)
+
+    def _reads(self, node: Node) -> set[Node]:
+        """The kept nodes that computing ``node`` needs."""
+        nodes = [node, *self._inlined(node)]
+        return {arg for n in nodes for arg in n.args if arg in self.kept}
+
+    def _assign(self, node: Node) -> None:
+        reads = self._reads(node)
+        for group in self._candidates(node, reads):
+            if self._may_join(node, reads, group):
+                try:
+                    self._lower([*group.nodes, node], "attempt")
+                except DoesNotFit:
+                    continue
+                group.nodes.append(node)
+                self.group_of[node] = group
+                return
+        self.group_of[node] = Group([node])
+        self.groups.append(self.group_of[node])
+
+    def _candidates(self, node: Node, reads: set[Node]) -> list[Group]:
+        direct = {id(self.group_of[r]) for r in reads if r in self.group_of}
+        found = [group for group in reversed(self.groups) if id(group) in direct]
+        if self.fusion.siblings:
+            big = {r for r in reads if r.n_elements > 1}
+            shared = [
+                group for group in reversed(self.groups)
+                if id(group) not in direct and any(self._reads(n) & big for n in group.nodes)
+            ]  # fmt: skip
+            found += shared[:MAX_SIBLINGS]
+        return found
+
+    def _may_join(self, node: Node, reads: set[Node], group: Group) -> bool:
+        """No other unit between the group and the node, and enough rows to work on at once."""
+        others = {r for r in reads if self.group_of.get(r) is not group}
+        if any(self._depends(r, group) for r in others):
+            return False
+        folds = [n for n in group.nodes if isinstance(n, Fold)]
+        if not folds and isinstance(node, Fold):
+            return node.n_elements >= self.fusion.join_rows
+        is_full = bool(folds) and node.n_elements > folds[0].n_elements
+        return not is_full or folds[0].n_elements >= self.fusion.join_rows
+
+    def _depends(self, node: Node, group: Group) -> bool:
+        """Whether computing ``node`` (kept) waits for ``group``."""
+        seen: set[Node] = set()
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            own = self.group_of.get(current)
+            if own is group:
+                return True
+            stack.extend(self.after.get(current, ()))
+            for member in own.nodes if own else ():
+                stack.extend(self._reads(member))
+        return False
+
+    def _lower(self, nodes: Sequence[Node], name: str) -> Kernel:
+        members = set(nodes)
+        outside = {
+            read
+            for node in self.order
+            if node in self.kept and node not in members
+            for read in self._reads(node)
+        }
+        stored = [n for n in nodes if n in self.required or n in outside]
+        return lower_group(name, nodes, stored or nodes[-1:], self.kept)
+
+
+def _hint(node: Node) -> str:
+    return node.op if isinstance(node, (Fold, Running, Point)) else "value"
+
+
+def _kept(
+    order: Sequence[Node], required: set[Node], names: Mapping[Node, str]
+) -> dict[Node, Tensor]:
+    tables = {node.table for node in order if isinstance(node, Gather)}
+    kept: dict[Node, Tensor] = {}
+    for node in order:
+        if isinstance(node, Source):
+            kept[node] = node.tensor
+        elif node in required or node in tables or isinstance(node, (Fold, Running)):
+            name = names.get(node, f"{type(node).__name__}_{len(kept)}")
+            kept[node] = contiguous(name, node.shape, node.dtype)
+    return kept
+
+
+__all__ = ["Constant", "Fusion", "Group", "fuse"]

@@ -1,0 +1,85 @@
+"""Names that a reader expects: conv_weight for self.conv.weight, the forward's own arguments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kernelwright.propose.rules.ir import (
+    Call,
+    Contraction,
+    Kernel,
+    Load,
+    Op,
+    Program,
+    Ref,
+    Step,
+    Store,
+    Tensor,
+)
+from kernelwright.propose.rules.steps import variable
+
+_TAKEN = frozenset({
+    "self", "torch", "nn", "F", "math", "np", "os", "ctypes", "hashlib", "tempfile", "subprocess",
+    "triton", "tl", "SOURCE", "EXPECTED", "input", "type", "len", "all", "zip", "args",
+})  # fmt: skip
+
+
+def renamed(program: Program, arguments: tuple[str, ...]) -> Program:
+    """``program`` with its inputs under the names of ``arguments`` and readable names elsewhere."""
+    taken = set(_TAKEN) | {step.name for step in program.own()}
+    names = {t.name: argument for t, argument in zip(program.inputs, arguments, strict=True)}
+    taken.update(arguments)
+    for tensor, path in program.attributes:
+        names[tensor.name] = variable(path.replace(".", "_"), taken)
+    for step in program.steps:
+        for tensor in step.outputs if isinstance(step, Call) else step.writes:
+            if tensor.name not in names:
+                names[tensor.name] = variable(tensor.name.lstrip("_"), taken)
+
+    def tensor_(tensor: Tensor) -> Tensor:
+        return replace(tensor, name=names[tensor.name])
+
+    return replace(
+        program,
+        inputs=tuple(map(tensor_, program.inputs)),
+        attributes=tuple((tensor_(tensor), path) for tensor, path in program.attributes),
+        steps=tuple(_step(step, names) for step in program.steps),
+        outputs=_structure(program.outputs, names),
+        mutations=tuple((names[name], path) for name, path in program.mutations),
+    )
+
+
+def _step(step: Step, names: dict[str, str]) -> Step:
+    match step:
+        case Call():
+            outputs = tuple(replace(t, name=names[t.name]) for t in step.outputs)
+            kwargs = tuple((key, _structure(value, names)) for key, value in step.kwargs)
+            return replace(step, args=_structure(step.args, names), kwargs=kwargs, outputs=outputs)
+        case Kernel():
+            return replace(step, body=tuple(_op(op, names) for op in step.body))
+        case Contraction():
+            body = tuple(_op(op, names) for op in step.body)
+            return replace(step, a=_op(step.a, names), b=_op(step.b, names), body=body)
+
+
+def _op(op: Any, names: dict[str, str]) -> Any:
+    if isinstance(op, (Load, Store)):
+        return replace(op, tensor=replace(op.tensor, name=names[op.tensor.name]))
+    return op
+
+
+def _structure(structure: Any, names: dict[str, str]) -> Any:
+    match structure:
+        case Ref(name):
+            return Ref(names[name])
+        case list():
+            return [_structure(part, names) for part in structure]
+        case tuple():
+            return tuple(_structure(part, names) for part in structure)
+        case dict():
+            return {key: _structure(part, names) for key, part in structure.items()}
+    return structure
+
+
+__all__ = ["Op", "renamed"]

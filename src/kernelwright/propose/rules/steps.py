@@ -1,0 +1,101 @@
+"""The text of a program's calls, as one would write them by hand."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from kernelwright.propose.rules.ir import Call, Ref
+
+_METHODS = frozenset({
+    "view", "permute", "transpose", "t", "expand", "select", "diagonal", "unfold", "squeeze",
+    "unsqueeze", "split", "split_with_sizes", "chunk", "unbind", "detach", "reshape", "expand_as",
+})  # fmt: skip
+_FUNCTIONS = {
+    "linear": "F.linear", "scaled_dot_product_attention": "F.scaled_dot_product_attention",
+    "_unsafe_view": "torch.reshape", "numpy_T": "torch.t",
+} | {name: f"torch.{name}" for name in (
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "matmul", "mm", "bmm", "addmm", "baddbmm", "zeros", "ones", "full", "dropout", "einsum",
+    "lstm", "gru", "rnn_tanh", "rnn_relu", "relu",
+)}  # fmt: skip
+"""Spellings whose positional arguments are those of the ATen operator."""
+_DROPPED = frozenset({"pin_memory", "layout"})
+
+
+def call_text(call: Call, device: str) -> str:
+    """``a, b = torch.f(x, 1)``; ``device`` is the expression for the device to make tensors on."""
+    name = call.target.removeprefix("torch.ops.aten.").partition(".")[0]
+    args = [literal(arg, device) for arg in call.args]
+    if name == "slice":
+        text = _slice_text(call, args)
+    elif name in _METHODS:
+        text = f"{args.pop(0)}.{name.removesuffix('_with_sizes')}({', '.join(_spread(args))})"
+    else:
+        args += [
+            f"{key}={literal(value, device)}" for key, value in call.kwargs if key not in _DROPPED
+        ]
+        text = f"{_FUNCTIONS.get(name, call.target)}({', '.join(args)})"
+    results = [tensor.name for tensor in call.outputs]
+    return f"{', '.join(results)} = {text}"
+
+
+def _spread(args: list[str]) -> list[str]:
+    """A single list argument by its elements: ``x.view(2, 3)``."""
+    return [args[0][1:-1]] if len(args) == 1 and args[0].startswith("[") else args
+
+
+def _slice_text(call: Call, args: list[str]) -> str:
+    """``x[:, 1:3]``."""
+    dim, start, end, step = (*call.args[1:], *(0, None, None, 1)[len(call.args) - 1 :])
+    rank = len(call.outputs[0].shape)
+    first = "" if start in (None, 0) else str(start)
+    last = "" if end is None or end >= 2**62 else str(end)
+    cut = f"{first}:{last}" + (f":{step}" if step != 1 else "")
+    return f"{args[0]}[{', '.join([':'] * (dim % rank) + [cut])}]"
+
+
+def literal(value: Any, device: str) -> str:
+    """Python text for an argument."""
+    match value:
+        case Ref(name):
+            return name
+        case torch.device():
+            return device
+        case list():
+            return "[" + ", ".join(literal(part, device) for part in value) + "]"
+        case tuple():
+            inside = ", ".join(literal(part, device) for part in value)
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        case dict():
+            return "{" + ", ".join(f"{k!r}: {literal(v, device)}" for k, v in value.items()) + "}"
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return f'float("{value}")'
+    return repr(value)
+
+
+def references(structure: Any) -> Iterator[str]:
+    """The names of the tensors that an argument or output structure refers to."""
+    match structure:
+        case Ref(name):
+            yield name
+        case list() | tuple():
+            for part in structure:
+                yield from references(part)
+        case dict():
+            yield from references(list(structure.values()))
+
+
+def variable(name: str, taken: set[str]) -> str:
+    """``name`` as a Python variable that is none of ``taken``; it is added there."""
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        name += "_"
+    fresh, n = name, 1
+    while fresh in taken:
+        n += 1
+        fresh = f"{name}_{n}"
+    taken.add(fresh)
+    return fresh
