@@ -1,0 +1,127 @@
+"""Answers of the command line: results and verdicts as JSON and as things to print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from rich.console import RenderableType
+
+from kernelwright import search, select
+from kernelwright.archive import Archive
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.settings import Settings
+from kernelwright.report import facts, table, write
+from kernelwright.terminal import Answer, error_facts
+
+DONE, NOTHING_PASSED = 0, 1  # 2 is wrong use, 3 a machine that failed: core/errors.py
+
+
+def verdict(evaluation: Evaluation, candidate: Candidate) -> Answer:
+    """What `judge` answers."""
+    return Answer(
+        {"dialect": candidate.dialect, **facts.evaluation_facts(evaluation)},
+        DONE if evaluation.passed else NOTHING_PASSED,
+        [table.verdict_table(_verdict_rows(evaluation))],
+    )
+
+
+def _result_facts(result: search.Result) -> dict[str, Any]:
+    best = None
+    if result.best is not None and result.evaluation is not None:
+        best = {
+            "digest": result.best.candidate.digest,
+            "path": str(result.source_path),
+            "dialect": result.best.candidate.dialect,
+            "kinds": list(result.evaluation.kinds),
+            "speedup": facts.speedup_facts(result.evaluation),
+            "lineage": list(result.best.lineage),
+        }
+    return {
+        "best": best,
+        "candidates": result.counts,
+        "report": str(result.report_path) if result.report_path else None,
+        "task": {"name": result.task.name, "digest": result.task.digest},
+        "source": str(result.source_path) if result.source_path else None,
+        "strongest": result.strongest,
+        "baseline_ns": facts.baseline_ns(result.evaluated),
+        "archive": result.archive_url,
+        "interrupted": result.interrupted,
+    }
+
+
+def one_result(result: search.Result) -> Answer:
+    """What `optimize TASK` answers."""
+    pair = None
+    if result.best is not None and result.evaluation is not None:
+        pair = (result.best, result.evaluation)
+    where = "best source" if pair else "library setting"
+    lines = [_headline(result), f"{where}: {result.source_path}", f"report: {result.report_path}"]
+    if result.interrupted:
+        lines.append("stopped early; the same command goes on from here")
+    code = DONE if pair or result.counts.get("passed") else NOTHING_PASSED
+    shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair), "\n".join(lines)]
+    return Answer(_result_facts(result), code, shown)
+
+
+def _headline(result: search.Result) -> str:
+    if result.evaluation is None or result.evaluation.speedup is None:
+        return (
+            f"{result.task.name}: nothing beats the strongest library setting "
+            f"({result.strongest}); here it is as a file"
+        )
+    return (
+        f"{result.task.name}: {facts.ratio_text(result.evaluation.speedup)} times as fast as the "
+        f"strongest library setting ({result.strongest}), on {result.evaluation.environment.device}"
+    )
+
+
+def suite_results(results: list[search.Result], settings: Settings) -> Answer:
+    """What `optimize --suite` answers; writes the report of the whole archive."""
+    with Archive(settings.archive) as archive:
+        path = write(archive, Path(settings.out) / "report.html")
+    counts = sum((Counter(result.counts) for result in results), Counter())
+    done = [result for result in results if result.error is None]
+    found = [result.evaluation and result.evaluation.speedup for result in done]
+    gains = [speedup.median if speedup else 1.0 for speedup in found]
+    mean = geometric_mean(gains) if gains else None
+    tasks = [
+        {"error": error_facts(r.error), "task": {"name": r.task.name}}
+        if r.error
+        else _result_facts(r)
+        for r in results
+    ]
+    answer = {
+        "tasks": tasks,
+        "candidates": dict(counts),
+        "geometric_mean": mean,
+        "report": str(path),
+        "archive": settings.archive,
+        "interrupted": any(result.interrupted for result in results),
+    }
+    lines = [f"report: {path}"]
+    if mean is not None:
+        lines.insert(0, f"geometric mean over the strongest library setting: {mean:.3f}")
+    shown: list[RenderableType] = [table.suite_table(tasks), "\n".join(lines)]
+    return Answer(answer, DONE if counts["passed"] else NOTHING_PASSED, shown)
+
+
+def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
+    rows = [("status", evaluation.status.value)]
+    rows += [("reason", reason) for reason in evaluation.reasons]
+    rows += [("warning", warning) for warning in evaluation.warnings]
+    if evaluation.kinds:
+        rows.append(("win" if select.wins(evaluation) else "kind", " ".join(evaluation.kinds)))
+    if evaluation.timing is not None:
+        for name, ratio in evaluation.timing.speedups.items():
+            mark = "  (the strongest)" if name == evaluation.timing.strongest else ""
+            rows.append((f"× {name}", facts.ratio_text(ratio) + mark))
+    if evaluation.numerics is not None:
+        found = evaluation.numerics
+        rows.append(("error", f"{found.max_error:.2g}; allowed {found.allowed_error:.2g}"))
+    rows.append(("device", evaluation.environment.device))
+    rows.append(("isolated", ", ".join(evaluation.guarantees) or "no guarantee held"))
+    return rows

@@ -1,0 +1,251 @@
+"""The command line: parses, calls one public function, prints."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernelwright import answers, api, doctor, search, select
+from kernelwright.archive import Archive
+from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.settings import Settings, load_settings
+from kernelwright.core.task import Task
+from kernelwright.load.suite import SuiteEntry, builtin_suite, kernelbench_suite
+from kernelwright.report import facts, write
+from kernelwright.terminal import Answer, Commands, ShowProgress
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kernelwright")
+def main() -> None:
+    """A PyTorch module in, a faster judged kernel out."""
+
+
+def _options(*options: Callable) -> Callable:
+    """One decorator from several, applied in the order in which they are written."""
+    return lambda function: functools.reduce(lambda f, o: o(f), reversed(options), function)
+
+
+TASK = click.argument("task", metavar="TASK")
+JSON = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
+)
+INPUTS = _options(
+    click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="SPEC",
+        help='An input, e.g. "float32[64,1024]"; once per input, for file.py:Class tasks.',
+    ),
+    click.option(
+        "--init",
+        metavar="JSON",
+        help="The constructor's arguments: a JSON list, or an object of keyword arguments.",
+    ),
+)
+MACHINE = _options(
+    click.option("--device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, …"),
+    click.option(
+        "--threads", type=click.IntRange(min=0), help="CPU threads; 0 (default): all cores."
+    ),
+    click.option(
+        "--cache",
+        type=click.Choice(["cold", "warm"]),
+        help="Flush caches before each timed call (cold, default) or not.",
+    ),
+)
+ARCHIVE = click.option(
+    "--archive",
+    metavar="URL",
+    help="A file, folder or database URL. Default: kernelwright-out/archive.sqlite.",
+)
+
+
+@main.command()
+@click.argument("task", metavar="[TASK]", required=False)
+@INPUTS
+@MACHINE
+@click.option("--dialect", "dialects", multiple=True, help="Propose in this dialect; repeatable.")
+@click.option("--proposer", "proposers", multiple=True, help="Default: rules; repeatable.")
+@click.option("--budget", "budget_s", metavar="TIME", help="60s (default), 5m, 1.5h; per task.")
+@click.option("--seed", type=int, help="Seed of the proposers.")
+@ARCHIVE
+@click.option("--out", metavar="DIR", help="Folder for sources and reports: kernelwright-out.")
+@click.option("--suite", type=click.Choice(["builtin", "kernelbench"]), help="Many tasks.")
+@click.option("--path", type=click.Path(path_type=Path), help="The checkout, for kernelbench.")
+@click.option("--level", "levels", type=int, multiple=True, help="Of the suite; repeatable.")
+@click.option("--problem", "problems", multiple=True, help="Number or name; repeatable.")
+@JSON
+def optimize(
+    task: str | None,
+    inputs: tuple[str, ...],
+    init: str | None,
+    suite: str | None,
+    path: Path | None,
+    levels: tuple[int, ...],
+    problems: tuple[str, ...],
+    as_json: bool,
+    **settings: Any,
+) -> Answer:
+    """Search for a kernel faster than the library, for TASK or for every task of a suite.
+
+    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps what
+    was found; the same command goes on from there.
+    """
+    if (task is None) == (suite is None):
+        raise UsageError(
+            "give a task or a suite, one of them",
+            seen=f"TASK {task}, --suite {suite}",
+            do="kernelwright optimize FILE.py, or kernelwright optimize --suite builtin",
+        )
+    given = {key: value for key, value in settings.items() if value not in (None, ())}
+    with ShowProgress() as progress:
+        if task is not None:
+            result = api.optimize(
+                task, list(inputs) or None, init=_init(init), on_progress=progress, **given
+            )
+            return answers.one_result(result)
+        resolved = load_settings(Path.cwd(), **given)
+        entries = _suite(suite, path, levels, problems, resolved.device)
+        results = list(search.optimize_suite(entries, settings=resolved, on_progress=progress))
+    return answers.suite_results(results, resolved)
+
+
+@main.command()
+@TASK
+@click.argument("candidate", type=click.Path(path_type=Path))
+@click.option("--entry", default="ModelNew", show_default=True, help="The class in CANDIDATE.")
+@INPUTS
+@MACHINE
+@JSON
+def judge(
+    task: str,
+    candidate: Path,
+    entry: str,
+    inputs: tuple[str, ...],
+    init: str | None,
+    as_json: bool,
+    **settings: Any,
+) -> Answer:
+    """One verdict on the kernel in the file CANDIDATE, by whomever it was written."""
+    read = dataclasses.replace(api.read_candidate(candidate), entry=entry)
+    given = {key: value for key, value in settings.items() if value is not None}
+    evaluation = api.judge(task, read, inputs=list(inputs) or None, init=_init(init), **given)
+    return answers.verdict(evaluation, read)
+
+
+@main.command()
+@click.argument("archive", metavar="ARCHIVE")
+@click.option("--out", type=click.Path(path_type=Path), help="Default: beside the archive.")
+@click.option("--task", metavar="NAME", help="Only this task, by name or digest.")
+@JSON
+def report(archive: str, out: Path | None, task: str | None, as_json: bool) -> Answer:
+    """Write the HTML report of ARCHIVE: one file that opens offline."""
+    with Archive(archive, create=False) as opened:
+        chosen = None if task is None else _task(opened, task).digest
+        path = write(opened, out or _beside(archive), task=chosen)
+    return Answer({"report": str(path)}, answers.DONE, [str(path)])
+
+
+@main.command()
+@click.argument("which", metavar="best|DIGEST")
+@ARCHIVE
+@click.option("--task", metavar="NAME", help="Default for best: the task that was run last.")
+@JSON
+def show(which: str, archive: str | None, task: str | None, as_json: bool) -> Answer:
+    """Print the source of the best candidate, or of the one whose digest begins with DIGEST."""
+    settings = load_settings(Path.cwd(), archive=archive)
+    with Archive(settings.archive, create=False) as opened:
+        if which == "best":
+            chosen = _task(opened, task or _last_task(opened))
+            best = select.best(opened.history(chosen.digest))
+            if best is None:
+                nothing = f"nothing in the archive beats the library on {chosen.name}"
+                return Answer(
+                    {"best": None, "task": chosen.digest}, answers.NOTHING_PASSED, [nothing]
+                )
+            proposal = best[0]
+        else:
+            proposal = opened.lineage(which)[-1]
+        verdicts = opened.evaluations(candidate=proposal.candidate.digest)
+    found = facts.proposal_facts(proposal)
+    found["evaluations"] = [facts.evaluation_facts(verdict) for verdict in verdicts]
+    return Answer(found, answers.DONE, [proposal.candidate.source])
+
+
+@main.command("doctor")
+@JSON
+def examine(as_json: bool) -> Answer:
+    """What this machine can do, what is missing, what that costs, and how to get it."""
+    findings = doctor.examine()
+    return Answer(doctor.as_facts(findings), answers.DONE, [doctor.as_table(findings)])
+
+
+def _init(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            "--init is not JSON", seen=f"{text} ({error})", do="write '[1024]'"
+        ) from None
+    if not isinstance(value, (list, dict)):
+        raise UsageError("--init is neither a list nor an object", seen=text, do="write '[1024]'")
+    return value
+
+
+def _suite(
+    suite: str | None,
+    path: Path | None,
+    levels: tuple[int, ...],
+    problems: tuple[str, ...],
+    device: str,
+) -> list[SuiteEntry]:
+    if suite == "kernelbench" and path is None:
+        raise UsageError("which KernelBench checkout?", do="add --path DIR", seen="no --path")
+    if suite == "builtin" and (path or levels):
+        raise UsageError(
+            "--path and --level belong to --suite kernelbench",
+            seen="--suite builtin",
+            do="leave them out",
+        )
+    entries = kernelbench_suite(path, levels or (1, 2, 3)) if path else builtin_suite(device)
+    known = {str(entry.problem) for entry in entries} | {entry.name for entry in entries}
+    for problem in problems:
+        if problem not in known:
+            raise UsageError(
+                f'no problem "{problem}" in the suite', seen=problem, do=nearest(problem, known)
+            )
+    return [e for e in entries if not problems or {str(e.problem), e.name} & set(problems)]
+
+
+def _beside(archive: str) -> Path:
+    """Where the report of an archive goes when nobody says: to its folder, if it has one."""
+    path = Path(archive)
+    folder = path if path.is_dir() else path.parent if path.is_file() else Path(Settings.out)
+    return folder / "report.html"
+
+
+def _task(archive: Archive, name: str) -> Task:
+    """The task with this name, else with this digest."""
+    named = [task for task in archive.tasks() if task.name == name]
+    return named[-1] if named else archive.task(name)
+
+
+def _last_task(archive: Archive) -> str:
+    runs = archive.runs()
+    if not runs:
+        raise UsageError("the archive is empty", seen="no runs", do="run kernelwright optimize")
+    return runs[-1].task
+
+
+if __name__ == "__main__":
+    main()

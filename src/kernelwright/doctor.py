@@ -1,0 +1,195 @@
+"""What this machine can do, what is missing, what that costs, and how to get it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from rich import box
+from rich.table import Table
+
+from kernelwright.core import plugins
+from kernelwright.core.device import KINDS, Device
+from kernelwright.core.errors import KernelwrightError
+from kernelwright.dialects.devices import resolve
+
+PRESENT, MISSING = "ok", "missing"
+OPTIONAL = {  # package: what its absence costs, how to get it
+    "triton": ("no Triton candidates", "pip install 'kernelwright[triton]' (Linux)"),
+    "psycopg": ("no archive on PostgreSQL", "pip install 'kernelwright[postgres]'"),
+}
+GUARANTEE_REMEDY = (
+    "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1"
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at."""
+
+    area: str
+    """'machine', 'devices', 'dialects', 'packages' or 'isolation'."""
+    name: str
+    state: str
+    """'ok' or 'missing'."""
+    seen: str
+    cost: str = ""
+    """What its absence costs the user."""
+    remedy: str = ""
+
+
+def examine() -> list[Finding]:
+    """Everything that decides what kernelwright can do here; nothing is changed or built for it,
+    but for one empty program that the compiler is tried on."""
+    devices = list(_devices())
+    return [*_machine(), *devices, *_dialects(devices), *_packages(), *_isolation()]
+
+
+def as_facts(findings: list[Finding]) -> dict[str, Any]:
+    """The JSON form: a list of findings under each area."""
+    areas: dict[str, list[dict[str, str]]] = {}
+    for finding in findings:
+        entry = asdict(finding)
+        areas.setdefault(entry.pop("area"), []).append(entry)
+    return areas
+
+
+def as_table(findings: list[Finding]) -> Table:
+    """The findings for a terminal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("what", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("seen; what it costs; how to get it", overflow="fold")
+    area = None
+    for finding in findings:
+        said = [part for part in (finding.seen, finding.cost, finding.remedy) if part]
+        table.add_row(
+            finding.area if finding.area != area else "",
+            finding.name,
+            finding.state,
+            "\n".join(said),
+            style="" if finding.state == PRESENT else "yellow",
+        )
+        area = finding.area
+    return table
+
+
+def _machine() -> Iterator[Finding]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding(
+        "machine", "processor", PRESENT, f"{_processor()}, {cores} cores for this process"
+    )
+    yield Finding("machine", "memory", PRESENT, f"{psutil.virtual_memory().total / 2**30:.1f} GiB")
+    yield Finding("machine", "caches", PRESENT, _caches() or "not told by this system")
+    pages = _read(Path("/sys/kernel/mm/transparent_hugepage/enabled"))
+    is_off = not pages or "[never]" in pages
+    yield Finding(
+        "machine",
+        "huge pages",
+        MISSING if is_off else PRESENT,
+        pages or "not told by this system",
+        "large outputs pay one page fault per 4 KiB" if is_off else "",
+        "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)" if is_off else "",
+    )
+    system = f"Python {platform.python_version()}, {platform.platform()}"
+    yield Finding("machine", "system", PRESENT, system)
+
+
+def _devices() -> Iterator[Finding]:
+    """One finding per device; a kind without any is one finding that says how to get it."""
+    yield Finding("devices", "cpu", PRESENT, _processor())
+    for kind in KINDS[1:]:
+        library = plugins.find("kernelwright.dialects", "torch")
+        missing = library.missing(Device(kind))
+        if missing is not None:
+            yield Finding("devices", kind, MISSING, "", f"no kernels for {kind}", missing)
+            continue
+        for index in range(64):  # more than one machine holds; the first that is absent ends it
+            try:
+                device = resolve(Device(kind, index=index))
+            except KernelwrightError:
+                break
+            yield Finding("devices", str(device), PRESENT, _gpu_name(device))
+
+
+def _gpu_name(device: Device) -> str:
+    import torch
+
+    if device.kind == "metal":
+        return platform.processor()
+    found = torch.cuda.get_device_properties(device.index)
+    return f"{found.name}, {found.total_memory / 2**30:.0f} GiB"
+
+
+def _dialects(devices: list[Finding]) -> Iterator[Finding]:
+    """Each dialect on each device that is here, or once on the kind that it is made for."""
+    here = [Device.parse(found.name) for found in devices if found.state == PRESENT]
+    for name in plugins.names("kernelwright.dialects"):
+        dialect = plugins.find("kernelwright.dialects", name)
+        lacks = [(device, dialect.missing(device)) for device in here]
+        if all(missing for _, missing in lacks):
+            device, missing = lacks[-1]
+            yield Finding("dialects", name, MISSING, "", f"no {name} candidates here", missing)
+            continue
+        for device, missing in lacks:
+            if missing is None:
+                timed = dialect.is_timed(device)
+                seen = (
+                    "built, checked and timed" if timed else "checked by an interpreter, not timed"
+                )
+                yield Finding("dialects", f"{name} on {device}", PRESENT, seen)
+
+
+def _packages() -> Iterator[Finding]:
+    for name in ("torch", "sqlalchemy"):
+        yield Finding("packages", name, PRESENT, importlib.metadata.version(name))
+    for name, (cost, remedy) in OPTIONAL.items():
+        if importlib.util.find_spec(name) is None:
+            yield Finding("packages", name, MISSING, "not installed", cost, remedy)
+        else:
+            yield Finding("packages", name, PRESENT, importlib.metadata.version(name))
+
+
+def _isolation() -> Iterator[Finding]:
+    """What separates a candidate from the rest of the machine while it is judged."""
+    from kernelwright.judge.sandbox import MEANING, guarantees
+
+    held = set(guarantees())
+    for name, meaning in MEANING.items():
+        if name in held:
+            yield Finding("isolation", name, PRESENT, meaning)
+        else:
+            cost = f"not so here: {meaning}; judge only candidates that you trust"
+            yield Finding("isolation", name, MISSING, "", cost, GUARANTEE_REMEDY)
+
+
+def _processor() -> str:
+    for line in _read(Path("/proc/cpuinfo")).splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _caches() -> str:
+    """'L1 Data 48K, L2 Unified 1024K, ...' of the first core."""
+    found = []
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index[0-9]")):
+        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
+        if kind != "Instruction":
+            found.append(f"L{level} {size}")
+    return ", ".join(found)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,116 @@
+"""One task on one device, as the page shows it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kernelwright import select
+from kernelwright.archive import Archive
+from kernelwright.core.candidate import Proposal
+from kernelwright.core.evaluation import CANDIDATE, Evaluation
+from kernelwright.core.task import Task
+from kernelwright.report.facts import ordered, printable
+from kernelwright.select import Pair
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The verdicts of one judge version on one task and device. Verdicts never mix."""
+
+    task: Task
+    device: str
+    history: list[Pair]
+    lineage: list[Proposal]
+    """The winner's ancestors, the winner last; empty where nothing won."""
+    n_older: int
+    """Verdicts of older judges, which are not shown."""
+
+    @property
+    def anchor(self) -> str:
+        return f"t{self.task.digest.removeprefix('b2:')[:12]}-{self.device.replace(':', '-')}"
+
+    @cached_property
+    def best(self) -> Pair | None:
+        return select.best(self.history)
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The last verdict on each candidate, the best first."""
+        return ordered(self.history)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Candidates by status, the most frequent first."""
+        return dict(Counter(found.status.value for _, found in self.pairs).most_common())
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The best's verdict; where nothing won, the one that best shows the library's times."""
+        if self.best is not None:
+            return self.best[1]
+        timed = [found for _, found in self.pairs if found.timing is not None]
+        return (timed or [self.history[-1][1]])[0]
+
+    @property
+    def gain(self) -> float:
+        """The best's speedup; 1 where the library stays best, because that is handed back."""
+        if self.best is None or self.best[1].speedup is None:
+            return 1.0
+        return self.best[1].speedup.median
+
+    @property
+    def baselines_ns(self) -> list[tuple[str, float]]:
+        """The library's settings by name, with median times, the strongest first."""
+        timing = self.evaluation.timing
+        if timing is None:
+            return []
+        medians = [(n, timing.median_ns(n)) for n in timing.samples_ns if n != CANDIDATE]
+        return sorted(medians, key=lambda entry: (entry[0] != timing.strongest, entry[1]))
+
+    @property
+    def environment(self) -> list[tuple[str, str]]:
+        return [("device", self.device), *flat(self.evaluation.environment.facts)]
+
+    @property
+    def seconds_per_candidate(self) -> list[tuple[str, float]]:
+        """The mean cost of one verdict, by part."""
+        costs = [found.cost for _, found in self.history]
+        parts = ("build_s", "check_s", "time_s")
+        return [
+            (p.removesuffix("_s"), sum(getattr(c, p) for c in costs) / len(costs)) for p in parts
+        ]
+
+
+def chapters(archive: Archive, task: str | None) -> list[Chapter]:
+    """Every task (or the one with this digest) on every device that it was judged on."""
+    tasks = archive.tasks() if task is None else [archive.task(task)]
+    found = []
+    for each in tasks:
+        whole = archive.history(each.digest)
+        for device in sorted({verdict.environment.device for _, verdict in whole}):
+            here = [pair for pair in whole if pair[1].environment.device == device]
+            version = max(verdict.judge_version for _, verdict in here)
+            history = [pair for pair in here if pair[1].judge_version == version]
+            best = select.best(history)
+            lineage = archive.lineage(best[1].candidate) if best else []
+            found.append(Chapter(each, device, history, lineage, len(here) - len(history)))
+    return found
+
+
+def flat(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and values as text, in order of name."""
+    return [
+        (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value))
+        for name, value in sorted(facts.items())
+        if value not in ("", None)
+    ]
+
+
+def schedule_text(schedule: Mapping[str, Any]) -> str:
+    """'tile 64, unroll 4': the knobs of a candidate."""
+    return printable(", ".join(f"{name} {value}" for name, value in sorted(schedule.items())))

@@ -1,0 +1,130 @@
+"""What a verdict and a history say, as plain data and short words: for JSON, table and page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+from kernelwright import select
+from kernelwright.core.candidate import Proposal
+from kernelwright.core.evaluation import CANDIDATE, Evaluation, Ratio
+from kernelwright.select import Pair
+
+MAX_REASON = 300
+"""Characters of a reason that a table shows; a compiler's complaint can be pages long."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:
+    """The JSON form of a verdict; ``speedup`` is absent where nothing was timed."""
+    facts: dict[str, Any] = {
+        "status": evaluation.status.value,
+        "passed": evaluation.passed,
+        "reasons": list(evaluation.reasons),
+        "warnings": list(evaluation.warnings),
+        "kinds": list(evaluation.kinds),
+        "task": evaluation.task,
+        "candidate": evaluation.candidate,
+        "device": evaluation.environment.device,
+        "environment": dict(evaluation.environment.facts),
+        "guarantees": list(evaluation.guarantees),
+        "judge_version": evaluation.judge_version,
+        "seed": evaluation.seed,
+        "numerics": asdict(evaluation.numerics) if evaluation.numerics else None,
+        "cost": asdict(evaluation.cost),
+    }
+    if evaluation.timing is not None:
+        facts |= {
+            "speedup": speedup_facts(evaluation),
+            "strongest": evaluation.timing.strongest,
+            "median_ns": {n: evaluation.timing.median_ns(n) for n in evaluation.timing.samples_ns},
+            "clock": evaluation.timing.clock,
+            "cache": evaluation.timing.cache,
+        }
+    return facts
+
+
+def speedup_facts(evaluation: Evaluation) -> dict[str, dict[str, float]]:
+    """Median and interval of the speedup against each baseline that was measured."""
+    timing = evaluation.timing
+    return {name: asdict(ratio) for name, ratio in timing.speedups.items()} if timing else {}
+
+
+def proposal_facts(proposal: Proposal) -> dict[str, Any]:
+    """The JSON form of a proposal, its source included."""
+    return {
+        "digest": proposal.candidate.digest,
+        "dialect": proposal.candidate.dialect,
+        "entry": proposal.candidate.entry,
+        "source": proposal.candidate.source,
+        "proposer": proposal.proposer,
+        "lineage": list(proposal.lineage),
+        "schedule": dict(proposal.schedule),
+        "parent": proposal.parent,
+        "note": proposal.note,
+    }
+
+
+def baseline_ns(history: list[Pair]) -> dict[str, float]:
+    """The median time of each baseline in nanoseconds, from the last verdict that was timed."""
+    for _, evaluation in reversed(history):
+        timing = evaluation.timing
+        if timing is not None:
+            return {n: timing.median_ns(n) for n in timing.samples_ns if n != CANDIDATE}
+    return {}
+
+
+def ordered(history: list[Pair]) -> list[Pair]:
+    """The last verdict on each candidate: the fast ones first, then the untimed, the failed."""
+    fast = select.ranked(history)
+    last = {proposal.candidate.digest: (proposal, found) for proposal, found in history}
+    last |= {pair[0].candidate.digest: pair for pair in select.latest(history)}
+    for proposal, _ in fast:
+        del last[proposal.candidate.digest]
+    return fast + sorted(last.values(), key=lambda pair: (not pair[1].passed, pair[1].status))
+
+
+def outcome(evaluation: Evaluation, best: Pair | None) -> str:
+    """Why a candidate is not the winner, in a few words; 'best' if it is."""
+    if best is not None and evaluation.candidate == best[1].candidate:
+        return "best"
+    if not evaluation.passed:
+        return printable("; ".join(evaluation.reasons), MAX_REASON)
+    speedup = evaluation.speedup
+    if speedup is None:
+        return printable("; ".join(evaluation.warnings) or "not timed", MAX_REASON)
+    strongest = evaluation.timing.strongest if evaluation.timing else ""
+    if speedup.high < 1:
+        return f"slower than {strongest}"
+    if speedup.low <= 1:
+        return f"no clear difference to {strongest}"
+    return "faster than the library, not the fastest"
+
+
+def ratio_text(ratio: Ratio | None) -> str:
+    """'1.83 (1.80–1.86)', or a dash where it was not measured."""
+    if ratio is None:
+        return "–"
+    digits = 2 if ratio.median < 100 else 0
+    low, high = f"{ratio.low:.{digits}f}", f"{ratio.high:.{digits}f}"
+    return f"{ratio.median:.{digits}f} ({low}–{high})"
+
+
+def short(digest: str) -> str:
+    """The first characters of a digest: enough to name one candidate among many."""
+    return digest.removeprefix("b2:")[:10]
+
+
+def duration_text(ns: float) -> str:
+    """Nanoseconds with the unit that suits them."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def printable(text: str, limit: int | None = None) -> str:
+    """Text by a stranger without control characters, which could repaint a terminal."""
+    text = _CONTROL.sub("�", text)
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,114 @@
+"""Write the page: everything in one file, nothing fetched, everything a stranger wrote escaped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from kernelwright import select
+from kernelwright.archive import Archive
+from kernelwright.core.errors import ArchiveError
+from kernelwright.report import charts, facts
+from kernelwright.report.chapter import Chapter, chapters, schedule_text
+
+N_CHARTED = 20  # rows of a chart that a screen shows whole
+LIGHT, DARK = "default", "github-dark"
+
+
+def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
+    """Write the report of an archive, or of the task with this digest, to ``out``.
+
+    Raises:
+        ArchiveError: nothing has been judged yet.
+    """
+    found = chapters(archive, task)
+    if not found:
+        raise ArchiveError(
+            "there is nothing to report: no verdict is in the archive",
+            seen=f"{len(archive.tasks())} tasks, 0 verdicts",
+            do="run `kernelwright optimize` first",
+        )
+    path = Path(out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render(found), encoding="utf-8", errors="replace")
+    return path
+
+
+def render(found: list[Chapter]) -> str:
+    """The page's text. The same chapters give the same text."""
+    environment = Environment(
+        loader=PackageLoader("kernelwright.report", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "ratio": facts.ratio_text,
+        "duration": facts.duration_text,
+        "short": facts.short,
+        "printable": facts.printable,
+        "schedule": schedule_text,
+        "python": _highlighted,
+    }
+    return environment.get_template("page.html.j2").render(
+        chapters=found,
+        overview=_overview(found) if len(found) > 1 else None,
+        style=Markup(_style()),
+        candidate_chart=_candidate_chart,
+        progress_chart=_progress_chart,
+        outcome=facts.outcome,
+        wins=select.wins,
+    )
+
+
+def _overview(found: list[Chapter]) -> dict[str, Any]:
+    gains = [chapter.gain for chapter in found]
+    rows = sorted(
+        ((chapter.task.name[:32], chapter.gain) for chapter in found), key=lambda r: -r[1]
+    )
+    return {
+        "geometric_mean": geometric_mean(gains),
+        "median": median(gains),
+        "n_won": sum(chapter.best is not None for chapter in found),
+        "counts": sum((Counter(chapter.counts) for chapter in found), Counter()),
+        "chart": charts.bars(rows, "speedup of the best candidate of every task"),
+    }
+
+
+def _candidate_chart(chapter: Chapter) -> Markup | None:
+    rows = [
+        (
+            f"{facts.short(found.candidate)} {proposal.candidate.dialect}",
+            found.speedup,
+            chapter.best is not None and found.candidate == chapter.best[1].candidate,
+        )
+        for proposal, found in chapter.pairs
+        if found.speedup is not None
+    ]
+    title = "speedup of each candidate with its 95 % interval"
+    return charts.intervals(rows[:N_CHARTED], title) if rows else None
+
+
+def _progress_chart(chapter: Chapter) -> Markup:
+    speedups = [found.speedup.median if found.speedup else None for _, found in chapter.history]
+    return charts.progress(speedups, "speedups in the order of judgement, and the best so far")
+
+
+def _highlighted(source: str) -> Markup:
+    return Markup(highlight(source, PythonLexer(), HtmlFormatter(cssclass="code")))
+
+
+def _style() -> str:
+    """The page's style sheet with the highlighting's colours for light and dark."""
+    sheet = (Path(__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")
+    light = HtmlFormatter(style=LIGHT).get_style_defs(".code")
+    dark = HtmlFormatter(style=DARK).get_style_defs(".code")
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n{sheet}"

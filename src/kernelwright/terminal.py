@@ -1,0 +1,190 @@
+"""The face of the command line: one answer per command, clear errors, progress while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
+from kernelwright.report.facts import printable, ratio_text
+from kernelwright.search import Progress
+
+PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
+INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame
+MACHINE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EROFS}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command has to say: as JSON, or as things to print; and what it exits with."""
+
+    facts: dict[str, Any]
+    exit_code: int
+    shown: Sequence[RenderableType]
+
+
+class Commands(click.Group):
+    """Commands that return an Answer. With ``--json`` stdout holds one JSON object, always."""
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
+        words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        as_json = "--json" in words
+        with _stdout_kept_for_json() if as_json else contextlib.nullcontext(1) as stdout:
+            answer = self._answer(words)
+            if isinstance(answer, Answer) and as_json:
+                os.write(stdout, (json.dumps(_strict(answer.facts)) + "\n").encode())
+            elif isinstance(answer, Answer):
+                _print(answer)
+        sys.exit(answer.exit_code if isinstance(answer, Answer) else answer)
+
+    def _answer(self, words: list[str]) -> Answer | int:
+        """What the command returned, its error as an answer, or 0 after --help and --version."""
+        try:
+            return super().main(words, prog_name="kernelwright", standalone_mode=False)
+        except click.ClickException as error:
+            return _failure(_from_click(error))
+        except (KeyboardInterrupt, click.Abort):
+            facts = {"what": "interrupted", "seen": "Ctrl-C", "do": "run the same command again"}
+            return Answer({"error": facts}, INTERRUPTED, [])
+        except KernelwrightError as error:
+            return _failure(error)
+        except OSError as error:
+            return _failure(_from_system(error))
+        except Exception as error:  # the edge of the process: a program that called gets an answer
+            traceback.print_exc()
+            return _failure(_fault(error))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            raise UsageError(
+                f'no command "{args[0]}"', seen=args[0], do=nearest(args[0], self.commands)
+            )
+        return super().resolve_command(ctx, args)
+
+
+def error_facts(error: KernelwrightError) -> dict[str, str]:
+    """The JSON form of an error."""
+    return {"what": error.what, "seen": error.seen, "do": error.do}
+
+
+class ShowProgress:
+    """Shows what a search is doing on stderr: one living line on a terminal, else plain lines."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._status = self._console.status("starting") if self._console.is_terminal else None
+
+    def __enter__(self) -> ShowProgress:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
+        line = Text(
+            f"{printable(progress.task, 40)} · {printable(progress.doing, 60)} · "
+            f"{progress.n_done} judged · {best} · {progress.seconds_left:.0f} s left",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        if self._status is not None:
+            self._status.update(line)
+        else:
+            click.echo(line.plain, err=True)
+
+
+@contextlib.contextmanager
+def _stdout_kept_for_json() -> Iterator[int]:
+    """The descriptor of the real stdout; whatever else writes there, in any language, goes to
+    stderr meanwhile."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield kept
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _print(answer: Answer) -> None:
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PLAIN_WIDTH)
+    with contextlib.suppress(BrokenPipeError):
+        for thing in answer.shown:
+            if isinstance(thing, str):
+                click.echo(thing)
+            else:
+                console.print(thing)
+
+
+def _failure(error: KernelwrightError) -> Answer:
+    click.echo(str(error), err=True)
+    return Answer({"error": error_facts(error)}, error.exit_code, [])
+
+
+def _from_click(error: click.ClickException) -> KernelwrightError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "kernelwright"
+    if isinstance(error, click.NoSuchOption) and context:
+        known = [word for option in context.command.get_params(context) for word in option.opts]
+        remedy = nearest(error.option_name, [word for word in known if word.startswith("-")])
+        return UsageError(
+            f'no option "{error.option_name}"',
+            seen=error.option_name,
+            do=f"{remedy} See {path} --help",
+        )
+    return UsageError(error.format_message(), seen=path, do=f"see {path} --help")
+
+
+def _from_system(error: OSError) -> KernelwrightError:
+    """An error of the system outside any part: writing the source or the report, mostly."""
+    seen = str(error)
+    if error.errno in MACHINE_ERRORS:
+        return DeviceError(
+            "the machine has no room, or its disk fails",
+            seen=seen,
+            do="free some space and run the same command again; what was found is in the archive",
+        )
+    return UsageError(
+        "a file cannot be read or written", seen=seen, do="check the path and its permissions"
+    )
+
+
+def _fault(error: Exception) -> KernelwrightError:
+    return DeviceError(
+        "kernelwright itself failed; this is a fault in it",
+        seen=f"{type(error).__name__}: {error}",
+        do="please report it with the traceback above",
+    )
+
+
+def _strict(value: Any) -> Any:
+    """The value without NaN and infinities, which JSON does not have."""
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
