@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import importlib
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -65,21 +64,14 @@ class ModuleLoader:
 def _constructor_arguments(
     init: Any, kwargs: Mapping[str, Any] | None
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments from a list, a mapping, or the JSON text of either."""
     keywords = dict(kwargs or {})
-    given = init
-    if isinstance(init, str):
-        try:
-            init = json.loads(init)
-        except json.JSONDecodeError:
-            init = 0  # neither, and refused below
     if isinstance(init, Mapping):
         return [], {**init, **keywords}
     if init is None or (isinstance(init, Sequence) and not isinstance(init, str)):
         return list(init or []), keywords
     raise TaskError(
         "constructor arguments are a list or a mapping",
-        seen=repr(given)[:200],
+        seen=repr(init)[:200],
         do="""write [1024, 4096] or {"hidden": 5}""",
     )
 

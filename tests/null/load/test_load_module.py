@@ -65,9 +65,8 @@ def test_a_class_in_a_file_keeps_the_file_s_text(file):
     ("init", "kwargs", "arguments"),
     [
         ([8], None, (8, 2, True)),
-        ("[8, 3]", None, (8, 3, True)),
+        ([8, 3], None, (8, 3, True)),
         ({"width": 8, "depth": 5}, None, (8, 5, True)),
-        ('{"depth": 5, "width": 8}', None, (8, 5, True)),
         ([8], {"bias": False}, (8, 2, False)),
         ({"width": 8, "bias": False}, None, (8, 2, False)),
     ],
