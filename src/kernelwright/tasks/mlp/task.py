@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"small": (32, 64, 128, 32), "cpu": (256, 512, 1024, 256), "gpu": (4096, 1024, 4096, 1024)}
+SIZES = {"small": (32, 64, 128, 32), "cpu": (256, 512, 1024, 256), "gpu": (2048, 1024, 4096, 1024)}
 ROWS, INPUTS, HIDDEN, OUTPUTS = SIZES[SIZE]
 
 

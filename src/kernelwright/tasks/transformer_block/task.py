@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"small": (2, 24, 64, 4), "cpu": (2, 128, 256, 4), "gpu": (8, 512, 1024, 16)}
+SIZES = {"small": (2, 24, 64, 4), "cpu": (2, 128, 256, 4), "gpu": (4, 512, 1024, 16)}
 BATCH, TOKENS, WIDTH, HEADS = SIZES[SIZE]
 
 
