@@ -45,12 +45,3 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
 SETTINGS["hip"] = SETTINGS["cuda"]
 ALWAYS = (EAGER, COMPILE)
 """Measured beside every candidate, whichever is the strongest."""
-
-
-def find(device_kind: str, name: str) -> Setting:
-    """The setting called ``name``.
-
-    Raises:
-        KeyError: the device has none of that name.
-    """
-    return {setting.name: setting for setting in SETTINGS[device_kind]}[name]

@@ -23,7 +23,6 @@ from kernelwright.judge import JUDGE_VERSION, baselines, environment
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
 from kernelwright.judge.inputs import DISTRIBUTIONS
-from kernelwright.judge.library import library_candidate
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle, derive_seed
 from kernelwright.judge.runner import Program, Refused, Runner
 from kernelwright.judge.screen import screen
@@ -89,10 +88,6 @@ class Judge:
         """The fastest library setting on this task."""
         self._measure_baselines()
         return min(self.baseline_ns, key=self.baseline_ns.__getitem__)
-
-    def library_candidate(self, task: Task, setting: str) -> Candidate:
-        """A library setting as a standalone file of the ``torch`` dialect."""
-        return library_candidate(task, baselines.find(self.device.kind, setting))
 
     def evaluate(self, candidate: Candidate, *, max_time_s: float = TIME_BUDGET_S) -> Evaluation:
         """The verdict on one candidate; whatever it does, a status and never an exception.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import base64
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.errors import UsageError
+from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.task import Task
-from kernelwright.judge.baselines import Setting
+from kernelwright.judge.baselines import SETTINGS, Setting
 
 TEMPLATE = '''
 
@@ -26,28 +27,34 @@ class ModelNew(torch.nn.Module):
 '''
 
 
-def library_candidate(task: Task, setting: Setting) -> Candidate:
-    """The setting as a file that needs nothing but torch.
+def library_candidate(task: Task, setting: str) -> Candidate:
+    """The reference under a library setting, as a file that needs nothing but torch.
+
+    What the task's text takes from its payload is written into the file.
 
     Raises:
-        UsageError: the task's text needs a payload that a standalone file cannot carry.
+        UsageError: no such setting.
     """
-    if task.payload is not None:
-        raise UsageError(
-            "a task made from an object has no standalone library file",
-            seen=f"task {task.name} ({task.origin})",
-            do=f"keep the module and run it with the setting {setting.name}",
-        )
+    known = {row.name: row for rows in SETTINGS.values() for row in rows}
+    if setting not in known:
+        raise UsageError(f'unknown setting "{setting}"', seen=setting, do=nearest(setting, known))
+    return _write(task, known[setting])
+
+
+def _write(task: Task, setting: Setting) -> Candidate:
     run = "inner"
     if setting.compile is not None:
         arguments = ", ".join(f"{key}={value!r}" for key, value in setting.compile.items())
         run = f"torch.compile(inner{', ' if arguments else ''}{arguments})"
     head = ""
+    if task.payload is not None:
+        text = base64.b64encode(task.payload).decode()
+        head += f'import base64\n\nPAYLOAD = base64.b64decode("{text}")\n\n'
     if setting.environment:
         pairs = "".join(
             f"os.environ.setdefault({k!r}, {v!r})\n" for k, v in setting.environment.items()
         )
-        head = (
+        head += (
             "import os\n\n# torch reads these when it allocates for the first time: import this "
             f"file before using torch.\n{pairs}\n"
         )

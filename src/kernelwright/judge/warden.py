@@ -8,6 +8,7 @@ the worker ended, hand over what was printed.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -24,9 +25,9 @@ END_WAIT_S = 2.0
 """How long a worker that has closed its channel may take to end."""
 
 
-def open_door(plan: sandbox.Plan, worker_fd: int, warden_fd: int) -> NoReturn:
+def open_door(plan: sandbox.Plan, worker_fd: int, bell_fd: int, warden_fd: int) -> NoReturn:
     """Enter the namespaces, start the warden inside, and end with it."""
-    fds = (worker_fd, warden_fd)
+    fds = (worker_fd, bell_fd, warden_fd)
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
@@ -43,7 +44,7 @@ def open_door(plan: sandbox.Plan, worker_fd: int, warden_fd: int) -> NoReturn:
 
 
 def _run_warden(
-    plan: sandbox.Plan, entered: sandbox.Entered, worker_fd: int, warden_fd: int
+    plan: sandbox.Plan, entered: sandbox.Entered, worker_fd: int, bell_fd: int, warden_fd: int
 ) -> NoReturn:
     """Finish the isolation, fork the worker, then serve the judge."""
     try:
@@ -60,9 +61,9 @@ def _run_warden(
         pid = os.fork()
         if pid == 0:
             os.close(warden_fd)
-            _run_worker(plan, entered, granted, worker_fd, out_write)
-        os.close(worker_fd)
-        os.close(out_write)
+            _run_worker(plan, entered, granted, (worker_fd, bell_fd, out_write))
+        for fd in (worker_fd, bell_fd, out_write):
+            os.close(fd)
         os.set_blocking(out_read, False)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         _Warden(pid, socket.socket(fileno=warden_fd), out_read, "processes" in granted).serve()
@@ -71,21 +72,22 @@ def _run_warden(
 
 
 def _run_worker(
-    plan: sandbox.Plan, entered: sandbox.Entered, granted: set[str], worker_fd: int, out_fd: int
+    plan: sandbox.Plan, entered: sandbox.Entered, granted: set[str], fds: tuple[int, int, int]
 ) -> NoReturn:
     try:
-        null = os.open("/dev/null", os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(out_fd, 1)
-        os.dup2(out_fd, 2)
-        worker_fd = os.dup2(worker_fd, 3)
-        os.closerange(4, 65536)
+        # Above what they are moved to, so that no move overwrites one that is still needed.
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in fds]
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        worker_fd, bell_fd, out_fd = high
+        for fd, number in ((out_fd, 1), (out_fd, 2), (worker_fd, 3), (bell_fd, 4)):
+            os.dup2(fd, number)
+        os.closerange(5, 65536)
         granted |= sandbox.give_up_rights(plan, in_user_namespace=entered.in_user_namespace)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        sock = socket.socket(fileno=worker_fd)
+        sock = socket.socket(fileno=3)
         wire.send_reply(sock, {"granted": sorted(granted)})
-        worker.serve(sock)
+        worker.serve(sock, socket.socket(fileno=4))
     finally:
         os._exit(0)
 

@@ -7,6 +7,7 @@ JSON and nothing else: whatever a candidate sends is parsed, never executed.
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import pickle
 import socket
@@ -17,6 +18,9 @@ from typing import Any
 LENGTH = struct.Struct("<I")
 MAX_REPLY_BYTES = 8 << 20  # a profile of a large module is about 1 MB as JSON
 CREDENTIALS = struct.Struct("iii")
+TIMESTAMP = struct.Struct("ll")
+SO_TIMESTAMPNS = 35  # include/uapi/asm-generic/socket.h; the same number marks the message
+MAX_BELL_BYTES = 128 << 10  # below the default send buffer of a Unix socket, 208 kB
 GO = b"G"
 """The one-byte request of a call; everything else about it was agreed on before."""
 
@@ -160,3 +164,30 @@ def receive_greeting(sock: socket.socket, *, deadline_s: float) -> tuple[Any, in
     while len(body) < size:
         body += _receive_some(sock, size - len(body), deadline_s, first=False)
     return parse_reply(body), pids[0]
+
+
+def listen_for_bell(sock: socket.socket) -> None:
+    """Let the kernel stamp every message that arrives at ``sock`` with its time of sending."""
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+
+
+def hear_bell(sock: socket.socket) -> tuple[bytes, int | None]:
+    """The next message of a bell, and when it was sent, in ns of CLOCK_REALTIME if the kernel says.
+
+    Raises:
+        Closed, Late: as their names say.
+    """
+    try:
+        body, ancillary, _, _ = sock.recvmsg(MAX_BELL_BYTES, socket.CMSG_SPACE(TIMESTAMP.size))
+    except TimeoutError as error:
+        raise Late from error
+    except ConnectionResetError as error:
+        raise Closed from error
+    if not body:
+        raise Closed
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
+            seconds, nanoseconds = TIMESTAMP.unpack(data)
+            return body, seconds * 1_000_000_000 + nanoseconds
+    return body, None

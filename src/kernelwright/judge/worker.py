@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import mmap
 import os
 import pickle
 import socket
 import sys
 import tempfile
-import threading
 import traceback
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,11 @@ from kernelwright.judge.layout import Slot, dtype_name, map_tensors, view
 MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
 
 
-def serve(sock: socket.socket) -> None:
-    """Answer the judge until it hangs up."""
+def serve(sock: socket.socket, bell: socket.socket) -> None:
+    """Answer the judge until it hangs up; calls are answered on the bell."""
     torch.set_grad_enabled(False)
-    worker = Worker(sock)
+    sys.stdout.reconfigure(line_buffering=True)
+    worker = Worker(sock, bell)
     while True:
         try:
             request, fds = wire.receive_request(sock)
@@ -45,8 +46,9 @@ def serve(sock: socket.socket) -> None:
 class Worker:
     """The state of one child: its module, its arguments, the outputs it holds."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, bell: socket.socket) -> None:
         self.sock = sock
+        self.bell = bell
         self.memory: mmap.mmap | None = None
         self.module: Any = None
         self.arguments: list[Any] = []
@@ -60,7 +62,7 @@ class Worker:
             reply = describe(self.output)
         except BaseException as error:  # a candidate may raise anything, SystemExit included
             reply = describe_error("run", error)
-        wire.send_reply(self.sock, reply)
+        self.bell.send(json.dumps(reply).encode())
 
     def answer(self, request: dict[str, Any], fds: list[int]) -> None:
         stage = request.pop("do")
@@ -124,11 +126,11 @@ def spread_threads() -> None:
     The judge wakes the main thread on the first core. It stays free, because threads that a
     candidate starts inherit its cores.
     """
+    before = set(os.listdir("/proc/self/task"))
     torch.zeros(1 << 20).add_(1)
+    started = sorted(map(int, set(os.listdir("/proc/self/task")) - before))
     cores = sorted(os.sched_getaffinity(0))
-    main = threading.get_native_id()
-    threads = [int(name) for name in os.listdir("/proc/self/task") if int(name) != main]
-    for number, thread in enumerate(sorted(threads), start=1):
+    for number, thread in enumerate(started, start=1):
         os.sched_setaffinity(thread, {cores[number % len(cores)]})
 
 
