@@ -1,0 +1,232 @@
+"""Loop nests rewritten before GPU emission: fewer axes, shifted scans, small products as loops.
+
+Everything here maps a step to an equivalent one; what the emitters see is simpler, not different.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from kernelwright.propose.rules.ir import (
+    Affine,
+    Axis,
+    Bound,
+    Compute,
+    Const,
+    Contraction,
+    Iota,
+    Kernel,
+    Load,
+    Op,
+    Reduce,
+    Scan,
+    Store,
+)
+
+AffineMap = Callable[[Affine], Affine]
+SCAN_START = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}
+
+
+def size_of(axes: Iterable[Axis]) -> int:
+    """The number of points of a loop nest."""
+    return math.prod(axis.size for axis in axes)
+
+
+def map_affine(op: Op, change: AffineMap) -> Op:
+    """``op`` with ``change`` applied to every index expression in it."""
+    match op:
+        case Load():
+            bounds = tuple(replace(b, index=change(b.index)) for b in op.bounds)
+            return replace(op, index=change(op.index), bounds=bounds)
+        case Iota() | Store():
+            return replace(op, index=change(op.index))
+    return op
+
+
+def arguments(op: Op) -> tuple[str, ...]:
+    """The named values that ``op`` reads."""
+    match op:
+        case Load():
+            return tuple(value for value, _ in op.gather)
+        case Compute():
+            return op.args
+        case Reduce() | Scan():
+            return (op.arg,)
+        case Store():
+            return (op.value,)
+    return ()
+
+
+def cone(
+    body: tuple[Op, ...], roots: Iterable[str], stop: frozenset[str] = frozenset()
+) -> set[str]:
+    """The named values that ``roots`` are computed from, themselves included, down to ``stop``."""
+    by_name = {op.name: op for op in body if not isinstance(op, Store)}
+    found: set[str] = set()
+    pending = list(roots)
+    while pending:
+        name = pending.pop()
+        if name in found or name in stop or name not in by_name:
+            continue
+        found.add(name)
+        pending.extend(arguments(by_name[name]))
+    return found
+
+
+def expressions(op: Op) -> list[Affine]:
+    """Every index expression in ``op``."""
+    match op:
+        case Load():
+            return [op.index, *(bound.index for bound in op.bounds)]
+        case Iota() | Store():
+            return [op.index]
+    return []
+
+
+def collapse(kernel: Kernel) -> Kernel:
+    """``kernel`` with neighbouring axes merged where every index expression allows it.
+
+    Axes of size one vanish. The order of the inner axes stays, so argmax means the same.
+    """
+    used = [e for op in kernel.body for e in expressions(op)]
+    outer, rename_outer = _merged(kernel.outer, used)
+    inner, rename_inner = _merged(kernel.inner, used)
+    keep = rename_outer | rename_inner
+
+    def change(index: Affine) -> Affine:
+        terms = {keep[a]: c for a, c in index.terms if a in keep}
+        return Affine.of(terms, index.offset)
+
+    body = tuple(map_affine(op, change) for op in kernel.body)
+    if kernel.inner and not inner:
+        inner = (Axis(kernel.inner[-1].name, 1),)
+    return replace(kernel, outer=outer, inner=inner, body=body)
+
+
+def _merged(axes: tuple[Axis, ...], used: list[Affine]) -> tuple[tuple[Axis, ...], dict[str, str]]:
+    """The merged axes, and by name of an old axis that stays innermost in its group its new name.
+
+    The others' terms vanish: they are implied by the innermost one's.
+    """
+    groups: list[list[Axis]] = []
+    for axis in axes:
+        if axis.size == 1:
+            continue
+        if groups and all(
+            e.coefficient(groups[-1][-1].name) == e.coefficient(axis.name) * axis.size for e in used
+        ):
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    merged = tuple(Axis("_".join(a.name for a in g), size_of(g)) for g in groups)
+    return merged, {g[-1].name: axis.name for g, axis in zip(groups, merged, strict=True)}
+
+
+def inclusive(kernel: Kernel) -> Kernel:
+    """``kernel`` with exclusive scans made inclusive scans of the argument one position earlier."""
+    body = kernel.body
+    for scan in [op for op in body if isinstance(op, Scan) and op.exclusive]:
+        body = _shifted(body, scan, kernel.inner[0])
+    return replace(kernel, body=body)
+
+
+def _shifted(body: tuple[Op, ...], scan: Scan, axis: Axis) -> tuple[Op, ...]:
+    """``body`` where ``scan`` runs over a copy of its argument's values, shifted by one."""
+    step = 1 if scan.reverse else -1
+    position = Affine.of({axis.name: 1}, step)
+
+    def change(index: Affine) -> Affine:
+        return replace(index, offset=index.offset + step * index.coefficient(axis.name))
+
+    inner = {name for name, s in Kernel("", (), (axis,), body).scopes().items() if s == "inner"}
+    names = cone(body, [scan.arg]) & inner
+    shifted: list[Op] = []
+    for op in body:
+        if isinstance(op, Store) or op.name not in names:
+            continue
+        copy = map_affine(op, change)
+        if isinstance(copy, Load):
+            copy = replace(copy, bounds=(*copy.bounds, Bound(position, 0, axis.size)))
+        shifted.append(_renamed(copy, names, f"_before_{scan.name}"))
+    first, start, edge, inside, arg = (
+        f"{scan.name}_{part}" for part in ("position", "start", "edge", "inside", "arg")
+    )
+    value = scan.arg + f"_before_{scan.name}" if scan.arg in names else scan.arg
+    limit = axis.size if scan.reverse else 0
+    guard: list[Op] = [
+        Iota(first, position),
+        Const(edge, limit, "int64"),
+        Const(start, start_value(scan.op, scan.dtype), scan.dtype),
+        Compute(inside, "lt" if scan.reverse else "ge", (first, edge), "bool"),
+        Compute(arg, "where", (inside, value, start), scan.dtype),
+        replace(scan, arg=arg, exclusive=False),
+    ]
+    at = body.index(scan)
+    return (*body[:at], *shifted, *guard, *body[at + 1 :])
+
+
+def start_value(op: str, dtype: str) -> float | int:
+    """What a scan with ``op`` holds before its first element."""
+    value = SCAN_START[op]
+    if dtype.startswith("float") or dtype == "bfloat16":
+        return float(value)
+    largest = 2 ** (63 if dtype == "int64" else 31) - 1
+    return int(value) if math.isfinite(value) else (largest if value > 0 else -largest - 1)
+
+
+def _renamed(op: Op, names: set[str], suffix: str) -> Op:
+    def new(name: str) -> str:
+        return name + suffix if name in names else name
+
+    match op:
+        case Load():
+            gather = tuple((new(value), stride) for value, stride in op.gather)
+            return replace(op, name=new(op.name), gather=gather)
+        case Compute():
+            return replace(op, name=new(op.name), args=tuple(new(arg) for arg in op.args))
+        case Reduce() | Scan():
+            return replace(op, name=new(op.name), arg=new(op.arg))
+        case Iota() | Const():
+            return replace(op, name=new(op.name))
+    return op
+
+
+def as_loops(step: Contraction) -> Kernel:
+    """The contraction as a plain reduction: right for a matrix times a vector, which is bound by
+    memory and gains nothing from tiles."""
+    wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
+    product: list[Op] = [
+        step.a,
+        step.b,
+        Compute("a_wide", "cast", (step.a.name,), wide),
+        Compute("b_wide", "cast", (step.b.name,), wide),
+        Compute("a_times_b", "mul", ("a_wide", "b_wide"), wide),
+        Reduce("acc", "sum", "a_times_b", wide),
+    ]
+    outer = (*step.batch, *step.m, *step.n)
+    return Kernel(step.name, outer, step.k, (*product, *step.body), step.origin)
+
+
+def split_axis(
+    op: Op, axis: str, pieces: Mapping[str, int], size: int, *, covers_exactly: bool
+) -> Op:
+    """``op`` with ``axis`` written as a sum of other axes with coefficients ``pieces``.
+
+    Where the pieces cover more than ``size`` points, loads get a bound.
+    """
+
+    def change(index: Affine) -> Affine:
+        coefficient = index.coefficient(axis)
+        terms = {a: c for a, c in index.terms if a != axis}
+        for piece, factor in pieces.items():
+            terms[piece] = coefficient * factor
+        return Affine.of(terms, index.offset)
+
+    touched = any(e.coefficient(axis) for e in expressions(op))
+    result = map_affine(op, change)
+    if touched and isinstance(result, Load) and not covers_exactly:
+        whole = Affine.of(dict(pieces))
+        return replace(result, bounds=(*result.bounds, Bound(whole, 0, size)))
+    return result

@@ -1,0 +1,42 @@
+"""Names in emitted text: the program's own where they are free, with an underscore where not."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable
+
+
+class Names:
+    """Identifiers given out so far in one emitted function."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+
+    def new(self, wanted: str) -> str:
+        """An identifier like ``wanted`` that nobody has, now taken."""
+        name = re.sub(r"\W", "_", wanted)
+        name = name if name and not name[0].isdigit() else f"v{name}"
+        while name in self._taken or keyword.iskeyword(name) or name.startswith("__"):
+            name = name.lstrip("_") + "_"
+        self._taken.add(name)
+        return name
+
+    def fork(self) -> Names:
+        """A copy: what it gives out is free again where the copy is left."""
+        return Names(self._taken)
+
+
+class Lines:
+    """Text that grows line by line, with an indentation that the writer moves."""
+
+    def __init__(self, depth: int = 0) -> None:
+        self._lines: list[str] = []
+        self.depth = depth
+
+    def add(self, *lines: str) -> None:
+        """Append lines at the present indentation."""
+        self._lines.extend("    " * self.depth + line if line else "" for line in lines)
+
+    def text(self) -> str:
+        return "\n".join(self._lines)

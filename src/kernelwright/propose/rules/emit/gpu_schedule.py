@@ -1,0 +1,116 @@
+"""What both GPU emitters decide alike: which shape of tile a loop nest wants, and how programs of
+several steps are scheduled together.
+
+A program's schedule maps the name of every own step to that step's knobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kernelwright.propose.rules.emit.base import Schedule
+from kernelwright.propose.rules.emit.gpu_axes import size_of
+from kernelwright.propose.rules.ir import Contraction, Kernel, Load, Program, Scan
+
+Knobs = Mapping[str, Any]
+
+N_PROCESSORS = 132
+"""Streaming multiprocessors of an H100 SXM or H200 (NVIDIA H100 datasheet)."""
+N_WANTED = 4 * N_PROCESSORS
+"""Blocks that keep such a GPU busy: a few for every processor."""
+MAX_WINDOW = 512
+"""Inner points that one lane walks alone; more take a tile."""
+MAX_SCHEDULES = 6
+
+
+@dataclass(frozen=True)
+class Nest:
+    """The sizes that decide a loop nest's schedule."""
+
+    kind: str
+    """'point' (no inner axes), 'window' (few inner points, neighbouring lanes share them), 'row'
+    (memory runs along the inner axes), 'column' (memory runs along the outer axes)."""
+    n_rows: int
+    n_columns: int
+    has_scan: bool
+
+
+def nest(kernel: Kernel) -> Nest:
+    """What a collapsed kernel looks like to a scheduler."""
+    n_rows, n_columns = size_of(kernel.outer), size_of(kernel.inner)
+    has_scan = any(isinstance(op, Scan) for op in kernel.body)
+    if not kernel.inner:
+        return Nest("point", n_rows, 1, False)
+    loads = [op for op in kernel.body if isinstance(op, Load)]
+    outer = {a.name for a in kernel.outer}
+    inner = {a.name for a in kernel.inner}
+    deep = [op for op in loads if op.index.axes & inner]
+    largest = max(deep, key=lambda op: (len(op.index.axes), op.tensor.n_elements), default=None)
+    if largest is None:
+        return Nest("row", n_rows, n_columns, has_scan)
+    nearest_outer = min((abs(c) for a, c in largest.index.terms if a in outer), default=1 << 62)
+    nearest_inner = min(abs(c) for a, c in largest.index.terms if a in inner)
+    is_window = n_columns <= MAX_WINDOW and len(kernel.inner) > 1 and nearest_outer <= 8
+    if (is_window or (nearest_outer == 1 and n_columns <= 64)) and not has_scan:
+        return Nest("window", n_rows, n_columns, has_scan)
+    kind = "column" if nearest_outer < nearest_inner else "row"
+    return Nest(kind, n_rows, n_columns, has_scan)
+
+
+def needs_int64(step: Kernel | Contraction) -> bool:
+    """Whether an index can pass 2^31."""
+    limit = 2**31 - 2**20  # a tile may reach past the end before its mask is applied
+    points = size_of((*step.outer, *step.inner)) if isinstance(step, Kernel) else 0
+    extents = [
+        1 + sum((n - 1) * abs(s) for n, s in zip(t.shape, t.strides, strict=True))
+        for t in (*step.reads, *step.writes)
+    ]
+    return max([points, *extents]) >= limit
+
+
+def parts_wanted(shape: Nest, n_programs: int, least: int) -> int:
+    """Into how many parts to cut each row so that a GPU is busy; 1 where it is without that."""
+    if n_programs >= N_PROCESSORS or shape.has_scan:
+        return 1
+    return max(1, min(N_WANTED // n_programs, shape.n_columns // least))
+
+
+def power_of_two(n: int) -> int:
+    """The smallest power of two that is not below ``n``."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def combine(program: Program, choices: Callable[[Any], list[Knobs]]) -> Iterator[Schedule]:
+    """Schedules of a program: the best choice for every step, then every step's next."""
+    by_step = {step.name: choices(step) for step in program.own()}
+    if not by_step:
+        return
+    longest = max(len(options) for options in by_step.values())
+    for rank in range(min(longest, MAX_SCHEDULES)):
+        yield {
+            name: dict(options[rank] if rank < len(options) else options[0])
+            for name, options in by_step.items()
+        }
+
+
+def neighbours(
+    program: Program, schedule: Schedule, steps: Callable[[Any, Knobs], Iterator[Knobs]]
+) -> Iterator[Schedule]:
+    """Schedules that differ from ``schedule`` in one step, the costliest step first."""
+    own = sorted(program.own(), key=_cost, reverse=True)
+    for step in own:
+        for knobs in steps(step, schedule[step.name]):
+            if knobs != schedule[step.name]:
+                yield {**schedule, step.name: dict(knobs)}
+
+
+def _cost(step: Kernel | Contraction) -> float:
+    """Seconds that a step takes at least, to order steps by."""
+    moved_bytes = 4.0 * sum(t.n_elements for t in (*step.reads, *step.writes))
+    seconds = moved_bytes / 4.28e12  # copy bandwidth measured on an H200
+    if isinstance(step, Contraction):
+        points = size_of(step.batch) * size_of(step.m) * size_of(step.n) * size_of(step.k)
+        seconds = max(seconds, 2.0 * points / 60e12)  # fp32 peak, NVIDIA H200 datasheet (67e12)
+    return seconds

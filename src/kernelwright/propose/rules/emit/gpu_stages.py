@@ -1,0 +1,344 @@
+"""One step as several kernels: long reductions over few rows, and products with a long k.
+
+Few rows cannot fill a GPU. Each row is cut into parts that are reduced side by side into a
+workspace, and a second kernel reduces the parts: the same order every time, no atomics.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from kernelwright.propose.rules.emit.gpu_axes import (
+    arguments,
+    cone,
+    size_of,
+    split_axis,
+    start_value,
+)
+from kernelwright.propose.rules.ir import (
+    Affine,
+    Axis,
+    Compute,
+    Const,
+    Contraction,
+    Iota,
+    Kernel,
+    Load,
+    Op,
+    Reduce,
+    Scan,
+    Store,
+    Tensor,
+    contiguous,
+)
+
+_NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "any": False, "all": True}
+_VALUE_OF = {"argmax": "max", "argmin": "min"}
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Kernels to run in order, and the tensors they hand to each other."""
+
+    steps: tuple[Kernel | Contraction, ...]
+    workspace: tuple[Tensor, ...] = ()
+
+
+def levels(kernel: Kernel) -> dict[str, int]:
+    """How many passes over the inner axes must be complete before each named value is known.
+
+    A value that needs no Reduce has level 0; a Reduce has one more than its argument.
+    """
+    level: dict[str, int] = {}
+    for op in kernel.body:
+        match op:
+            case Store():
+                continue
+            case Reduce():
+                level[op.name] = level[op.arg] + 1
+            case Load():
+                level[op.name] = max((level[v] for v, _ in op.gather), default=0)
+            case Compute():
+                level[op.name] = max((level[arg] for arg in op.args), default=0)
+            case Scan():
+                level[op.name] = level[op.arg]
+            case Const() | Iota():
+                level[op.name] = 0
+    return level
+
+
+def can_split(kernel: Kernel) -> bool:
+    """Whether ``split`` knows how: reductions without scans; argmax only along the first axis."""
+    if any(isinstance(op, Scan) for op in kernel.body):
+        return False
+    written = {tensor.name for tensor in kernel.writes}
+    if written & {tensor.name for tensor in kernel.reads}:
+        return False
+    return any(isinstance(op, Reduce) for op in kernel.body)
+
+
+def _axis_to_split(kernel: Kernel) -> Axis:
+    if any(isinstance(op, Reduce) and op.op in _VALUE_OF for op in kernel.body):
+        return kernel.inner[0]
+    return max(kernel.inner, key=lambda axis: axis.size)
+
+
+def split(kernel: Kernel, parts: int) -> Stages:
+    """``kernel`` with its longest inner axis cut into about ``parts`` parts.
+
+    For every pass over the inner axes one kernel reduces the parts and one the parts' results;
+    at the end one kernel stores what needs the inner axes.
+    """
+    cut = _Cut.of(kernel, parts)
+    level = levels(kernel)
+    reduces = [op for op in kernel.body if isinstance(op, Reduce)]
+    steps: list[Kernel | Contraction] = []
+    last = max(level[op.name] for op in reduces)
+    for current in range(1, last + 1):
+        here = [op for op in reduces if level[op.name] == current]
+        steps.append(cut.partial(here, current))
+        steps.append(cut.final(here, current, is_last=current == last))
+    inner_stores = cut.stores("inner")
+    if inner_stores:
+        steps.append(cut.rest(inner_stores))
+    workspace = [t for step in steps for t in step.writes if t.name.startswith(f"{kernel.name}_")]
+    kept = tuple(t for t in dict.fromkeys(workspace) if t not in kernel.writes)
+    return Stages(tuple(steps), kept)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A kernel whose inner axis ``axis`` is ``part * part_size + within``."""
+
+    kernel: Kernel
+    axis: Axis
+    part: Axis
+    within: Axis
+
+    @classmethod
+    def of(cls, kernel: Kernel, parts: int) -> _Cut:
+        axis = _axis_to_split(kernel)
+        size = -(-axis.size // min(parts, axis.size))
+        for multiple in (1024, 32, 4):  # parts that start aligned keep wide loads
+            if size >= 4 * multiple:
+                size = -(-size // multiple) * multiple
+                break
+        part = Axis(f"{axis.name}_part", -(-axis.size // size))
+        return cls(kernel, axis, part, Axis(f"{axis.name}_within", size))
+
+    @property
+    def exact(self) -> bool:
+        return self.part.size * self.within.size == self.axis.size
+
+    @property
+    def inner(self) -> tuple[Axis, ...]:
+        return tuple(self.within if a == self.axis else a for a in self.kernel.inner)
+
+    def _split(self, op: Op) -> Op:
+        pieces = {self.part.name: self.within.size, self.within.name: 1}
+        return split_axis(op, self.axis.name, pieces, self.axis.size, covers_exactly=self.exact)
+
+    def _result(self, reduce: Reduce) -> Tensor:
+        """Where a finished reduction is kept: one element per point of the outer axes."""
+        shape = tuple(axis.size for axis in self.kernel.outer)
+        return contiguous(f"{self.kernel.name}_{reduce.name}", shape, _kept(reduce.dtype))
+
+    def _parts(self, name: str, dtype: str) -> Tensor:
+        shape = (*(axis.size for axis in self.kernel.outer), self.part.size)
+        return contiguous(f"{self.kernel.name}_{name}_parts", shape, _kept(dtype))
+
+    def _load_result(self, reduce: Reduce) -> Load:
+        tensor = self._result(reduce)
+        return Load(reduce.name, tensor, _row_major(self.kernel.outer))
+
+    def _before(self, roots: list[str], level: int) -> list[Op]:
+        """The ops under ``roots``, with reductions of earlier passes loaded instead."""
+        known = levels(self.kernel)
+        reduces = {op.name: op for op in self.kernel.body if isinstance(op, Reduce)}
+        done = frozenset(name for name in reduces if known[name] < level)
+        needed = cone(self.kernel.body, roots, stop=done)
+        read = {arg for op in self.kernel.body if _name(op) in needed for arg in arguments(op)}
+        ops: list[Op] = []
+        for op in self.kernel.body:
+            if isinstance(op, Store):
+                continue
+            if op.name in done and (op.name in read or op.name in roots):
+                ops.append(self._load_result(reduces[op.name]))
+            elif op.name in needed:
+                ops.append(op)
+        return ops
+
+    def partial(self, reduces: list[Reduce], level: int) -> Kernel:
+        """Reduces every part of every row for one pass, and stores what reads earlier passes."""
+        body = [self._split(op) for op in self._before([op.arg for op in reduces], level)]
+        outer = (*self.kernel.outer, self.part)
+        guard, args = self._guard(reduces)
+        body.extend(guard)
+        for op in reduces:
+            body.extend(self._partial_reduce(op, args[op.name], outer))
+        name = f"{self.kernel.name}_parts" + ("" if level == 1 else str(level))
+        return replace(self.kernel, name=name, outer=outer, inner=self.inner, body=tuple(body))
+
+    def _guard(self, reduces: list[Reduce]) -> tuple[list[Op], dict[str, str]]:
+        """What keeps the points past the axis's end out of the reductions."""
+        args = {op.name: op.arg for op in reduces}
+        if self.exact:
+            return [], args
+        position = Affine.of({self.part.name: self.within.size, self.within.name: 1})
+        ops: list[Op] = [
+            Iota("part_position", position),
+            Const("part_end", self.axis.size, "int64"),
+            Compute("part_inside", "lt", ("part_position", "part_end"), "bool"),
+        ]
+        held = dtypes(self.kernel)
+        for op in reduces:
+            dtype = held[op.arg]
+            value = _neutral(_VALUE_OF.get(op.op, op.op), dtype)
+            ops.append(Const(f"{op.name}_neutral", value, dtype))
+            args[op.name] = f"{op.name}_guarded"
+            choice = ("part_inside", op.arg, f"{op.name}_neutral")
+            ops.append(Compute(args[op.name], "where", choice, dtype))
+        return ops, args
+
+    def _partial_reduce(self, op: Reduce, arg: str, outer: tuple[Axis, ...]) -> list[Op]:
+        where = _row_major(outer)
+        if op.op not in _VALUE_OF:
+            name = f"{op.name}_part"
+            store = Store(self._parts(op.name, op.dtype), where, name)
+            return [replace(op, name=name, arg=arg), store]
+        dtype = dtypes(self.kernel)[op.arg]
+        ahead = size_of(self.inner)
+        place, best, start, index = (f"{op.name}_{x}" for x in ("at", "best", "first", "index"))
+        return [
+            Reduce(best, _VALUE_OF[op.op], arg, dtype),
+            Reduce(place, op.op, arg, "int64"),
+            Iota(start, Affine.of({self.part.name: ahead})),
+            Compute(index, "add", (place, start), "int64"),
+            Store(self._parts(op.name, dtype), where, best),
+            Store(self._parts(f"{op.name}_index", "int64"), where, index),
+        ]
+
+    def final(self, reduces: list[Reduce], level: int, *, is_last: bool) -> Kernel:
+        """Reduces the parts; the last one also stores what has no inner axes."""
+        outer = self.kernel.outer
+        at_parts = _row_major((*outer, self.part))
+        inner_reads = self._read_later(level, is_last=is_last)
+        body: list[Op] = []
+        for op in reduces:
+            body.extend(self._final_reduce(op, at_parts))
+            if op.name in inner_reads:
+                body.append(Store(self._result(op), _row_major(outer), op.name))
+        if is_last:
+            stores = self.stores("outer")
+            here = {op.name for op in reduces}
+            roots = [op.value for op in stores]
+            body.extend(op for op in self._before(roots, level + 1) if _name(op) not in here)
+            body.extend(stores)
+        name = f"{self.kernel.name}_whole" + ("" if level == 1 else str(level))
+        return replace(self.kernel, name=name, inner=(self.part,), body=tuple(body))
+
+    def _final_reduce(self, op: Reduce, at_parts: Affine) -> list[Op]:
+        if op.op not in _VALUE_OF:
+            parts = f"{op.name}_parts"
+            load = Load(parts, self._parts(op.name, op.dtype), at_parts)
+            return [load, replace(op, arg=parts)]
+        dtype = dtypes(self.kernel)[op.arg]
+        parts, winner = f"{op.name}_parts", f"{op.name}_winner"
+        index = self._parts(f"{op.name}_index", "int64")
+        row = Affine(tuple(t for t in at_parts.terms if t[0] != self.part.name))
+        return [
+            Load(parts, self._parts(op.name, dtype), at_parts),
+            Reduce(winner, op.op, parts, "int64"),
+            Load(op.name, index, row, gather=((winner, 1),)),
+        ]
+
+    def _read_later(self, level: int, *, is_last: bool) -> set[str]:
+        """The reductions of this pass that a later kernel reads."""
+        known = levels(self.kernel)
+        roots = [op.value for op in self.stores("inner")]
+        roots += [
+            op.arg for op in self.kernel.body if isinstance(op, Reduce) and known[op.name] > level
+        ]
+        if not is_last:
+            roots += [op.value for op in self.stores("outer")]
+        return cone(self.kernel.body, roots)
+
+    def stores(self, scope: str) -> list[Store]:
+        """The stores inside or outside the inner loops."""
+        scopes = self.kernel.scopes()
+        inner = {axis.name for axis in self.kernel.inner}
+        return [
+            op
+            for op in self.kernel.body
+            if isinstance(op, Store)
+            and (scopes[op.value] == "inner" or bool(op.index.axes & inner)) == (scope == "inner")
+        ]
+
+    def rest(self, stores: list[Store]) -> Kernel:
+        """Stores what needs the inner axes, as a pointwise kernel over all axes."""
+        body = [*self._before([op.value for op in stores], 1 + max(levels(self.kernel).values()))]
+        axes = (*self.kernel.outer, *self.kernel.inner)
+        name = f"{self.kernel.name}_apply"
+        return replace(self.kernel, name=name, outer=axes, inner=(), body=(*body, *stores))
+
+
+def split_k(step: Contraction, parts: int) -> Stages:
+    """``step`` with its sum cut into ``parts`` products side by side, added by a second kernel."""
+    (axis,) = step.k
+    size = -(-axis.size // parts)
+    size = -(-size // 64) * 64
+    part = Axis(f"{axis.name}_part", -(-axis.size // size))
+    within = Axis(f"{axis.name}_within", size)
+    exact = part.size * within.size == axis.size
+    pieces = {part.name: size, within.name: 1}
+    a, b = (
+        split_axis(op, axis.name, pieces, axis.size, covers_exactly=exact)
+        for op in (step.a, step.b)
+    )
+    outer = (*step.batch, *step.m, *step.n)
+    sums = contiguous(f"{step.name}_parts", (part.size, *(axis.size for axis in outer)), "float32")
+    at = _row_major((part, *outer))
+    assert isinstance(a, Load) and isinstance(b, Load)
+    product = replace(
+        step, name=f"{step.name}_parts", batch=(part, *step.batch), k=(within,), a=a, b=b,
+        body=(Store(sums, at, "acc"),),
+    )  # fmt: skip
+    body = (Load("acc_part", sums, at), Reduce("acc", "sum", "acc_part", "float32"), *step.body)
+    whole = Kernel(f"{step.name}_whole", outer, (part,), body, step.origin)
+    return Stages((product, whole), (sums,))
+
+
+def _row_major(axes: tuple[Axis, ...]) -> Affine:
+    terms: dict[str, int] = {}
+    stride = 1
+    for axis in reversed(axes):
+        terms[axis.name] = stride
+        stride *= axis.size
+    return Affine.of(terms)
+
+
+def _kept(dtype: str) -> str:
+    """Partial results of half types stay in float32."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def _neutral(op: str, dtype: str) -> float | int | bool:
+    if dtype == "bool":
+        return bool(_NEUTRAL[op])
+    if op in ("max", "min"):
+        return start_value(op, dtype)
+    return float(_NEUTRAL[op]) if "float" in dtype else int(_NEUTRAL[op])
+
+
+def dtypes(kernel: Kernel) -> dict[str, str]:
+    """The dtype of every named value."""
+    return {
+        op.name: op.tensor.dtype if isinstance(op, Load) else getattr(op, "dtype", "int64")
+        for op in kernel.body
+        if not isinstance(op, Store)
+    }
+
+
+def _name(op: Op) -> str:
+    return "" if isinstance(op, Store) else op.name

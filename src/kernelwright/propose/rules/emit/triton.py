@@ -1,0 +1,113 @@
+"""The Triton emitter: loop nests and contractions as ``@triton.jit`` kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
+from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive
+from kernelwright.propose.rules.emit.gpu_launch import allocation, anchor, made_before
+from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, neighbours
+from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
+from kernelwright.propose.rules.emit.triton_kernel import Launched, emit_kernel
+from kernelwright.propose.rules.emit.triton_ops import TYPES, helpers
+from kernelwright.propose.rules.emit.triton_product import (
+    emit_product,
+    split_kernel,
+    wants_tiles,
+)
+from kernelwright.propose.rules.emit.triton_schedule import (
+    kernel_choices,
+    kernel_neighbours,
+    product_choices,
+    product_neighbours,
+)
+from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
+
+_IMPORTS = ("import torch", "import triton", "import triton.language as tl")
+_LIBDEVICE = "from triton.language.extra import libdevice"
+
+
+class TritonEmitter:
+    """Triton for NVIDIA and AMD GPUs, and on a CPU for Triton's interpreter."""
+
+    dialect = "triton"
+
+    def supports(self, step: Step) -> bool:
+        if not isinstance(step, (Kernel, Contraction)):
+            return False
+        if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
+            return False
+        if isinstance(step, Contraction):
+            return _simplified(step) is not step or wants_tiles(step)
+        directions = {op.reverse for op in step.body if isinstance(op, Scan)}
+        return len(directions) <= 1 and (not directions or len(step.inner) == 1)
+
+    def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
+        yield from combine(program, _choices)
+
+    def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+        yield from neighbours(program, schedule, _neighbours)
+
+    def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
+        interpreted = target.device == "cpu"
+        texts: list[str] = []
+        launches: dict[str, str] = {}
+        existing = made_before(program)
+        device_of = anchor(program)
+        for step in program.own():
+            new = [t for t in step.writes if t.name not in existing[step.name]]
+            stages = _staged(step, schedule[step.name])
+            lines = [allocation(t, device_of) for t in (*new, *stages.workspace)]
+            for piece in stages.steps:
+                launched = _piece(piece, step, schedule[step.name], interpreted=interpreted)
+                texts.append(launched.text)
+                lines.extend(launched.launch.split("\n"))
+            launches[step.name] = "\n".join(lines)
+        kernels = "\n\n".join(texts)
+        if "split_in_three[" in "".join(launches.values()):
+            kernels = f"{split_kernel(interpreted=interpreted)}\n\n{kernels}"
+        helping = helpers(kernels, interpreted=interpreted)
+        imports = (*_IMPORTS, _LIBDEVICE) if "libdevice." in kernels else _IMPORTS
+        return Emitted(imports, "\n\n".join(t for t in (helping, kernels) if t), launches)
+
+
+def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
+    """The step as it is scheduled: few axes, inclusive scans, thin products as loops."""
+    if isinstance(step, Contraction):
+        return step if wants_tiles(step) else collapse(as_loops(step))
+    return collapse(inclusive(step))
+
+
+def _choices(step: Kernel | Contraction) -> list[Knobs]:
+    simple = _simplified(step)
+    return product_choices(simple) if isinstance(simple, Contraction) else kernel_choices(simple)
+
+
+def _neighbours(step: Kernel | Contraction, knobs: Knobs) -> Iterator[Knobs]:
+    simple = _simplified(step)
+    if isinstance(simple, Contraction):
+        yield from product_neighbours(simple, knobs)
+    else:
+        yield from kernel_neighbours(simple, knobs)
+
+
+def _staged(step: Kernel | Contraction, knobs: Knobs) -> Stages:
+    """The kernels that do the step: one, or more where its rows or its k are cut into parts."""
+    simple = _simplified(step)
+    parts = knobs.get("parts", 1)
+    if parts == 1:
+        return Stages((simple,))
+    stages = split_k(simple, parts) if isinstance(simple, Contraction) else split(simple, parts)
+    steps = tuple(collapse(s) if isinstance(s, Kernel) else s for s in stages.steps)
+    return Stages(steps, stages.workspace)
+
+
+def _piece(piece: Kernel | Contraction, step: Step, knobs: Knobs, *, interpreted: bool) -> Launched:
+    """One kernel of a step. The step's knobs are for its main kernel; the small ones that add
+    parts take the first choice."""
+    if isinstance(piece, Contraction):
+        return emit_product(piece, knobs, interpreted=interpreted)
+    is_main = "shape" in knobs and (knobs.get("parts", 1) == 1 or "_parts" in piece.name)
+    chosen = knobs if is_main else kernel_choices(piece)[0]
+    return emit_kernel(piece, chosen, interpreted=interpreted)

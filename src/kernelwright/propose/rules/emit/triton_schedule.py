@@ -1,0 +1,189 @@
+"""Which knobs a Triton kernel gets: a first few from its sizes, and the neighbours of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kernelwright.propose.rules.emit.gpu_axes import size_of
+from kernelwright.propose.rules.emit.gpu_schedule import (
+    N_PROCESSORS,
+    Knobs,
+    Nest,
+    nest,
+    parts_wanted,
+    power_of_two,
+)
+from kernelwright.propose.rules.emit.gpu_stages import can_split
+from kernelwright.propose.rules.ir import Contraction, Kernel
+
+MAX_IN_REGISTERS = 16384
+"""Columns of a row that stays in registers: 16 float32 values a thread with 32 warps."""
+PART_COLUMNS = 4096
+"""Elements of a row below which cutting it costs more than it brings."""
+
+
+def kernel_choices(kernel: Kernel) -> list[Knobs]:
+    """Knobs for a collapsed kernel, the most promising first; all give different texts."""
+    shape = nest(kernel)
+    if shape.kind in ("point", "window"):
+        options = _lanes(shape)
+    elif shape.kind == "row":
+        options = _rows(shape, splittable=can_split(kernel))
+    else:
+        options = _columns(shape, splittable=can_split(kernel))
+    unique: list[Knobs] = []
+    for knobs in options:
+        if knobs not in unique:
+            unique.append(knobs)
+    return unique
+
+
+def _lanes(shape: Nest) -> list[Knobs]:
+    if shape.n_rows <= 512 * N_PROCESSORS or shape.kind == "window":
+        sizes = ((256, 4), (128, 4), (512, 4), (1024, 8))
+    else:
+        sizes = ((1024, 4), (2048, 8), (512, 4), (1024, 8))
+    return [{"shape": "lanes", "block": block, "warps": warps} for block, warps in sizes]
+
+
+def _warps(tile: int) -> int:
+    """About eight values of a tile per thread."""
+    return max(1, min(16, power_of_two(tile // 256)))
+
+
+def _row(rows: int, block: int, warps: int, parts: int = 1) -> Knobs:
+    """Knobs of a row kernel; one row per program is a tile of one dimension."""
+    knobs = {"shape": "rows", "rows": rows, "block": block, "warps": warps}
+    if rows == 1:
+        knobs = {"shape": "row", "block": block, "warps": warps}
+    return {**knobs, "parts": parts} if parts > 1 else knobs
+
+
+def _rows(shape: Nest, *, splittable: bool) -> list[Knobs]:
+    """Memory runs along the row: whole rows in registers if they fit, else blocks of them."""
+    whole = power_of_two(shape.n_columns)
+    if splittable:
+        parts = parts_wanted(shape, shape.n_rows, PART_COLUMNS)
+        if parts > 1:
+            sizes = ((parts, 4096, 8), (2 * parts, 4096, 8), (parts, 2048, 8), (parts, 8192, 16))
+            return [_row(1, block, warps, n) for n, block, warps in sizes]
+    options: list[Knobs] = []
+    if whole <= MAX_IN_REGISTERS:
+        together = max(1, min(1024 // whole, shape.n_rows // N_PROCESSORS))
+        rows = power_of_two(together + 1) // 2
+        tile = rows * whole
+        options.append(_row(rows, whole, _warps(tile)))
+        options.append(_row(rows, whole, min(32, 2 * _warps(tile))))
+        if rows * 2 * whole <= MAX_IN_REGISTERS:
+            options.append(_row(rows * 2, whole, _warps(2 * tile)))
+        if rows > 1:
+            options.append(_row(1, whole, _warps(whole)))
+    if whole > 2048:
+        block = min(4096, whole // 2)
+        options.append(_row(1, block, _warps(block)))
+        options.append(_row(1, 2 * block, min(16, 2 * _warps(block))))
+    if 2 * MAX_IN_REGISTERS >= whole > MAX_IN_REGISTERS:
+        options.append(_row(1, whole, 32))
+    return options
+
+
+def _columns(shape: Nest, *, splittable: bool) -> list[Knobs]:
+    """Memory runs across rows: 64 rows by a few columns, so that loads are wide."""
+    rows = min(64, power_of_two(shape.n_rows))
+    block = min(32, power_of_two(shape.n_columns))
+    parts = parts_wanted(shape, math.ceil(shape.n_rows / rows), 64) if splittable else 1
+    sizes = (
+        (rows, block, 4, parts),
+        (2 * rows, block, 8, parts),
+        (rows, 2 * block, 8, parts),
+        (rows, max(1, block // 2), 4, parts),
+        (max(16, rows // 2), block, 4, parts),
+    )
+    tiles = [_row(max(2, r), b, w, n) for r, b, w, n in sizes if r <= 2 * shape.n_rows]
+    if shape.n_columns <= 256 and not shape.has_scan:
+        tiles.insert(1, {"shape": "lanes", "block": 128, "warps": 4})
+    return tiles
+
+
+def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
+    """One knob changed by a factor of two."""
+    limits = {"warps": (1, 32), "block": (16, 32768), "rows": (2, 512), "parts": (2, 4096)}
+    for name in ("warps", "block", "rows", "parts"):
+        if name not in knobs:
+            continue
+        low, high = limits[name]
+        for value in (knobs[name] * 2, knobs[name] // 2):
+            changed = {**knobs, name: value}
+            tile = changed["block"] * changed.get("rows", 1)
+            if low <= value <= high and tile <= 2 * MAX_IN_REGISTERS:
+                yield changed
+
+
+PRODUCT_TILES = (  # block_m, block_n, block_k, warps, stages
+    (128, 128, 32, 8, 3),
+    (128, 64, 32, 4, 3),
+    (64, 128, 32, 4, 3),
+    (64, 64, 32, 4, 3),
+    (128, 256, 32, 8, 3),
+    (32, 64, 64, 4, 3),
+    (16, 64, 64, 4, 4),
+    (64, 16, 64, 4, 4),
+    (16, 16, 128, 4, 4),
+)
+
+
+def product_choices(step: Contraction) -> list[Knobs]:
+    """Knobs for a contraction: tiles that waste little and fill the GPU; precision by size."""
+    m, n, k = size_of(step.m), size_of(step.n), size_of(step.k)
+    points = size_of(step.batch) * m * n * k
+    is_single = step.a.tensor.dtype == "float32"
+    precision = ["native"]
+    if is_single:
+        # three bf16 parts pay off once the tensor cores are what a product waits for
+        precision = ["bf16x3_6", "ieee"] if points >= 2**28 else ["ieee", "bf16x3_6"]
+    ranked = sorted(PRODUCT_TILES, key=lambda tile: _tile_cost(step, tile))
+    options = []
+    for choice in precision:
+        for bm, bn, bk, warps, stages in ranked[:2]:
+            options.append(_product(bm, bn, bk, warps, stages, choice))
+    bm, bn, bk, warps, stages = ranked[0]
+    n_programs = size_of(step.batch) * math.ceil(m / bm) * math.ceil(n / bn)
+    parts = min(N_PROCESSORS // max(1, n_programs), k // 256)
+    if parts > 1 and len(step.k) == 1:
+        first = {**options[0], "parts": parts}
+        options.insert(0, first)
+    return options
+
+
+def _product(bm: int, bn: int, bk: int, warps: int, stages: int, precision: str) -> Knobs:
+    knobs = {
+        "block_m": bm, "block_n": bn, "block_k": bk, "warps": warps, "stages": stages,
+        "group": 8, "precision": precision,
+    }  # fmt: skip
+    return {**knobs, "split": "before"} if precision == "bf16x3_6" else knobs
+
+
+def _tile_cost(step: Contraction, tile: tuple[int, int, int, int, int]) -> float:
+    """Waves of programs times the work of one, counting padding and thin tiles' poor reuse."""
+    bm, bn, *_ = tile
+    n_programs = (
+        size_of(step.batch) * math.ceil(size_of(step.m) / bm) * math.ceil(size_of(step.n) / bn)
+    )
+    waves = math.ceil(n_programs / N_PROCESSORS)
+    return waves * bm * bn * (1.0 + 64.0 / bm + 64.0 / bn)
+
+
+def product_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
+    """One knob changed: tiles by a factor of two, warps, stages, then where operands are split."""
+    limits = {"block_m": (16, 256), "block_n": (16, 256), "block_k": (16, 128), "warps": (2, 8)}
+    for name in ("block_n", "block_m", "warps", "block_k"):
+        low, high = limits[name]
+        for value in (knobs[name] * 2, knobs[name] // 2):
+            if low <= value <= high and knobs["block_m"] * knobs["block_n"] <= 2**15:
+                yield {**knobs, name: value}
+    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
+        if 2 <= stages <= 5:
+            yield {**knobs, "stages": stages}
+    if knobs.get("split"):
+        yield {**knobs, "split": "inside" if knobs["split"] == "before" else "before"}

@@ -1,0 +1,86 @@
+"""Emitted programs built and run as a candidate would be, and compared with their meaning."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kernelwright.propose.rules.emit.base import Emitted
+from kernelwright.propose.rules.interpret import interpret
+from kernelwright.propose.rules.ir import Call, Program, Ref
+
+
+def source(program: Program, emitted: Emitted) -> str:
+    """A module whose ``forward`` runs the program's own steps on its inputs."""
+    lines = [*emitted.imports, "", emitted.definitions, ""]
+    lines.append(f"def forward({', '.join(t.name for t in program.inputs)}):")
+    for step in program.steps:
+        assert not isinstance(step, Call), "only own steps are run here"
+        lines.extend(f"    {line}" for line in emitted.launches[step.name].split("\n"))
+    names = [ref.name for ref in program.outputs if isinstance(ref, Ref)]
+    lines.append(f"    return ({', '.join(names)},)")
+    return "\n".join(lines) + "\n"
+
+
+def build(text: str) -> Any:
+    """``forward`` of a module's text; the text is kept in a file, since Triton reads it back."""
+    folder = tempfile.mkdtemp(prefix="emitted-")
+    path = Path(folder, "emitted.py")
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(f"emitted_{Path(folder).name[8:]}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.forward
+
+
+def example_inputs(program: Program, *, seed: int = 0, special: bool = False) -> list[Any]:
+    """Inputs on the CPU: normal numbers, small integers (in range of every gather), and, where
+    ``special``, a NaN, infinities and equal values for tie-breaking."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    values = []
+    for tensor in program.inputs:
+        dtype = getattr(torch, tensor.dtype)
+        if dtype.is_floating_point:
+            value = torch.randn(tensor.shape, generator=generator, dtype=torch.float64) * 2
+            if special and value.numel() > 8:
+                value.view(-1)[1::7] = 1.5
+                value.view(-1)[3] = float("nan")
+                value.view(-1)[5] = float("inf")
+                value.view(-1)[6] = -float("inf")
+        else:
+            value = torch.randint(0, 12, tensor.shape, generator=generator)
+        values.append(value.to(dtype))
+    return values
+
+
+def mismatch(got: Any, program: Program, inputs: list[Any]) -> str:
+    """What differs between ``got`` and the program's meaning; empty where nothing does.
+
+    Floating point: within 4 units of the output's dtype of what float32 arithmetic gives, on the
+    scale of the largest value; integers and NaN positions exactly.
+    """
+    import torch
+
+    expected = interpret(program, [value.cpu() for value in inputs], {})
+    for ref, seen, wanted in zip(program.outputs, got, expected, strict=True):
+        seen = seen.cpu()
+        if seen.dtype != wanted.dtype or seen.shape != wanted.shape:
+            return f"{ref.name}: {seen.dtype} {tuple(seen.shape)}, not {wanted.dtype}"
+        if not wanted.dtype.is_floating_point:
+            if not torch.equal(seen, wanted):
+                return f"{ref.name}: {int((seen != wanted).sum())} values differ"
+            continue
+        unit = 4 * torch.finfo(wanted.dtype).eps
+        finite = wanted[wanted.isfinite()].double().abs()
+        scale = float(finite.max()) if finite.numel() else 1.0
+        close = torch.isclose(seen.double(), wanted.double(), rtol=2 * unit, atol=unit * scale,
+                              equal_nan=True)  # fmt: skip
+        if not bool(close.all()):
+            worst = (seen.double() - wanted.double()).abs()
+            return f"{ref.name}: {int((~close).sum())} values differ, by up to {worst.max()}"
+    return ""
