@@ -21,12 +21,11 @@ PIECES = {
 static inline float as_float(int32_t i) { float f; __builtin_memcpy(&f, &i, 4); return f; }
 static inline int32_t as_bits(float f) { int32_t i; __builtin_memcpy(&i, &f, 4); return i; }
 """,
-    "exp": """
-// 2^n * p(r) with x = n ln 2 + r; the scale is applied in two steps, for subnormal results.
-static inline float exp(float x) {
-  x = x > 104.f ? 104.f : x;
-  x = x < -104.f ? -104.f : x;
-  const float n = __builtin_rintf(x * 1.44269504f);
+    "exp_poly": """
+// e^r for |r| <= ln(2)/2, where x = n ln 2 + r. Adding 1.5 * 2^23 rounds to a whole number, which
+// then stands in the low bits of t.
+static inline float exp_poly(float x, float t) {
+  const float n = t - 12582912.f;
   const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // ln 2 in two parts
   float p = 1.37805939e-3f;
   p = p * r + 8.37312452e-3f;
@@ -34,11 +33,29 @@ static inline float exp(float x) {
   p = p * r + 1.66664720e-1f;
   p = p * r + 4.99999851e-1f;
   p = p * r + 1.f;
-  p = p * r + 1.f;
-  const int32_t whole = (int32_t)n, half = whole >> 1;
-  return p * as_float((half + 127) << 23) * as_float((whole - half + 127) << 23);
+  return p * r + 1.f;
+}
+""",
+    "exp": """
+static inline float exp(float x) {
+  x = x > 104.f ? 104.f : x;
+  x = x < -104.f ? -104.f : x;
+  const float t = x * 1.44269504f + 12582912.f;
+  const int32_t n = as_bits(t) - 0x4b400000, half = n >> 1;  // two steps, for subnormal results
+  return math::exp_poly(x, t) * as_float((half + 127) << 23) * as_float((n - half + 127) << 23);
 }
 static inline double exp(double x) { return __builtin_exp(x); }
+""",
+    "exp_normal": """
+// exp where a subnormal result may as well be zero, because something larger is added to it.
+static inline float exp_normal(float x) {
+  x = x > 89.f ? 89.f : x;
+  x = x < -87.5f ? -87.5f : x;
+  const float t = x * 1.44269504f + 12582912.f;
+  const float p = math::exp_poly(x, t);
+  return (p + p) * as_float((as_bits(t) << 23) + (126 << 23));
+}
+static inline double exp_normal(double x) { return __builtin_exp(x); }
 """,
     "expm1": """
 // 2^n p(r) + (2^n - 1), with p near e^r - 1; computed at half scale so that 2^128 is not needed.
@@ -174,7 +191,7 @@ static inline float tanh(float x) {
 static inline double tanh(double x) { return __builtin_tanh(x); }
 """,
     "sigmoid": """
-static inline float sigmoid(float x) { return 1.f / (1.f + math::exp(-x)); }
+static inline float sigmoid(float x) { return 1.f / (1.f + math::exp_normal(-x)); }
 static inline double sigmoid(double x) { return 1.0 / (1.0 + __builtin_exp(-x)); }
 """,
     "erf": """
@@ -188,7 +205,7 @@ static inline float erf(float x) {
   q = q * t + -6.34846687e-1f;
   q = q * t + -1.28717512e-1f;
   q = q * t - t;
-  const float far = __builtin_copysignf(1.f - math::exp(q), x);
+  const float far = __builtin_copysignf(1.f - math::exp_normal(q), x);
   float p = -5.96761703e-4f;
   p = p * s + 4.99119423e-3f;
   p = p * s + -2.67681349e-2f;

@@ -14,7 +14,7 @@ INFIX = {"add": "+", "sub": "-", "mul": "*"}
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 LOGIC = {"and": "&", "or": "|", "xor": "^"}
 MATH = frozenset(
-    "exp expm1 log log1p log2 tanh sigmoid erf sin cos pow maximum minimum sign".split()
+    "exp exp_normal expm1 log log1p log2 tanh sigmoid erf sin cos pow maximum minimum sign".split()
 )
 """Operators that are functions of the prelude, in namespace math."""
 BUILTIN = {

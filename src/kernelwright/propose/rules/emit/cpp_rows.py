@@ -16,7 +16,7 @@ from kernelwright.propose.rules.emit.cpp_nest import Nest, Pass, arguments, simp
 from kernelwright.propose.rules.emit.cpp_reduce import Accumulator, scan_dtype, scan_step, start
 from kernelwright.propose.rules.emit.cpp_text import Text, Values
 from kernelwright.propose.rules.emit.cpp_types import SIZE_BYTES, arithmetic
-from kernelwright.propose.rules.ir import Axis, Const, Kernel, Op, Scan, Store, Tensor
+from kernelwright.propose.rules.ir import Axis, Compute, Const, Kernel, Op, Scan, Store, Tensor
 
 HUGE_BYTES = 4 << 20
 """Outputs from this size get huge pages: two of x86's are the least that can help when the
@@ -191,6 +191,7 @@ class _Writer:
         for level in range(self.nest.n_levels):
             self._row_values(level, n)
             if level in by_level:
+                self._reciprocals(by_level[level])
                 self._one_pass(by_level[level], n)
         for name in filter(None, heap):
             self.text.line(f"free({name});")
@@ -216,6 +217,21 @@ class _Writer:
                 if not isinstance(op, Store) and op.name in cells:
                     self.text.line(f"{cells[op.name]}[l] = {self.v.name[op.name]};")
         self.v.arrays |= {name: f"{cell}[l]" for name, cell in cells.items()}
+
+    def _reciprocals(self, trip: Pass) -> None:
+        """Name 1 / d before a pass that divides by d throughout: a division takes as long as eight
+        multiplications, and the product differs from the quotient by one rounding."""
+        if not self.is_rows:
+            return
+        for op in trip.values:
+            if not isinstance(op, Compute) or op.op != "div" or op.dtype != "float32":
+                continue
+            divisor = op.args[1]
+            if self.nest.is_inner(self.nest.ops[divisor]) or divisor in self.v.inverse:
+                continue
+            self.v.inverse[divisor] = self.v.names.fresh(f"{divisor}_inverse")
+            divided = f"1.0f / (float){self.v.ref(divisor)}"
+            self.text.line(f"const float {self.v.inverse[divisor]} = {divided};")
 
     def _one_pass(self, trip: Pass, n: int | str) -> None:
         self.text.line(f"// pass {trip.level + 1}: {self._purpose(trip)}")

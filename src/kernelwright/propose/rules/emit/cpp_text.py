@@ -76,6 +76,9 @@ class Values:
         self.dtype: dict[str, str] = {}
         self.name: dict[str, str] = {}
         self.arrays: dict[str, str] = {}
+        self.inverse: dict[str, str] = {}
+        """Divisors that stay the same in an inner loop, with the names of their reciprocals."""
+        self._normal = _softmax_exponents(body)
         for op in body:
             if isinstance(op, Store):
                 continue
@@ -119,13 +122,20 @@ class Values:
             case Iota():
                 return f"const int64_t {self.name[op.name]} = {self.index(op.index)};"
             case Compute():
-                args = [(self.ref(arg), self.dtype[arg]) for arg in op.args]
-                text = cpp_ops.pointwise(op.op, args, op.dtype)
-                return f"const {self.type(op.name)} {self.name[op.name]} = {text};"
+                return f"const {self.type(op.name)} {self.name[op.name]} = {self.compute(op)};"
             case Store():
                 value = cpp_ops.stored(self.ref(op.value), self.dtype[op.value], op.tensor.dtype)
                 return f"{self.pointer[op.tensor.name]}[{self.index(op.index)}] = {value};"
         raise TypeError(f"{op} is not a statement")
+
+    def compute(self, op: Compute) -> str:
+        """The expression for a Compute."""
+        args = [(self.ref(arg), self.dtype[arg]) for arg in op.args]
+        if op.op == "div" and op.args[1] in self.inverse:
+            inverse = (self.inverse[op.args[1]], op.dtype)
+            return cpp_ops.pointwise("mul", [args[0], inverse], op.dtype)
+        kind = "exp_normal" if op.name in self._normal else op.op
+        return cpp_ops.pointwise(kind, args, op.dtype)
 
     def load(self, op: Load) -> str:
         """The expression for a load, with its bounds."""
@@ -163,3 +173,19 @@ class Values:
         texts = [f"const {MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in reads]
         texts += [f"{MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in writes]
         return ", ".join(texts)
+
+
+def _softmax_exponents(body: tuple[Op, ...]) -> set[str]:
+    """The values exp(x - max x) that are summed: next to the largest, which is 1, a subnormal
+    one is nothing."""
+    by_name = {op.name: op for op in body if not isinstance(op, Store)}
+    summed = {op.arg for op in body if isinstance(op, Reduce) and op.op == "sum"}
+    found = set()
+    for op in by_name.values():
+        if isinstance(op, Compute) and op.op == "exp" and op.name in summed:
+            difference = by_name[op.args[0]]
+            if isinstance(difference, Compute) and difference.op == "sub":
+                largest = by_name[difference.args[1]]
+                if isinstance(largest, Reduce) and largest.op == "max":
+                    found.add(op.name)
+    return found
