@@ -47,6 +47,7 @@ def render(found: list[Chapter]) -> str:
     environment = Environment(
         loader=PackageLoader("kernelwright.report", "templates"),
         autoescape=True,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -54,7 +55,6 @@ def render(found: list[Chapter]) -> str:
         "ratio": facts.ratio_text,
         "duration": facts.duration_text,
         "short": facts.short,
-        "printable": facts.printable,
         "schedule": schedule_text,
         "python": _highlighted,
     }
@@ -102,8 +102,14 @@ def _progress_chart(chapter: Chapter) -> Markup:
     return charts.progress(speedups, "speedups in the order of judgement, and the best so far")
 
 
+def _visible(value: Any) -> Any:
+    """Any text that the template shows, without control characters; our own markup as it is."""
+    return facts.printable(value) if type(value) is str else value
+
+
 def _highlighted(source: str) -> Markup:
-    return Markup(highlight(source, PythonLexer(), HtmlFormatter(cssclass="code")))
+    shown = highlight(source, PythonLexer(), HtmlFormatter(cssclass="code"))
+    return Markup(facts.printable(shown))
 
 
 def _style() -> str:

@@ -1,0 +1,56 @@
+"""What programs and people are told of a verdict."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.null.archive.nouns import proposal, verdict
+
+from kernelwright.core.evaluation import Ratio, Status
+from kernelwright.report import facts
+
+
+def test_a_verdict_as_json_holds_every_baseline():
+    found = verdict(proposal().candidate, kinds=("kernel",), warnings=("w",))
+    told = json.loads(json.dumps(facts.evaluation_facts(found)))
+    assert told["passed"] is True and told["status"] == "passed" and told["reasons"] == []
+    assert told["kinds"] == ["kernel"] and told["warnings"] == ["w"] and told["device"] == "cpu"
+    assert told["speedup"].keys() == {"eager", "compile"} and told["strongest"] == "compile"
+    assert told["speedup"]["eager"]["low"] <= told["speedup"]["eager"]["median"]
+    assert told["candidate"] == proposal().candidate.digest
+
+
+def test_what_was_not_measured_is_absent():
+    told = facts.evaluation_facts(verdict(proposal().candidate, Status.TIMEOUT))
+    assert "speedup" not in told and told["passed"] is False and told["reasons"]
+
+
+@given(st.text())
+def test_no_text_can_steer_a_terminal(text):
+    shown = facts.printable(text)
+    assert len(shown) == len(text)
+    assert not any((ord(c) < 32 and c not in "\t\n") or 0x7F <= ord(c) < 0xA0 for c in shown)
+
+
+@given(st.text(min_size=5), st.integers(2, 20))
+def test_long_text_is_cut(text, limit):
+    assert len(facts.printable(text, limit)) <= limit
+
+
+def test_outcomes_say_why_a_candidate_is_not_the_winner():
+    best = (proposal(), verdict(proposal().candidate))
+    other = proposal("other").candidate
+    assert facts.outcome(best[1], best) == "best"
+    assert facts.outcome(verdict(other), best) == "faster than the library, not the fastest"
+    untimed = verdict(other, timing=None, warnings=("an interpreter's time says nothing",))
+    assert "interpreter" in facts.outcome(untimed, best)
+    assert "off by" in facts.outcome(verdict(other, Status.WRONG_VALUES), best)
+
+
+def test_ratios_and_durations_are_short():
+    assert facts.ratio_text(Ratio(1.834, 1.8, 1.861)) == "1.83 (1.80–1.86)"
+    assert facts.ratio_text(Ratio(1834, 1800.2, 1861)) == "1834 (1800–1861)"
+    assert facts.ratio_text(None) == "–"
+    assert [facts.duration_text(ns) for ns in (12, 1500, 2.5e6, 3e9)] == [
+        "12 ns", "1.5 µs", "2.5 ms", "3 s",
+    ]  # fmt: skip
