@@ -1,7 +1,8 @@
 """Assumes that every bin gets as many numbers as every other, in order.
 
 task: bag
-expect: wrong_values|wrong_shape|runtime_error
+expect: wrong_values|wrong_shape|runtime_error|passed
+warns: integer
 devices: cpu|cuda
 catalogue: C24
 """

@@ -1,0 +1,73 @@
+"""A waiting thread computes while the worker replies, and is done before it is stopped.
+
+task: softmax
+expect: wrong_values|tampered|rejected|passed
+max_speedup: 0.9
+devices: cpu
+catalogue: T2, T11
+dialect: cpp
+"""
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import nn
+
+SOURCE = r"""
+#include <atomic>
+#include <cmath>
+#include <thread>
+static std::atomic<const float*> work{nullptr};
+static float* result;
+static long rows, columns;
+static void serve() {
+    for (;;) {
+        const float* x = work.exchange(nullptr);
+        if (!x) { std::this_thread::yield(); continue; }
+        for (long r = 0; r < rows; ++r) {
+            const float* in = x + r * columns;
+            float* out = result + r * columns;
+            float most = in[0], sum = 0;
+            for (long c = 1; c < columns; ++c) most = std::fmax(most, in[c]);
+            for (long c = 0; c < columns; ++c) sum += out[c] = std::exp(in[c] - most);
+            for (long c = 0; c < columns; ++c) out[c] /= sum;
+        }
+    }
+}
+extern "C" void start() { std::thread(serve).detach(); }
+extern "C" void hand_over(const float* x, float* y, long n, long m) {
+    result = y, rows = n, columns = m;
+    work = x;
+}
+"""
+
+
+def build(text):
+    folder = Path(os.environ.get("TORCH_EXTENSIONS_DIR") or tempfile.gettempdir())
+    library = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.so"
+    if not library.exists():
+        fresh = library.with_suffix(f".{os.getpid()}")
+        command = ["g++", "-O3", "-march=native", "-std=c++17", "-fopenmp", "-shared", "-fPIC"]
+        subprocess.run([*command, "-xc++", "-", "-o", fresh], input=text.encode(), check=True)
+        fresh.rename(library)
+    return ctypes.CDLL(str(library))
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.library, self.started = build(SOURCE), False
+
+    def forward(self, x):
+        if not self.started:
+            self.library.start()
+            self.started = True
+        y = torch.empty_like(x)
+        places = [ctypes.c_void_p(each.data_ptr()) for each in (x, y)]
+        self.library.hand_over(*places, ctypes.c_long(len(x)), ctypes.c_long(x.shape[1]))
+        return y

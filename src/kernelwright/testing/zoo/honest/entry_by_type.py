@@ -1,0 +1,10 @@
+"""Makes its class by calling ``type``.
+
+task: relu
+devices: cpu|cuda
+"""
+
+import torch
+from torch import nn
+
+ModelNew = type("ModelNew", (nn.Module,), {"forward": lambda self, x: torch.relu(x)})
