@@ -83,8 +83,8 @@ def summary(rows: list[Row]) -> None:
         gains = [gain(row) for row in rows if row["level"] == level and "error" not in row]
         if gains:
             print(
-                f"level {level}: {len(gains)} problems, geometric mean {geometric_mean(gains):.3f}, "
-                f"median {median(gains):.3f}, wins {sum(g > 1 for g in gains)}"
+                f"level {level}: {len(gains)} problems, wins {sum(g > 1 for g in gains)}, "
+                f"geometric mean {geometric_mean(gains):.3f}, median {median(gains):.3f}"
             )
 
 

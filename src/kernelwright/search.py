@@ -158,7 +158,7 @@ class _Search:
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
         """Archive the proposal, judge it, archive the verdict."""
-        self.tell(f"{proposal.candidate.dialect}: {proposal.note or 'judging'}")
+        self.tell(f"{proposal.candidate.dialect}: {describe(proposal)}")
         self.seen.add(proposal.candidate.digest)
         self.archive.add_proposal(self.run_id, proposal, brief.exemplars)
         evaluation = self.judge.evaluate(proposal.candidate)
@@ -167,8 +167,9 @@ class _Search:
 
     def confirm(self) -> tuple[Proposal, Evaluation] | None:
         """The best that still wins when it is measured once more; None when nothing does."""
-        for proposal, _ in select.ranked(self.history)[:N_CONFIRMED]:
-            self.tell(f"confirming {proposal.candidate.dialect}: {proposal.note}")
+        winners = [pair for pair in select.ranked(self.history) if select.wins(pair[1])]
+        for proposal, _ in winners[:N_CONFIRMED]:
+            self.tell(f"measuring again {proposal.candidate.dialect}: {describe(proposal)}")
             again = self.judge.evaluate(proposal.candidate)
             self.archive.add_evaluation(self.run_id, again)
             if select.wins(again):
@@ -252,6 +253,12 @@ def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
                 do=missing,
             )
     return tuple(asked)
+
+
+def describe(proposal: Proposal) -> str:
+    """A proposal in a few words: its note, or else its last rule and its schedule."""
+    choices = " ".join(f"{name}={value}" for name, value in proposal.schedule.items())
+    return proposal.note or " ".join((*proposal.lineage[-1:], choices)) or "judging"
 
 
 def write_source(candidate: Candidate, out: Path, name: str) -> Path:
