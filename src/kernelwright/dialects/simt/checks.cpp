@@ -1,0 +1,376 @@
+// The emulation's checks. The compiler's thread sanitizer marks every access of device code; the
+// marks come here instead of into its own runtime, and are held against what is known of memory:
+// bounds of allocations, what shared memory was written, and which accesses are ordered.
+//
+// Two accesses race when different threads make them, one writes, not both are atomic, and no
+// barrier, warp collective or fence of the earlier thread lies between. A store that leaves the
+// value as it was is no write. Of several readers of one place only the last is remembered.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime.h"
+
+extern "C" char __executable_start, _end;
+extern "C" void* __real_malloc(std::size_t);
+extern "C" void __real_free(void*);
+
+namespace simt {
+
+struct Access {
+  unsigned thread = ~0u, epoch = 0, warp_epoch = 0, fences = 0;
+  unsigned char bytes = 0;  // which of the granule's four
+  bool is_atomic = false;
+};
+
+struct Cell {
+  unsigned run = 0;
+  Access write, read;
+};
+
+namespace {
+
+constexpr std::size_t GRANULE = 4, REDZONE = 256, MAX_SHADOWED = std::size_t{64} << 20;
+constexpr std::size_t MAX_KINDS = 200;
+constexpr unsigned char JUNK = 0xA5;
+
+struct Memory {
+  std::uintptr_t low = 0, high = 0;
+  Cell* cells = nullptr;
+  bool is_owned = false;
+};
+
+struct Complaint {
+  std::string detail;
+  std::uint64_t count = 0;
+};
+
+std::vector<Memory> memories;  // by address
+std::size_t last_hit = 0;
+std::map<std::pair<std::string, std::uintptr_t>, Complaint> complaints;
+std::vector<unsigned> fences;  // by thread of the running launch
+std::vector<Arena*> arenas;
+std::size_t static_bytes = 0;
+unsigned arena_runs = 0;
+bool has_device_heap = false;
+
+struct Pending {
+  std::uintptr_t at = 0;
+  std::size_t bytes = 0;
+  unsigned char before[16];
+  std::uintptr_t site = 0;
+  const char* detail = nullptr;
+} pending;
+
+Cell* make_cells(std::size_t bytes) {
+  if (bytes > MAX_SHADOWED) return nullptr;
+  const std::size_t size = (bytes / GRANULE + 2) * sizeof(Cell);
+  void* made = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return made == MAP_FAILED ? nullptr : static_cast<Cell*>(made);
+}
+
+Memory* find(std::uintptr_t at) {
+  if (last_hit < memories.size() && at >= memories[last_hit].low && at < memories[last_hit].high)
+    return &memories[last_hit];
+  auto above = std::upper_bound(memories.begin(), memories.end(), at,
+                                [](std::uintptr_t a, const Memory& m) { return a < m.low; });
+  if (above == memories.begin()) return nullptr;
+  --above;
+  last_hit = static_cast<std::size_t>(above - memories.begin());
+  return at < above->high ? &*above : nullptr;
+}
+
+void insert(Memory memory) {
+  auto place = std::upper_bound(memories.begin(), memories.end(), memory.low,
+                                [](std::uintptr_t a, const Memory& m) { return a < m.low; });
+  memories.insert(place, memory);
+}
+
+unsigned fences_of(unsigned thread) { return thread < fences.size() ? fences[thread] : ~0u; }
+
+bool is_ordered(const Access& before, const Fiber& now) {
+  if (before.thread == now.id) return true;
+  if (before.fences < fences_of(before.thread)) return true;
+  const unsigned n_threads = static_cast<unsigned>(now.block->fibers.size());
+  if (before.thread / n_threads != now.id / n_threads) return false;
+  if (before.epoch < now.epoch) return true;
+  const int width = machine.width;
+  const bool is_same_warp = static_cast<int>(before.thread % n_threads) / width == now.linear / width;
+  return is_same_warp && before.warp_epoch < now.warp_epoch;
+}
+
+void check_granule(Cell& cell, unsigned run, unsigned char bytes, bool is_write, bool is_atomic,
+                   const char** race) {
+  const Fiber& now = *machine.current;
+  if (cell.run != run) {
+    cell = Cell{};
+    cell.run = run;
+  }
+  auto clashes = [&](const Access& other) {
+    return other.thread != ~0u && (other.bytes & bytes) && !(other.is_atomic && is_atomic) &&
+           !is_ordered(other, now);
+  };
+  if (clashes(cell.write)) *race = is_write ? "two threads write" : "read of another's write";
+  else if (is_write && clashes(cell.read)) *race = "write under another's read";
+  Access made{now.id, now.epoch, now.warp_epoch, fences_of(now.id), bytes, is_atomic};
+  (is_write ? cell.write : cell.read) = made;
+}
+
+template <typename F>
+void each_granule(std::uintptr_t base, std::uintptr_t at, std::size_t bytes, F f) {
+  for (std::size_t i = 0; i < bytes;) {
+    const std::size_t offset = at + i - base, within = offset % GRANULE;
+    const std::size_t n = std::min(GRANULE - within, bytes - i);
+    f(offset / GRANULE, static_cast<unsigned char>(((1u << n) - 1) << within));
+    i += n;
+  }
+}
+
+void access(const volatile void* where, std::size_t bytes, bool is_write, bool is_atomic,
+            std::uintptr_t site) {
+  if (!machine.in_device) return;
+  const auto at = reinterpret_cast<std::uintptr_t>(where);
+  if (at >= machine.stack_low && at < machine.stack_high) return;
+  settle_pending();
+  const char* race = nullptr;
+  Arena& arena = *machine.current->block->arena;
+  const auto base = reinterpret_cast<std::uintptr_t>(arena.memory);
+  if (at >= base && at < base + ARENA_BYTES) {
+    const std::size_t offset = at - base;
+    const std::size_t dynamic_end = ARENA_BYTES / 2 + machine.config.shared_bytes;
+    if (offset + bytes > dynamic_end || (offset >= static_bytes && offset < ARENA_BYTES / 2)) {
+      complain("out-of-bounds", site, "shared memory beyond what the launch asked for");
+      return;
+    }
+    bool is_unwritten = false;
+    each_granule(base, at, bytes, [&](std::size_t i, unsigned char mask) {
+      if (!is_write || is_atomic) is_unwritten |= (arena.written[i] & mask) != mask;
+      if (is_write) arena.written[i] |= mask;
+      check_granule(arena.cells[i], arena.run, mask, is_write, is_atomic, &race);
+    });
+    if (is_unwritten) complain("uninitialised", site, "shared memory is read before it is written");
+  } else if (Memory* memory = find(at)) {
+    if (at + bytes > memory->high) {
+      complain("out-of-bounds", site, "access over the end of an allocation");
+      return;
+    }
+    if (memory->cells)
+      each_granule(memory->low, at, bytes, [&](std::size_t i, unsigned char mask) {
+        check_granule(memory->cells[i], machine.launch_id, mask, is_write, is_atomic, &race);
+      });
+  } else if (!has_device_heap) {
+    complain("out-of-bounds", site, "address outside every device allocation");
+    return;
+  }
+  if (!race) return;
+  if (!is_write || is_atomic || bytes > sizeof pending.before) {
+    complain("race", site, race);
+    return;
+  }
+  pending = {at, bytes, {}, site, race};
+  std::memcpy(pending.before, reinterpret_cast<const void*>(at), bytes);
+}
+
+}  // namespace
+
+void settle_pending() {
+  if (!pending.detail) return;
+  if (std::memcmp(pending.before, reinterpret_cast<const void*>(pending.at), pending.bytes))
+    complain("race", pending.site, pending.detail);
+  pending.detail = nullptr;
+}
+
+void complain(const char* kind, std::uintptr_t site, const char* detail) {
+  if (complaints.size() >= MAX_KINDS && !complaints.count({kind, site})) return;
+  Complaint& complaint = complaints[{kind, site}];
+  complaint.detail = detail;
+  ++complaint.count;
+}
+
+void start_fences(std::uint64_t n_threads) {
+  fences.assign(n_threads <= (1u << 24) ? n_threads : 0, 0);
+  static bool has_image = false;
+  if (!has_image) {
+    const auto low = reinterpret_cast<std::uintptr_t>(&__executable_start);
+    const auto high = reinterpret_cast<std::uintptr_t>(&_end);
+    insert({low & ~std::uintptr_t{GRANULE - 1}, high, make_cells(high - low), false});
+    has_image = true;
+  }
+}
+
+Arena* take_arena(std::size_t dynamic_bytes) {
+  Arena* arena;
+  if (arenas.empty()) {
+    arena = new Arena;
+    void* made = mmap(nullptr, ARENA_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    arena->memory = static_cast<char*>(made);
+    arena->cells = make_cells(ARENA_BYTES);
+    arena->written = new unsigned char[ARENA_BYTES / GRANULE]();
+  } else {
+    arena = arenas.back();
+    arenas.pop_back();
+  }
+  arena->run = ++arena_runs;
+  const std::size_t used[2][2] = {{0, static_bytes}, {ARENA_BYTES / 2, dynamic_bytes}};
+  for (const auto& [from, size] : used) {
+    std::memset(arena->memory + from, JUNK, size);
+    std::memset(arena->written + from / GRANULE, 0, size / GRANULE + 1);
+  }
+  return arena;
+}
+
+void give_arena(Arena* arena) { arenas.push_back(arena); }
+
+void write_report() {
+  const char* path = std::getenv("SIMT_REPORT");
+  std::FILE* out = path ? std::fopen(path, "w") : nullptr;
+  if (!out) return;
+  std::fprintf(out, "{\"threads\": %llu, \"barriers\": %llu, \"collectives\": %llu, \"complaints\": [",
+               static_cast<unsigned long long>(machine.threads_run),
+               static_cast<unsigned long long>(machine.barriers),
+               static_cast<unsigned long long>(machine.collectives));
+  const char* comma = "";
+  for (const auto& [key, value] : complaints) {
+    std::fprintf(out, "%s{\"kind\": \"%s\", \"site\": %llu, \"count\": %llu, \"detail\": \"%s\"}",
+                 comma, key.first.c_str(), static_cast<unsigned long long>(key.second),
+                 static_cast<unsigned long long>(value.count), value.detail.c_str());
+    comma = ", ";
+  }
+  std::fprintf(out, "]}\n");
+  std::fclose(out);
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+extern "C" {
+
+void simt_add_memory(const void* at, std::size_t bytes) {
+  const auto low = reinterpret_cast<std::uintptr_t>(at);
+  insert({low, low + bytes, make_cells(bytes), true});
+}
+
+void simt_drop_memory(const void* at) {
+  const auto low = reinterpret_cast<std::uintptr_t>(at);
+  for (auto m = memories.begin(); m != memories.end(); ++m) {
+    if (m->low != low) continue;
+    if (m->cells) munmap(m->cells, ((m->high - m->low) / GRANULE + 2) * sizeof(Cell));
+    memories.erase(m);
+    return;
+  }
+}
+
+void* simt_allocate(std::size_t bytes) {
+  auto* base = static_cast<char*>(std::aligned_alloc(256, (bytes + 2 * REDZONE + 255) / 256 * 256));
+  if (!base) return nullptr;
+  std::memset(base, JUNK, bytes + 2 * REDZONE < MAX_SHADOWED ? bytes + 2 * REDZONE : 0);
+  simt_add_memory(base + REDZONE, bytes);
+  return base + REDZONE;
+}
+
+void simt_free(void* at) {
+  if (!at) return;
+  simt_drop_memory(at);
+  __real_free(static_cast<char*>(at) - REDZONE);
+}
+
+std::size_t simt_reserve_shared(std::size_t bytes) {
+  const std::size_t offset = static_bytes;
+  static_bytes += (bytes + 127) / 128 * 128;
+  Arena* arena = machine.current->block->arena;  // the first block meets it while it runs
+  std::memset(arena->memory + offset, JUNK, static_bytes - offset);
+  return offset;
+}
+
+char* simt_shared_base() { return machine.current->block->arena->memory; }
+char* simt_dynamic_base() { return machine.current->block->arena->memory + ARENA_BYTES / 2; }
+std::size_t simt_dynamic_bytes() { return machine.config.shared_bytes; }
+
+void simt_fence() {
+  settle_pending();
+  if (machine.current && machine.current->id < fences.size()) ++fences[machine.current->id];
+}
+
+void simt_atomic(const volatile void* at, std::size_t bytes, std::uintptr_t site) {
+  if (!machine.in_device) return;
+  access(at, bytes, true, true, site);
+  yield_sometimes();
+}
+
+// Memory that device code takes from the heap is the device's.
+void* __wrap_malloc(std::size_t bytes) {
+  if (!machine.in_device) return __real_malloc(bytes);
+  machine.in_device = false;
+  has_device_heap = true;
+  void* made = __real_malloc(bytes);
+  simt_add_memory(made, bytes);
+  machine.in_device = true;
+  return made;
+}
+
+void __wrap_free(void* at) {
+  const bool in_device = machine.in_device;
+  machine.in_device = false;
+  if (in_device) simt_drop_memory(at);
+  __real_free(at);
+  machine.in_device = in_device;
+}
+
+#define SITE reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
+#define MARK(name, bytes, write, atomic) \
+  void __tsan_##name(void* at) { access(at, bytes, write, atomic, SITE); }
+#define MARKS(bytes)                                  \
+  MARK(read##bytes, bytes, false, false)              \
+  MARK(write##bytes, bytes, true, false)              \
+  MARK(unaligned_read##bytes, bytes, false, false)    \
+  MARK(unaligned_write##bytes, bytes, true, false)    \
+  MARK(volatile_write##bytes, bytes, true, true)      \
+  MARK(unaligned_volatile_write##bytes, bytes, true, true) \
+  void __tsan_volatile_read##bytes(void* at) {        \
+    access(at, bytes, false, true, SITE);             \
+    if (machine.in_device) yield_sometimes();         \
+  }                                                   \
+  void __tsan_unaligned_volatile_read##bytes(void* at) { access(at, bytes, false, true, SITE); }
+MARKS(1)
+MARKS(2)
+MARKS(4)
+MARKS(8)
+MARKS(16)
+void __tsan_read_range(void* at, std::size_t n) { access(at, n, false, false, SITE); }
+void __tsan_write_range(void* at, std::size_t n) { access(at, n, true, false, SITE); }
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_read(void**) {}
+void __tsan_vptr_update(void**, void*) {}
+void* __tsan_memcpy(void* to, const void* from, std::size_t n) {
+  access(from, n, false, false, SITE);
+  access(to, n, true, false, SITE);
+  settle_pending();
+  return std::memcpy(to, from, n);
+}
+void* __tsan_memmove(void* to, const void* from, std::size_t n) {
+  access(from, n, false, false, SITE);
+  access(to, n, true, false, SITE);
+  settle_pending();
+  return std::memmove(to, from, n);
+}
+void* __tsan_memset(void* to, int value, std::size_t n) {
+  access(to, n, true, false, SITE);
+  settle_pending();
+  return std::memset(to, value, n);
+}
+
+struct BoundsPlace { const char* file; unsigned line, column; };
+void __ubsan_handle_out_of_bounds(BoundsPlace*, std::uintptr_t) {
+  if (machine.in_device) complain("out-of-bounds", SITE, "index outside an array");
+}
+
+}  // extern "C"

@@ -1,0 +1,53 @@
+// CUDA's runtime header for the emulation.
+#pragma once
+#ifndef SIMT_IS_HIP
+#define SIMT_IS_HIP 0
+#endif
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#define CUDART_VERSION 12000
+using SIMT_MASK = unsigned;
+using SIMT_BALLOT = unsigned;
+#include "simt/core.h"
+#include "simt/intrinsics.h"
+#include "simt/vectors.h"
+#include "simt/warp.h"
+#define API(name) cuda##name
+#include "simt/api.h"
+#include "simt/texture.h"
+#undef API
+struct cudaDeviceProp { API_DEVICE_FIELDS };
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) { return cudaFillProperties(p, d); }
+enum cudaDeviceAttr {
+  cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10,
+  cudaDevAttrMultiProcessorCount = 16, cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrCooperativeLaunch = 95,
+  cudaDevAttrConcurrentManagedAccess = 89,
+};
+inline cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int) {
+  switch (a) {
+    case cudaDevAttrMaxThreadsPerBlock: *v = 1024; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *v = 49152; break;
+    case cudaDevAttrWarpSize: *v = simt::simt_width(); break;
+    case cudaDevAttrMultiProcessorCount: *v = 4; break;
+    case cudaDevAttrComputeCapabilityMajor: *v = 9; break;
+    case cudaDevAttrComputeCapabilityMinor: *v = 0; break;
+    default: *v = 1;
+  }
+  return cudaSuccess;
+}
+#define cudaStreamDefault 0u
+#define cudaStreamNonBlocking 1u
+#define cudaStreamLegacy nullptr
+#define cudaStreamPerThread nullptr
+#define cudaEventDefault 0u
+#define cudaEventBlockingSync 1u
+#define cudaEventDisableTiming 2u
+#define cudaHostAllocDefault 0u
+#define cudaHostAllocPortable 1u
+#define cudaHostAllocMapped 2u
+#define cudaHostRegisterDefault 0u
+#define cudaMemAttachGlobal 1u
+#define cudaDeviceScheduleAuto 0u
+#define cudaDeviceMapHost 8u
+#define cudaCpuDeviceId (-1)

@@ -1,0 +1,70 @@
+// HIP's runtime header for the emulation.
+#pragma once
+#ifndef SIMT_IS_HIP
+#define SIMT_IS_HIP 1
+#endif
+#define __HIP__ 1
+#define __HIPCC__ 1
+#define __HIP_PLATFORM_AMD__ 1
+#define HIP_VERSION 70100000
+namespace simt {
+// HIP 7 refuses 32-bit masks when it compiles; so does the emulation.
+struct Mask64 {
+  unsigned long long value;
+  template <typename T> Mask64(T v) : value(static_cast<unsigned long long>(v)) {
+    static_assert(sizeof(T) == 8, "the mask must be a 64-bit integer");
+  }
+  operator unsigned long long() const { return value; }
+};
+}  // namespace simt
+using SIMT_MASK = simt::Mask64;
+using SIMT_BALLOT = unsigned long long;
+#include "simt/core.h"
+#include "simt/intrinsics.h"
+#include "simt/vectors.h"
+#include "simt/warp.h"
+#define API(name) hip##name
+#include "simt/api.h"
+#include "simt/texture.h"
+#undef API
+struct hipDeviceProp_t { API_DEVICE_FIELDS };
+inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* p, int d) { return hipFillProperties(p, d); }
+enum hipDeviceAttribute_t {
+  hipDeviceAttributeMaxThreadsPerBlock, hipDeviceAttributeMaxSharedMemoryPerBlock,
+  hipDeviceAttributeWarpSize, hipDeviceAttributeMultiprocessorCount,
+  hipDeviceAttributeComputeCapabilityMajor, hipDeviceAttributeComputeCapabilityMinor,
+  hipDeviceAttributeCooperativeLaunch, hipDeviceAttributeConcurrentManagedAccess,
+};
+inline hipError_t hipDeviceGetAttribute(int* v, hipDeviceAttribute_t a, int) {
+  switch (a) {
+    case hipDeviceAttributeMaxThreadsPerBlock: *v = 1024; break;
+    case hipDeviceAttributeMaxSharedMemoryPerBlock: *v = 49152; break;
+    case hipDeviceAttributeWarpSize: *v = simt::simt_width(); break;
+    case hipDeviceAttributeMultiprocessorCount: *v = 4; break;
+    case hipDeviceAttributeComputeCapabilityMajor: *v = 9; break;
+    case hipDeviceAttributeComputeCapabilityMinor: *v = 0; break;
+    default: *v = 1;
+  }
+  return hipSuccess;
+}
+#define HIP_SYMBOL(x) x
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+#define hipLaunchKernelGGL(kernel, grid, block, bytes, stream, ...)                  \
+  simt::launch(simt::config(grid, block, bytes, stream),                             \
+               [&](auto... simt_a) { simt::simt_enter(); kernel(simt_a...); }, __VA_ARGS__)
+#define hipStreamDefault 0u
+#define hipStreamNonBlocking 1u
+#define hipStreamLegacy nullptr
+#define hipStreamPerThread nullptr
+#define hipEventDefault 0u
+#define hipEventBlockingSync 1u
+#define hipEventDisableTiming 2u
+#define hipHostMallocDefault 0u
+#define hipHostAllocDefault 0u
+#define hipHostMallocPortable 1u
+#define hipHostMallocMapped 2u
+#define hipHostRegisterDefault 0u
+#define hipMemAttachGlobal 1u
+#define hipDeviceScheduleAuto 0u
+#define hipDeviceMapHost 8u
+#define hipCpuDeviceId (-1)

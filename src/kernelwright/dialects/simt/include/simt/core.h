@@ -1,0 +1,141 @@
+// Device code on a CPU: what the emulation offers to lowered CUDA, HIP and Metal text.
+// Every thread of a block is a fiber of one OS thread. The runtime (runtime.cpp) schedules them.
+// Not covered: hosts other than x86-64 Linux.
+#pragma once
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#define SIMT_RAW __attribute__((no_sanitize("thread"), noinline))
+#define SIMT_SITE reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
+
+struct uint3 { unsigned x, y, z; };
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  constexpr operator uint3() const { return {x, y, z}; }
+};
+
+namespace simt {
+
+// Who a collective waits for: the lanes of a mask, or all lanes that are converged at the call.
+enum class Wait : int { mask = 0, converged = 1 };
+
+struct Snapshot {  // what the lanes of one collective brought
+  std::uint64_t active = 0;
+  std::uint64_t words[64][2] = {};
+  int unread = 0;
+};
+
+struct Config {
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;
+  void* stream = nullptr;
+  bool is_cooperative = false;
+};
+
+extern "C" {
+uint3 simt_thread_idx() __attribute__((const));
+uint3 simt_block_idx() __attribute__((const));
+uint3 simt_block_dim() __attribute__((const));
+uint3 simt_grid_dim() __attribute__((const));
+int simt_width() __attribute__((const));
+int simt_lane() __attribute__((const));
+int simt_in_device();
+void simt_enter();
+int simt_barrier(std::uintptr_t site, int kind, int predicate);
+void simt_grid_barrier();
+void simt_fence();
+void simt_atomic(const volatile void* at, std::size_t bytes, std::uintptr_t site);
+void simt_complain(const char* kind, std::uintptr_t site, const char* detail);
+Snapshot* simt_exchange(int kind, std::uint64_t mask, std::uint64_t low, std::uint64_t high,
+                        std::uintptr_t site);
+void simt_release(Snapshot*);
+std::size_t simt_reserve_shared(std::size_t bytes);
+char* simt_shared_base();
+char* simt_dynamic_base();
+std::size_t simt_dynamic_bytes();
+void simt_add_memory(const void* at, std::size_t bytes);
+void simt_drop_memory(const void* at);
+void* simt_allocate(std::size_t bytes);
+void simt_free(void*);
+}
+
+// Runs one grid to its end, or records it where its stream is being captured.
+// Returns 0, or the runtime's error number of a wrong configuration.
+int run(const Config&, std::function<void()> body);
+int submit(const Config&, std::function<void()> body);
+// Host work in stream order: done at once, or recorded like a launch.
+void enqueue(void* stream, std::function<void()> work);
+int begin_capture(void* stream);
+std::function<void()> end_capture(void* stream);
+bool is_capturing(void* stream);
+
+inline Config config(dim3 grid, dim3 block, std::size_t shared_bytes = 0, void* stream = nullptr) {
+  return {grid, block, shared_bytes, stream, false};
+}
+
+// A launch: `call` invokes the kernel with the copied arguments.
+template <typename F, typename... A>
+SIMT_RAW int launch(Config at, F call, A&&... given) {
+  auto held = std::make_tuple(std::forward<A>(given)...);
+  return submit(at, [call, held]() mutable { std::apply(call, held); });
+}
+
+template <typename Array, typename Tag>
+SIMT_RAW Array& shared(Tag) {
+  static const std::size_t offset = simt_reserve_shared(sizeof(Array));
+  return *reinterpret_cast<Array*>(simt_shared_base() + offset);
+}
+
+template <typename T>
+struct DynamicShared {  // `extern __shared__ T name[];`
+  operator T*() const { return reinterpret_cast<T*>(simt_dynamic_base()); }
+};
+
+template <typename T>
+struct Bits {  // a value of up to 16 bytes as two words
+  static_assert(sizeof(T) <= 16, "collectives take values of up to 16 bytes");
+  SIMT_RAW static void out(const T& value, std::uint64_t (&words)[2]) {
+    words[0] = words[1] = 0;
+    std::memcpy(words, &value, sizeof(T));
+  }
+  SIMT_RAW static T in(const std::uint64_t (&words)[2]) {
+    T value;
+    std::memcpy(&value, words, sizeof(T));
+    return value;
+  }
+};
+
+}  // namespace simt
+
+struct simt_WarpSize {
+  constexpr simt_WarpSize() {}
+  operator int() const { return simt::simt_width(); }
+};
+static constexpr simt_WarpSize warpSize;
+
+#define threadIdx (simt::simt_thread_idx())
+#define blockIdx (simt::simt_block_idx())
+#define blockDim (dim3(simt::simt_block_dim()))
+#define gridDim (dim3(simt::simt_grid_dim()))
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __constant__ static
+#define __managed__
+#define __grid_constant__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))

@@ -1,0 +1,94 @@
+"""CUDA or HIP text as the C++ that the emulation's headers understand; lines stay where they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kernelwright.dialects.simt.source import Edit, Source, apply_edits, arguments, callee
+
+BY_POINTERS = re.compile(r"(cuda|hip)(Launch|LaunchCooperative)Kernel")
+_CAST = re.compile(
+    r"^(?:\(\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<\s*(?:const\s+)?void\s*\*\s*>)\s*(.*)$",
+    re.DOTALL,
+)
+
+
+def lower(text: str) -> str:
+    """``text`` with launches and shared memory written as calls of the emulation.
+
+    Not covered: launches and shared memory that macros hide from the syntax tree's sight; inline
+    PTX and AMD assembly.
+    """
+    source = Source(text.encode())
+    edits = [*_launches(source), *_launches_by_pointers(source), *_shared(source)]
+    return apply_edits(source.text, edits).decode()
+
+
+def _launches(source: Source) -> Iterator[Edit]:
+    for node in source.nodes("kernel_call_syntax"):
+        call = node.parent
+        kernel = call.child_by_field_name("function")
+        listed = call.child_by_field_name("arguments")
+        if kernel is None or listed is None:
+            continue
+        inside = source.text[node.start_byte + 3 : node.end_byte - 3].decode()
+        comma = ", " if arguments(call) else ""
+        yield Edit(
+            call.start_byte,
+            listed.start_byte + 1,
+            f"simt::launch(simt::config({inside}), [&](auto... simt_a) {{ simt::simt_enter(); "
+            f"{source.text_of(kernel)}(simt_a...); }}{comma}",
+        )
+
+
+def _launches_by_pointers(source: Source) -> Iterator[Edit]:
+    for call in source.nodes("call_expression"):
+        if not BY_POINTERS.fullmatch(callee(source, call)) or not arguments(call):
+            continue
+        kernel = arguments(call)[0]
+        if match := _CAST.match(source.text_of(kernel)):
+            yield Edit(kernel.start_byte, kernel.end_byte, match[1])
+
+
+def _shared(source: Source) -> Iterator[Edit]:
+    for node in source.nodes("declaration"):
+        marks = [c for c in node.children if source.text_of(c) in ("__shared__", "extern")]
+        if not any(source.text_of(mark) == "__shared__" for mark in marks):
+            continue
+        kind = node.child_by_field_name("type")
+        if kind is None:
+            continue
+        base = source.text_of(kind)
+        if re.match(r"[^=(]*\bvolatile\b", source.text[node.start_byte : kind.end_byte].decode()):
+            base = f"volatile {base}"
+        is_extern = any(source.text_of(mark) == "extern" for mark in marks)
+        declared = [
+            _declaration(source, declarator, base, is_extern)
+            for declarator in node.children_by_field_name("declarator")
+        ]
+        if all(declared):
+            lines = source.text[node.start_byte : node.end_byte].count(b"\n")
+            yield Edit(node.start_byte, node.end_byte, " ".join(declared) + "\n" * lines)
+
+
+def _declaration(source: Source, declarator: Any, base: str, is_extern: bool) -> str:
+    """One shared variable as a reference into the block's memory; empty where it is not one."""
+    extents = ""
+    if declarator.type == "init_declarator":
+        declarator = declarator.child_by_field_name("declarator")
+    while declarator.type == "array_declarator":
+        size = declarator.child_by_field_name("size")
+        extents = f"[{source.text_of(size) if size else ''}]" + extents
+        declarator = declarator.child_by_field_name("declarator")
+    while declarator.type == "pointer_declarator":
+        base += "*"
+        declarator = declarator.child_by_field_name("declarator")
+    if declarator.type != "identifier":
+        return ""
+    name = source.text_of(declarator)
+    if is_extern:
+        element = base + extents[extents.index("]") + 1 :] if extents else base
+        return f"simt::DynamicShared<{element}> {name};"
+    return f"auto& {name} = simt::shared<{base}{extents}>([] {{}});"

@@ -1,0 +1,183 @@
+"""Build and run device programs on the CPU, at either wave width and under several schedules.
+
+A program is built once; width and schedule are chosen when it runs. Compiling instruments device
+code (bounds, races, uninitialised shared memory); ``is_checked=False`` leaves that out, for speed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelwright.core.errors import DialectError
+from kernelwright.dialects.amdgpu import find_clang
+from kernelwright.dialects.simt.lower import lower
+
+HERE = Path(__file__).parent
+HEADERS = HERE / "include"
+WIDTHS = (32, 64)
+SCHEDULES = ("forward", "reverse", "random1")
+"""Orders in which threads run: as numbered, backwards, and shuffled with a seed."""
+_CHECKS = (
+    "-fsanitize=thread", "-fsanitize=bounds", "-mllvm", "-tsan-distinguish-volatile=1",
+    "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
+)  # fmt: skip
+_FLAGS = ("-std=c++17", "-O1", "-g1", "-w", "-fno-exceptions", "-fno-pie", "-ffp-contract=off")
+_WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-no-pie")
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """One thing that a run did wrong, at one place in the program."""
+
+    kind: str
+    """'race', 'out-of-bounds', 'uninitialised', 'barrier', 'barrier-exit', 'mask', 'hang'."""
+    place: str
+    """``file:line``, where the compiler left one."""
+    count: int
+    detail: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a program gave."""
+
+    width: int
+    schedule: str
+    exit_code: int
+    """The program's own; negative for a signal; 124 when its time was over."""
+    output: str
+    complaints: tuple[Complaint, ...] = ()
+    threads: int = 0
+    barriers: int = 0
+    collectives: int = 0
+
+
+class BuildError(Exception):
+    """The lowered program does not compile; the message is the compiler's first errors."""
+
+
+@functools.cache
+def emulation_missing() -> str | None:
+    """What this machine lacks to run device programs on its CPU; None: nothing."""
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        return f"the emulation runs on x86-64 Linux, not on {platform.machine()}"
+    if find_clang() is None:
+        return "no clang++ on PATH; run: apt-get install clang"
+    return None
+
+
+def build(
+    text: str,
+    *,
+    folder: Path,
+    name: str = "program",
+    includes: Sequence[Path] = (),
+    defines: Iterable[str] = (),
+    is_checked: bool = True,
+) -> Path:
+    """The program for which CUDA or HIP ``text`` stands, built in ``folder``.
+
+    Raises:
+        DialectError: this machine cannot build it at all.
+        BuildError: the text does not compile.
+    """
+    if missing := emulation_missing():
+        raise DialectError("device code cannot be run on this CPU", seen=missing, do=missing)
+    source, program = folder / f"{name}.cpp", folder / name
+    head = f'#include "{"hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"}"\n#line 1\n'
+    source.write_text(head + lower(text))
+    object_ = folder / f"{name}.o"
+    clang = find_clang()
+    assert clang is not None
+    _compile(
+        [clang, *_FLAGS, *(_CHECKS if is_checked else ()), f"-I{HEADERS}",
+         *(f"-I{path}" for path in includes), *(f"-D{d}" for d in defines),
+         "-c", str(source), "-o", str(object_)]
+    )  # fmt: skip
+    _compile([clang, *_WRAPS, str(object_), *map(str, _runtime()), "-o", str(program), "-lm"])
+    return program
+
+
+def is_hip(text: str) -> bool:
+    """Whether the text is HIP's rather than CUDA's, by its runtime header."""
+    return "hip/hip_runtime" in text
+
+
+def run(
+    program: Path, *, width: int = 32, schedule: str = "forward", arguments: Sequence[str] = (),
+    limit_s: float = 60.0, folder: Path | None = None,
+) -> Run:  # fmt: skip
+    """One run of a built program, in ``folder``."""
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "report.json")
+        environment = os.environ | {
+            "SIMT_WIDTH": str(width), "SIMT_SCHEDULE": schedule, "SIMT_REPORT": str(report),
+        }  # fmt: skip
+        try:
+            done = subprocess.run(
+                [str(program), *arguments], env=environment, cwd=folder or scratch,
+                capture_output=True, text=True, errors="replace", timeout=limit_s, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as late:
+            output = late.stdout.decode(errors="replace") if late.stdout else ""
+            return Run(width, schedule, 124, output)
+        said = json.loads(report.read_text()) if report.exists() else {}
+    raw = said.get("complaints", [])
+    places = _places(program, [complaint["site"] for complaint in raw])
+    complaints = tuple(
+        Complaint(c["kind"], place, c["count"], c["detail"])
+        for c, place in zip(raw, places, strict=True)
+    )
+    counts = {key: said.get(key, 0) for key in ("threads", "barriers", "collectives")}
+    return Run(width, schedule, done.returncode, done.stdout, complaints, **counts)
+
+
+def _places(program: Path, sites: list[int]) -> list[str]:
+    """``file:line`` of each return address, by addr2line where there is one."""
+    tool = shutil.which("addr2line")
+    if not sites or tool is None:
+        return ["" for _ in sites]
+    command = [tool, "-e", str(program), *(hex(max(site - 1, 0)) for site in sites)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    return [Path(line.split(" (")[0]).name.replace(".cpp:", ":") for line in lines]
+
+
+@functools.cache
+def _runtime() -> tuple[Path, ...]:
+    """The emulation's own objects, built once for this compiler and this version of the source."""
+    clang = find_clang()
+    assert clang is not None
+    texts = [p.read_bytes() for p in (*sorted(HERE.glob("*.cpp")), HERE / "runtime.h")]
+    texts.append((HEADERS / "simt/core.h").read_bytes())
+    key = hashlib.sha256(b"".join([*texts, clang.encode()])).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir(), f"kernelwright-simt-{os.getuid()}-{key}")
+    names = ("runtime", "checks")
+    built = tuple(folder / f"{name}.o" for name in names)
+    if all(path.exists() for path in built):
+        return built
+    folder.mkdir(exist_ok=True)
+    for name, path in zip(names, built, strict=True):
+        made = path.with_suffix(f".{os.getpid()}")
+        _compile(
+            [clang, "-std=c++17", "-O2", "-fno-pie", f"-I{HEADERS}", f"-I{HERE}",
+             "-c", str(HERE / f"{name}.cpp"), "-o", str(made)]
+        )  # fmt: skip
+        made.rename(path)
+    return built
+
+
+def _compile(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if "error" in line]
+        raise BuildError("\n".join((errors or done.stderr.splitlines())[:8]))

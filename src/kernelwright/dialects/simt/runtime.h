@@ -1,0 +1,77 @@
+// State that the scheduler (runtime.cpp) and the checks (checks.cpp) share.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simt/core.h"
+
+namespace simt {
+
+enum class State { fresh, ready, running, barrier, collective, grid, done };
+enum class Schedule { forward, reverse, random };
+
+constexpr std::size_t ARENA_BYTES = 512 * 1024;  // static shared memory, then dynamic, half each
+
+struct Cell;
+
+struct Arena {  // the shared memory of one resident block
+  char* memory = nullptr;
+  Cell* cells = nullptr;
+  unsigned char* written = nullptr;  // by granule, one bit a byte
+  unsigned run = 0;
+};
+
+struct Block;
+
+struct Fiber {
+  State state = State::fresh;
+  char* stack = nullptr;
+  void* stack_pointer = nullptr;
+  Block* block = nullptr;
+  uint3 thread{};
+  int linear = 0;
+  unsigned id = 0;
+  unsigned epoch = 0, warp_epoch = 0;
+  unsigned operations = 0;
+  bool is_spinning = false;
+  std::uintptr_t site = 0;
+  Wait wait = Wait::mask;
+  std::uint64_t mask = 0, words[2] = {};
+  Snapshot* snapshot = nullptr;
+  int predicate = 0;
+};
+
+struct Block {
+  uint3 index{};
+  int live = 0;
+  Arena* arena = nullptr;
+  std::vector<Fiber> fibers;
+  std::vector<unsigned> order, warp_epochs;
+};
+
+struct Machine {
+  int width = 32;
+  Schedule schedule = Schedule::forward;
+  Config config;
+  std::function<void()>* body = nullptr;
+  std::vector<std::unique_ptr<Block>> resident;
+  Fiber* current = nullptr;
+  bool in_device = false, is_progress = false;
+  std::uintptr_t stack_low = 0, stack_high = 0;
+  unsigned launch_id = 0;
+  int last_error = 0;
+  std::uint64_t threads_run = 0, barriers = 0, collectives = 0;
+};
+
+extern Machine machine;
+
+void complain(const char* kind, std::uintptr_t site, const char* detail);
+void settle_pending();
+void write_report();
+void yield_sometimes();
+void start_fences(std::uint64_t n_threads);
+Arena* take_arena(std::size_t dynamic_bytes);
+void give_arena(Arena*);
+
+}  // namespace simt
