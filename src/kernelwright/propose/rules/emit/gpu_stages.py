@@ -297,7 +297,7 @@ def split_k(step: Contraction, parts: int) -> Stages:
         for op in (step.a, step.b)
     )
     outer = (*step.batch, *step.m, *step.n)
-    sums = contiguous(f"{step.name}_parts", (part.size, *(axis.size for axis in outer)), "float32")
+    sums = contiguous(f"{step.name}_sums", (part.size, *(axis.size for axis in outer)), "float32")
     at = _row_major((part, *outer))
     assert isinstance(a, Load) and isinstance(b, Load)
     product = replace(

@@ -178,7 +178,10 @@ class Body:
             text = f"{self.rounded(arg, op.dtype)}.to(tl.float32)"
         elif arg.dtype != target:
             text = f"{arg.text}.to({TYPES[target]})"
-        self.define(op.name, text, op.dtype, arg.axes)
+        if text == arg.text:
+            self.values[op.name] = arg
+        else:
+            self.define(op.name, text, op.dtype, arg.axes)
 
     def rounded(self, value: Value, dtype: str) -> str:
         """``value`` in the dtype that memory holds."""

@@ -17,7 +17,7 @@ from kernelwright.propose.rules.emit.gpu_axes import arguments, cone, size_of, s
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_stages import dtypes, levels
-from kernelwright.propose.rules.emit.triton_body import Body, Tile, decomposed, tile_name
+from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, decomposed, tile_name
 from kernelwright.propose.rules.emit.triton_ops import (
     TYPES,
     accumulate,
@@ -26,7 +26,7 @@ from kernelwright.propose.rules.emit.triton_ops import (
     reduce,
     scan,
 )
-from kernelwright.propose.rules.ir import Axis, Kernel, Op, Reduce, Scan, Store
+from kernelwright.propose.rules.ir import Axis, Contraction, Kernel, Op, Reduce, Scan, Store
 
 RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
@@ -47,8 +47,25 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) 
     text = writer.text()
     pointers = ", ".join(t.name for t in writer.tensors)
     constants = "".join(f", {name}={value}" for name, value in writer.constants.items())
-    launch = f"{kernel.name}[({writer.grid},)]({pointers}{constants}, num_warps={knobs['warps']})"
+    launch = (
+        f"{entry_name(kernel)}[({writer.grid},)]({pointers}{constants}, num_warps={knobs['warps']})"
+    )
     return Launched(text, launch)
+
+
+def entry_name(step: Kernel | Contraction) -> str:
+    """The name of the jitted function; a tensor may have the step's own name."""
+    return f"{step.name}_kernel"
+
+
+def signature(name: str, parameters: list[str]) -> list[str]:
+    """The lines of a function's head: one, or one for the tensors and one for the constants."""
+    line = f"def {name}({', '.join(parameters)}):"
+    if len(line) <= 100:
+        return [line]
+    first = next((i for i, p in enumerate(parameters) if ":" in p), len(parameters))
+    groups = [", ".join(part) for part in (parameters[:first], parameters[first:]) if part]
+    return [f"def {name}(", *(f"    {group}," for group in groups), "):"]
 
 
 def neutral(op: str, dtype: str) -> str:
@@ -72,7 +89,9 @@ class _Writer:
         self.rows = int(knobs.get("rows", 1)) if self.shape == "rows" else 1
         self.constants: dict[str, int] = {}
         pointers = [tile_name(t) for t in self.tensors]
-        self.names = Names([*RESERVED, kernel.name, *pointers, "BLOCK", "ROWS", "N", "COLUMNS"])
+        self.names = Names(
+            [*RESERVED, entry_name(kernel), *pointers, "BLOCK", "ROWS", "N", "COLUMNS"]
+        )
         self.lines = Lines(1)
         self.body = Body(self.lines, self.names, interpreted=interpreted)
         self.scopes = kernel.scopes()
@@ -103,7 +122,7 @@ class _Writer:
         parameters = [tile_name(t) for t in self.tensors]
         parameters += [f"{name}: tl.constexpr" for name in self.constants]
         head = Lines()
-        head.add("@triton.jit", f"def {self.kernel.name}({', '.join(parameters)}):")
+        head.add("@triton.jit", *signature(entry_name(self.kernel), parameters))
         head.depth = 1
         head.add(*(f"# {line}" for line in self.kernel.origin))
         return head.text() + "\n" + self.lines.text() + "\n"
@@ -310,7 +329,7 @@ class _Writer:
             if isinstance(op, Reduce):
                 names = accumulators[op.name]
                 axes = [a.name for a in self.kernel.outer]
-                self.body.define(op.name, names[-1], op.dtype, axes)
+                self.body.values[op.name] = Value(names[-1], held(op.dtype), frozenset(axes))
 
     # --- reductions and scans --------------------------------------------------------------
 
@@ -387,7 +406,7 @@ class _Writer:
         most = reduce(_BEST[op.op][1], lanes, self.axis, dtype, keep_dims=keep)
         found = f"({lanes} == {best})"
         if "float" in dtype:
-            found += f" | (({lanes} != {lanes}) & ({best} != {best}))"
+            found += f" | ({lanes} != {lanes})"  # where there is a NaN, best is one
         self.lines.add(f"{best} = {most}", f"{hit} = tl.where({found}, {at}, {self.n_columns})")
         text = reduce("min", hit, self.axis, "int64", keep_dims=keep)
         self.body.define(op.name, text, op.dtype, axes)

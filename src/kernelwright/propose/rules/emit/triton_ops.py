@@ -188,7 +188,9 @@ def pointwise(op: str, args: list[str], dtype: str, *, interpreted: bool) -> str
         return pointwise("div", [literal(1, dtype), *args], dtype, interpreted=interpreted)
     if op == "sigmoid":
         exp = pointwise("exp", [f"(-{args[0]})"], dtype, interpreted=interpreted)
-        return pointwise("div", [literal(1, dtype), f"(1.0 + {exp})"], dtype, interpreted=interpreted)
+        return pointwise(
+            "div", [literal(1, dtype), f"(1.0 + {exp})"], dtype, interpreted=interpreted
+        )
     if not is_float and op in ("div", "fmod", "sign", "floor", "ceil", "round", "trunc"):
         return _integer(op, args)
     exact = _FLOAT64 if dtype == "float64" else _FLOAT32

@@ -29,7 +29,7 @@ from kernelwright.propose.rules.emit.triton_body import (
     inside,
     tile_name,
 )
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, Launched
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, Launched, entry_name, signature
 from kernelwright.propose.rules.emit.triton_ops import HALF
 from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load, Tensor, contiguous
 
@@ -51,6 +51,11 @@ def split_in_three(x_ptr, parts_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(parts_ptr + 2 * N + i, low, mask=live)
 """
 _SPLIT_BLOCK = 2048
+_OWN = (
+    "m", "n", "k", "live_m", "live_n", "live_k", "tile_m", "tile_n", "group", "height", "acc",
+    "chunk", "a", "b", "a0", "a1", "a2", "b0", "b1", "b2", "a_rest", "b_rest", "a_index", "b_index",
+)  # fmt: skip
+"""Names that the product's own statements use."""
 
 
 def wants_tiles(step: Contraction) -> bool:
@@ -88,7 +93,7 @@ def emit_product(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bo
     pointers = [writer.argument(tensor) for tensor in writer.tensors]
     constants = "".join(f", {name}={value}" for name, value in writer.constants.items())
     lines.append(
-        f"{step.name}[({writer.grid},)]({', '.join(pointers)}{constants}, "
+        f"{entry_name(step)}[({writer.grid},)]({', '.join(pointers)}{constants}, "
         f"num_warps={knobs['warps']}, num_stages={knobs['stages']})"
     )
     return Launched(text, "\n".join(lines))
@@ -132,9 +137,7 @@ class _Writer:
         pointers = [tile_name(t) for t in self.tensors]
         sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
         self.tile = Tile({}, sizes)
-        self.names = Names(
-            [*RESERVED, step.name, *pointers, *self.constants, "acc", "M", "N", "K", "group"]
-        )
+        self.names = Names([*RESERVED, *_OWN, entry_name(step), *pointers, *self.constants])
         self.lines = Lines(1)
         self.axis: dict[str, str] = {}
 
@@ -162,7 +165,7 @@ class _Writer:
         parameters = [tile_name(t) for t in self.tensors]
         parameters += [f"{name}: tl.constexpr" for name in self.constants]
         head = Lines()
-        head.add("@triton.jit", f"def {self.step.name}({', '.join(parameters)}):")
+        head.add("@triton.jit", *signature(entry_name(self.step), parameters))
         head.depth = 1
         head.add(*(f"# {line}" for line in self.step.origin))
         return head.text() + "\n" + self.lines.text() + "\n"
@@ -170,7 +173,7 @@ class _Writer:
     def _place(self) -> None:
         """Which tile this program computes, and the axes of its rows and columns."""
         program = "tl.program_id(0)" + (".to(tl.int64)" if needs_int64(self.step) else "")
-        pid = self.names.new("pid")
+        pid = "pid"
         if self.step.batch:
             batch = self.names.new("batch")
             self.lines.add(
