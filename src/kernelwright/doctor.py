@@ -14,10 +14,11 @@ from typing import Any
 import psutil
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from kernelwright.core import plugins
 from kernelwright.core.device import KINDS, Device
-from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.dialects.devices import resolve
 
 PRESENT, MISSING = "ok", "missing"
@@ -75,7 +76,7 @@ def as_table(findings: list[Finding]) -> Table:
             finding.area if finding.area != area else "",
             finding.name,
             finding.state,
-            "\n".join(said),
+            Text("\n".join(said)),
             style="" if finding.state == PRESENT else "yellow",
         )
         area = finding.area
@@ -136,8 +137,9 @@ def _dialects(devices: list[Finding]) -> Iterator[Finding]:
         dialect = plugins.find("kernelwright.dialects", name)
         lacks = [(device, dialect.missing(device)) for device in here]
         if all(missing for _, missing in lacks):
-            device, missing = lacks[-1]
-            yield Finding("dialects", name, MISSING, "", f"no {name} candidates here", missing)
+            device = Device(name) if name in KINDS else here[0]  # a GPU's language needs that GPU
+            remedy = dialect.missing(device) or ""
+            yield Finding("dialects", name, MISSING, "", f"no {name} candidates here", remedy)
             continue
         for device, missing in lacks:
             if missing is None:
@@ -159,16 +161,31 @@ def _packages() -> Iterator[Finding]:
 
 
 def _isolation() -> Iterator[Finding]:
-    """What separates a candidate from the rest of the machine while it is judged."""
-    from kernelwright.judge.sandbox import MEANING, guarantees
+    """What separates a candidate from the rest of the machine: found by making such a process."""
+    from kernelwright.judge.sandbox import MEANING
 
-    held = set(guarantees())
+    try:
+        held, seen = _granted(), ""
+    except DeviceError as error:
+        held, seen = frozenset(), error.seen
     for name, meaning in MEANING.items():
         if name in held:
             yield Finding("isolation", name, PRESENT, meaning)
         else:
             cost = f"not so here: {meaning}; judge only candidates that you trust"
-            yield Finding("isolation", name, MISSING, "", cost, GUARANTEE_REMEDY)
+            yield Finding("isolation", name, MISSING, seen, cost, GUARANTEE_REMEDY)
+
+
+def _granted() -> frozenset[str]:
+    from kernelwright.judge.child import Zygote
+
+    zygote = Zygote({}, threads=1)
+    try:
+        child = zygote.fork()
+        child.close()
+        return child.granted
+    finally:
+        zygote.close()
 
 
 def _processor() -> str:

@@ -119,7 +119,8 @@ def _stdout_kept_for_json() -> Iterator[int]:
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
-        yield kept
+        with contextlib.redirect_stdout(sys.stderr):
+            yield kept
     finally:
         sys.stdout.flush()
         os.dup2(kept, 1)

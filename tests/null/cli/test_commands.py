@@ -1,0 +1,93 @@
+"""show, report and doctor on a real archive; what stdout and the exit code say."""
+
+import json
+import os
+
+import pytest
+from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+
+from kernelwright import doctor
+from kernelwright.archive import Archive
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path = tmp_path / "archive.sqlite"
+    winner, loser = proposal(lineage=("fuse",)), proposal("class ModelNew: slow = 1")
+    with Archive(path) as opened:
+        opened.add_task(TASK, [WORKLOAD])
+        run = opened.start_run(TASK, Settings())
+        for said, status in ((winner, Status.PASSED), (loser, Status.WRONG_VALUES)):
+            opened.add_proposal(run, said)
+            opened.add_evaluation(run, verdict(said.candidate, status, kinds=("kernel",)))
+    return path
+
+
+def test_show_best_prints_the_source_and_nothing_else(run, archive):
+    code, out, err = run("show", "best", "--archive", archive)
+    assert (code, out, err) == (0, proposal().candidate.source + "\n", "")
+
+
+def test_show_finds_a_candidate_by_the_beginning_of_its_digest(ask, archive):
+    wanted = proposal("class ModelNew: slow = 1").candidate
+    code, answer = ask("show", wanted.digest[:12], "--archive", archive)
+    assert code == 0 and answer["source"] == wanted.source
+    assert answer["evaluations"][0]["status"] == "wrong_values"
+
+
+def test_show_best_where_nothing_won(ask, tmp_path):
+    path = tmp_path / "archive.sqlite"
+    with Archive(path) as opened:
+        opened.add_task(TASK)
+        opened.start_run(TASK, Settings())
+    assert ask("show", "best", "--archive", path) == (1, {"best": None, "task": TASK.digest})
+
+
+def test_report_goes_beside_the_archive_or_where_it_is_told(ask, archive, tmp_path):
+    code, answer = ask("report", archive)
+    assert code == 0 and answer["report"] == str(tmp_path / "report.html")
+    code, answer = ask("report", tmp_path, "--out", tmp_path / "new" / "page.html")
+    assert code == 0 and os.path.exists(answer["report"])
+
+
+def test_the_archive_may_be_named_in_the_settings_file(run, archive, tmp_path):
+    (tmp_path / "kernelwright.toml").write_text(f'archive = "{archive}"\n')
+    assert run("show", "best")[0] == 0
+
+
+def test_json_is_alone_on_stdout_whoever_else_writes_there(run, monkeypatch):
+    def examine():
+        print("a task that prints")
+        os.write(1, b"a library that writes to the descriptor\n")
+        os.system("echo a child that echoes")
+        return []
+
+    monkeypatch.setattr("kernelwright.doctor.examine", examine)
+    code, out, err = run("doctor", "--json")
+    assert code == 0 and json.loads(out) == {}
+    assert "prints" in err and "descriptor" in err and "echoes" in err
+
+
+def test_json_has_no_words_that_json_does_not_know(run, monkeypatch):
+    monkeypatch.setattr("kernelwright.doctor.as_facts", lambda findings: {"x": [float("inf")]})
+    assert run("doctor", "--json")[1] == '{"x": [null]}\n'
+
+
+def test_doctor_says_for_each_missing_thing_what_it_costs_and_how_to_get_it(run, ask):
+    code, answer = ask("doctor")
+    assert code == 0
+    assert answer.keys() == {"machine", "devices", "dialects", "packages", "isolation"}
+    findings = doctor.examine()
+    missing = [finding for finding in findings if finding.state == doctor.MISSING]
+    assert all(finding.cost and finding.remedy for finding in missing)
+    assert any(finding.name == "torch on cpu" and finding.state == "ok" for finding in findings)
+    code, out, _ = run("doctor")
+    assert code == 0 and all(finding.name in out for finding in findings)
+
+
+def test_version_and_help(run):
+    code, out, _ = run("--version")
+    assert code == 0 and out.startswith("kernelwright, version ")
+    assert run("--help")[:2] == run()[:2]

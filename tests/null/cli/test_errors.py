@@ -1,0 +1,120 @@
+"""Wrong use and bad input: one clear error each, the right exit code, and JSON where asked."""
+
+import resource
+import signal
+
+import pytest
+from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+
+from kernelwright.archive import Archive
+from kernelwright.core.settings import Settings
+
+TASK_FILE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(8, 8)]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture
+def task(tmp_path):
+    path = tmp_path / "task.py"
+    path.write_text(TASK_FILE)
+    return path
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path = tmp_path / "archive.sqlite"
+    with Archive(path) as opened:
+        opened.add_task(TASK, [WORKLOAD])
+        run = opened.start_run(TASK, Settings())
+        opened.add_proposal(run, proposal())
+        opened.add_evaluation(run, verdict(proposal().candidate))
+    return path
+
+
+WRONG = {
+    "an unknown option": (["optimize", "x.py", "--bugdet", "3"], "--budget"),
+    "an unknown command": (["optimse", "x.py"], "optimize"),
+    "an unknown dialect": (["optimize", "task.py", "--dialect", "tritn"], "triton"),
+    "an unknown device": (["optimize", "task.py", "--device", "cuba"], "cuda"),
+    "an unknown setting's value": (["optimize", "task.py", "--cache", "hot"], "--help"),
+    "not a time": (["optimize", "task.py", "--budget", "soon"], "60s"),
+    "neither task nor suite": (["optimize"], "--suite builtin"),
+    "task and suite": (["optimize", "task.py", "--suite", "builtin"], "--suite builtin"),
+    "a checkout that is not named": (["optimize", "--suite", "kernelbench"], "--path"),
+    "an unknown problem": (["optimize", "--suite", "builtin", "--problem", "sofmax"], "softmax"),
+    "a level of the built-in suite": (["optimize", "--suite", "builtin", "--level", "1"], "leave"),
+    "constructor arguments that are not JSON": (["optimize", "task.py", "--init", "[1"], "[1024]"),
+    "constructor arguments of another kind": (["optimize", "task.py", "--init", "7"], "[1024]"),
+    "a task that is not there": (["optimize", "nothing.py"], "path"),
+    "a candidate that is not there": (["judge", "task.py", "nothing.py"], "Python file"),
+    "a missing argument": (["judge", "task.py"], "--help"),
+    "an archive that is not there": (["report", "nothing.sqlite"], "optimize"),
+    "a digest that is not there": (["show", "abc", "--archive", "archive.sqlite"], "report"),
+    "a task that was never run": (
+        ["show", "best", "--archive", "archive.sqlite", "--task", "x"], "report",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_use_is_one_error_that_says_what_to_do(run, ask, task, archive, case):
+    words, remedy = WRONG[case]
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert err.count("  do: ") == 1 and remedy in err.partition("  do: ")[2]
+    assert "Traceback" not in err
+    code, answer = ask(*words)
+    assert code == 2 and answer.keys() == {"error"}
+    assert answer["error"]["what"] and remedy in answer["error"]["do"]
+
+
+def test_a_dialect_that_this_machine_cannot_run(ask, task):
+    code, answer = ask("optimize", task, "--dialect", "cuda", "--device", "cpu")
+    assert code == 2 and "cuda" in answer["error"]["what"] and "--device" in answer["error"]["do"]
+
+
+def test_a_damaged_archive(run, ask, tmp_path):
+    path = tmp_path / "damaged.sqlite"
+    path.write_bytes(b"SQLite format 3\0" + b"\x99" * 8000)
+    before = path.read_bytes()
+    for words in (["report", path], ["show", "best", "--archive", path]):
+        code, answer = ask(*words)
+        assert code == 2 and "damaged" in answer["error"]["what"]
+    assert path.read_bytes() == before
+
+
+def test_a_full_disk_is_the_machines_fault(ask, archive, tmp_path):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    assert ask("report", archive)[0] == 0  # the archive's own files are as large as they will be
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, old[1]))
+    try:
+        code, answer = ask("report", archive, "--out", tmp_path / "page.html")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert code == 3 and "room" in answer["error"]["what"]
+    with Archive(archive, create=False) as opened:
+        assert len(opened.history(TASK.digest)) == 1
+
+
+def test_a_fault_of_our_own_is_no_verdict(ask, monkeypatch):
+    monkeypatch.setattr("kernelwright.doctor.examine", lambda: 1 / 0)
+    code, answer = ask("doctor")
+    assert code == 3 and "ZeroDivisionError" in answer["error"]["seen"]
+
+
+def test_ctrl_c_is_no_crash(ask, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kernelwright.doctor.examine", interrupt)
+    code, answer = ask("doctor")
+    assert code == 1 and answer["error"]["what"] == "interrupted"

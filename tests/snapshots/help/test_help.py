@@ -1,0 +1,50 @@
+"""docs/cli.md is the help of every command; `pytest --snapshot-update` writes it anew."""
+
+from pathlib import Path
+
+import click
+
+from kernelwright.cli import main
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "cli.md"
+INTRODUCTION = """\
+# Commands
+
+The help of every command, as `kernelwright COMMAND --help` prints it.
+
+With `--json` stdout holds exactly one JSON object and talk goes to stderr; an error is
+`{"error": {"what", "seen", "do"}}`. Exit codes: 0 done (`judge`: passed), 1 nothing passed
+(`judge`: not passed), 2 wrong use or bad input, 3 the machine failed.
+
+- `judge`: `status`, `passed`, `reasons`, `kinds`, `speedup` (by baseline: `median`, `low`, `high`;
+  absent where not measured), `strongest`, `median_ns`, `device`, `candidate`, `dialect`,
+  `warnings`, `numerics`, `cost`, `guarantees`, `environment`, `seed`, `judge_version`.
+- `optimize`: `best` (`digest`, `path`, `dialect`, `kinds`, `speedup`, `lineage`) or null,
+  `candidates` (counts by status), `report`, `source` (the best, or the library setting that nothing
+  beat), `strongest`, `baseline_ns`, `task`, `archive`, `interrupted`. With `--suite`: `tasks`, a
+  list of these, with `candidates`, `geometric_mean` and `report` of the whole.
+- `show`: the proposal with its `source` and `evaluations`. `report`: `report`. `doctor`: lists by
+  area.
+
+Any option may stand in `kernelwright.toml` in the working folder, under the name of its setting
+(`budget_s = "5m"`, `dialects = ["cpp"]`); the command line wins.
+"""
+
+
+def document() -> str:
+    names = [[], *([name] for name in sorted(main.commands))]
+    return INTRODUCTION + "".join(map(section, names))
+
+
+def section(words: list[str]) -> str:
+    command = main.commands[words[0]] if words else main
+    parent = click.Context(main, info_name="kernelwright", terminal_width=88)
+    context = click.Context(command, info_name=words[0], parent=parent) if words else parent
+    title = " ".join(["kernelwright", *words])
+    return f"\n## {title}\n\n```text\n{command.get_help(context)}\n```\n"
+
+
+def test_the_document_is_what_help_prints(request):
+    if request.config.getoption("update_snapshots"):
+        DOCUMENT.write_text(document())
+    assert DOCUMENT.read_text() == document(), "run pytest tests/snapshots/help --snapshot-update"
