@@ -61,8 +61,6 @@ class Reference:
             TaskError: ``get_inputs`` fails, or returns nothing.
             DeviceError: they do not fit in memory.
         """
-        import torch
-
         values = self._call("get_inputs", seed, device)
         if not values:
             raise TaskError(
@@ -70,7 +68,7 @@ class Reference:
                 seen=repr(values),
                 do="return a list of the forward's arguments, such as [torch.randn(64, 1024)]",
             )
-        return [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]
+        return [_on_device(value, device) for value in values]
 
     def _call(self, function: str, seed: int, device: str) -> list[Any]:
         import torch
@@ -175,14 +173,28 @@ def check(task: Task, device: str = "cpu") -> Workload:
     what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
     with task_code(task, what, advice, context=f"with {seen}"), torch.no_grad():
         output = module(*inputs)
-    outputs = output if isinstance(output, (list, tuple)) else [output]
+    outputs = _flat(output)
     if not outputs or not all(isinstance(value, torch.Tensor) for value in outputs):
         raise TaskError(
             "the forward's result cannot be compared",
             seen=f"a {type(output).__name__} of {[type(value).__name__ for value in outputs]}",
-            do="let forward return a tensor, or a list or tuple of tensors",
+            do="let forward return a tensor, or lists and tuples of tensors",
         )
     return Workload(task.digest, shapes)
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [part for item in value for part in _flat(item)]
+    return [value]
+
+
+def _on_device(value: Any, device: str) -> Any:
+    import torch
+
+    if isinstance(value, (list, tuple)):
+        return [_on_device(item, device) for item in value]
+    return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
 def _shape(value: Any) -> tuple[str, tuple[int, ...]]:
