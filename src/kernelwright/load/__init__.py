@@ -53,7 +53,7 @@ def load(
     ``target`` is the path of a KernelBench-format file, ``file.py:Class``,
     ``package.module:Class``, an ``nn.Module`` (instance or class) or a function. ``inputs`` are
     input specs (``"float32[64,1024]"``), tensors and scalars to imitate, or a callable that makes
-    them; ``init`` (a list, or a mapping of keywords) and ``kwargs`` are the constructor's arguments.
+    them; ``init`` (a list, or a mapping) and ``kwargs`` are the constructor's arguments.
 
     Raises:
         TaskError: no loader claims the target, or it cannot be made into a task.

@@ -193,7 +193,8 @@ def _on_device(value: Any, device: str) -> Any:
     import torch
 
     if isinstance(value, (list, tuple)):
-        return [_on_device(item, device) for item in value]
+        moved = [_on_device(item, device) for item in value]
+        return tuple(moved) if isinstance(value, tuple) else moved
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 

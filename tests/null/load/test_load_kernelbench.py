@@ -76,6 +76,13 @@ def test_reference_follows_its_seed_and_not_the_process(tmp_path):
     assert reference.build(0).training
 
 
+def test_nested_inputs_and_results_are_taken(tmp_path):
+    text = GOOD.replace("def forward(self, x):", "def forward(self, pair):\n        x, y = pair")
+    text = text.replace("return self.drop", "return y, [x]\n        self.drop")
+    text = text.replace("[torch.randn(4, 8)]", "[(torch.randn(4, 8), torch.randn(2))]")
+    assert check(load(written(tmp_path, text))).shapes == (("tuple", ()),)
+
+
 def test_a_file_beside_it_can_be_imported(tmp_path):
     written(tmp_path, "WIDTH = 8\n", "sizes_beside.py")
     task = load(written(tmp_path, "from sizes_beside import WIDTH\n" + GOOD))
