@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from kernelwright.propose.rules.emit import cpp_loader
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
+from kernelwright.propose.rules.emit.cpp_gemm import contraction_text
+from kernelwright.propose.rules.emit.cpp_gemm import supports as is_product
+from kernelwright.propose.rules.emit.cpp_gemm_text import gemm_prelude
 from kernelwright.propose.rules.emit.cpp_math import prelude
 from kernelwright.propose.rules.emit.cpp_rows import Knobs, kernel_text, parameters
 from kernelwright.propose.rules.emit.cpp_schedule import first_schedules, knobs_of, neighbours
@@ -30,10 +33,10 @@ class CppEmitter:
     dialect = "cpp"
 
     def supports(self, step: Step) -> bool:
-        """Kernels over dtypes that C++ has; contractions stay with the library."""
-        return isinstance(step, Kernel) and all(
-            tensor.dtype in MEMORY for tensor in (*step.reads, *step.writes)
-        )
+        """Steps over dtypes that C++ has; of contractions, the matrix products."""
+        if isinstance(step, Call) or (isinstance(step, Contraction) and not is_product(step)):
+            return False
+        return all(tensor.dtype in MEMORY for tensor in (*step.reads, *step.writes))
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
         return first_schedules(program, target)
@@ -67,10 +70,11 @@ class CppEmitter:
 def _function(
     step: Kernel | Contraction, schedule: Schedule, target: Target, fresh: list[Tensor]
 ) -> str:
-    if isinstance(step, Contraction):
-        raise TypeError(f"{step.name}: the C++ emitter does not support contractions")
     knobs = knobs_of(step, schedule, target)
-    return kernel_text(step, Knobs(**{**knobs, "fresh": tuple(t.name for t in fresh)}))
+    names = tuple(tensor.name for tensor in fresh)
+    if isinstance(step, Contraction):
+        return contraction_text(step, knobs, names)
+    return kernel_text(step, Knobs(**{**knobs, "fresh": names}))
 
 
 def _source(text: str, program: Program) -> str:
@@ -83,6 +87,7 @@ def _source(text: str, program: Program) -> str:
     if "lanes_t<" in text:
         parts.append(cpp_loader.LANES)
     parts.append(prelude(text))
+    parts.append(gemm_prelude(text))
     return "\n".join(part for part in (*parts, text) if part)
 
 

@@ -82,14 +82,14 @@ def simplified(kernel: Kernel) -> Kernel:
 
     outer = sorted((axis for axis in kernel.outer if axis.size != 1), key=stride)
     inner = [axis for axis in kernel.inner if axis.size != 1]
-    body = _join(outer, body)
-    body = _join(inner, body)
+    body = joined_axes(outer, body)
+    body = joined_axes(inner, body)
     if kernel.inner and not inner:  # reductions over one element still are reductions
         inner = [Axis(kernel.inner[-1].name, 1)]
     return replace(kernel, outer=tuple(outer), inner=tuple(inner), body=body)
 
 
-def _join(axes: list[Axis], body: tuple[Op, ...]) -> tuple[Op, ...]:
+def joined_axes(axes: list[Axis], body: tuple[Op, ...]) -> tuple[Op, ...]:
     """Join neighbours in ``axes`` (in place) wherever every index steps through both as one."""
     position = len(axes) - 2
     while position >= 0:

@@ -13,10 +13,6 @@ from kernelwright.propose.rules.emit.cpp_types import (
 INFIX = {"add": "+", "sub": "-", "mul": "*"}
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 LOGIC = {"and": "&", "or": "|", "xor": "^"}
-MATH = frozenset(
-    "exp exp_normal expm1 log log1p log2 tanh sigmoid erf sin cos pow maximum minimum sign".split()
-)
-"""Operators that are functions of the prelude, in namespace math."""
 BUILTIN = {
     "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc",
     "atan2": "atan2", "fmod": "fmod", "abs": "fabs",

@@ -16,7 +16,17 @@ from kernelwright.propose.rules.emit.cpp_nest import Nest, Pass, arguments, simp
 from kernelwright.propose.rules.emit.cpp_reduce import Accumulator, scan_dtype, scan_step, start
 from kernelwright.propose.rules.emit.cpp_text import Text, Values
 from kernelwright.propose.rules.emit.cpp_types import SIZE_BYTES, arithmetic
-from kernelwright.propose.rules.ir import Axis, Compute, Const, Kernel, Op, Scan, Store, Tensor
+from kernelwright.propose.rules.ir import (
+    Axis,
+    Compute,
+    Const,
+    Contraction,
+    Kernel,
+    Op,
+    Scan,
+    Store,
+    Tensor,
+)
 
 HUGE_BYTES = 4 << 20
 """Outputs from this size get huge pages: two of x86's are the least that can help when the
@@ -64,7 +74,7 @@ def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
     return str(_Writer(kernel, knobs).function())
 
 
-def parameters(kernel: Kernel) -> tuple[list[Tensor], list[Tensor]]:
+def parameters(kernel: Kernel | Contraction) -> tuple[list[Tensor], list[Tensor]]:
     """What the function takes: tensors that are only read, then those that are written."""
     written = {tensor.name for tensor in kernel.writes}
     return [t for t in kernel.reads if t.name not in written], list(kernel.writes)

@@ -7,24 +7,67 @@ from dataclasses import asdict
 from typing import Any
 
 from kernelwright.propose.rules.emit.base import Schedule, Target
+from kernelwright.propose.rules.emit.cpp_gemm import Product, product_of
 from kernelwright.propose.rules.emit.cpp_nest import Nest, indices, simplified
 from kernelwright.propose.rules.emit.cpp_rows import Knobs
 from kernelwright.propose.rules.emit.cpp_types import SIZE_BYTES
-from kernelwright.propose.rules.ir import Axis, Compute, Kernel, Load, Program, Reduce, Scan, Store
+from kernelwright.propose.rules.ir import (
+    Axis,
+    Compute,
+    Contraction,
+    Kernel,
+    Load,
+    Program,
+    Reduce,
+    Scan,
+    Store,
+)
 
 SERIAL_NS = 5_000.0
 """Below this estimate a kernel runs on one thread: waking the others costs about as much."""
 ELEMENT_NS = 0.08
 """Estimated time of one element's load or cheap operation on one core, vectorised."""
 
+FEW_ROWS = 32
+"""Up to here packing the columns of a product costs more than it saves."""
+PRODUCT_NS = 0.005
+"""Estimated time of one multiplication or addition in a matrix product on one core."""
 
-def knobs_of(kernel: Kernel, schedule: Schedule, target: Target) -> dict[str, Any]:
-    """The knobs for ``kernel``: those in the schedule, or the first guess."""
-    return dict(schedule.get(kernel.name) or guess(kernel, target))
+
+def knobs_of(step: Kernel | Contraction, schedule: Schedule, target: Target) -> dict[str, Any]:
+    """The knobs for ``step``: those in the schedule, or the first guess."""
+    return dict(schedule.get(step.name) or guess(step, target))
 
 
-def guess(kernel: Kernel, target: Target) -> dict[str, Any]:
+def guess(step: Kernel | Contraction, target: Target) -> dict[str, Any]:
     """The most promising knobs."""
+    if isinstance(step, Contraction):
+        return _guess_product(product_of(step), target)
+    return _guess_kernel(step, target)
+
+
+def _guess_product(product: Product, target: Target) -> dict[str, Any]:
+    """Blocks of columns and rows that fill the second-level cache and keep every thread busy."""
+    knobs: dict[str, Any] = {"few": False, "mr": 12, "nv": 2, "mc": 96, "nc": 512, "kc": 512}
+    if product.m <= FEW_ROWS and all(map(product.runs_along_k, (product.left, product.right))):
+        knobs |= {"few": True, "mr": 1 if product.m == 1 else 2 if product.m == 2 else 4}
+    work_ns = 2.0 * product.n_batch * product.m * product.n * product.n_k * PRODUCT_NS
+    if target.threads < 2 or work_ns < SERIAL_NS:
+        return knobs | {"parallel": "none"}
+    if product.n_batch >= 2 * target.threads:
+        return knobs | {"parallel": "outer"}
+
+    def blocks() -> int:
+        return -(-product.m // knobs["mc"]) * -(-product.n // knobs["nc"])
+
+    while blocks() < 4 * target.threads and knobs["nc"] > 64:
+        knobs["nc"] //= 2
+    while blocks() < 2 * target.threads and knobs["mc"] > 12:
+        knobs["mc"] = max(12, knobs["mc"] // 24 * 12)
+    return knobs | {"parallel": "inner"}
+
+
+def _guess_kernel(kernel: Kernel, target: Target) -> dict[str, Any]:
     nest = Nest(simplified(kernel))
     vector = _vector_axis(nest)
     knobs = asdict(Knobs(vector=vector.name if vector else ""))
@@ -91,7 +134,7 @@ def is_cuttable(kernel: Kernel) -> bool:
 
 def first_schedules(program: Program, target: Target) -> Iterator[Schedule]:
     """Schedules for the first round."""
-    yield {step.name: guess(step, target) for step in program.own() if isinstance(step, Kernel)}
+    yield {step.name: guess(step, target) for step in program.own()}
 
 
 def neighbours(program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
