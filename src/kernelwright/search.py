@@ -19,6 +19,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION, Judge, library_candidate
+from kernelwright.load import check
 from kernelwright.load.suite import SuiteEntry
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
@@ -87,6 +88,7 @@ def optimize(
     """
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
+    check(task, device.torch_name)
     with (
         Archive(settings.archive) as archive,
         Judge(task, device=device, settings=settings) as judge,
@@ -229,6 +231,7 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     """
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
+    check(task, device.torch_name)
     with Judge(task, device=device, settings=settings) as court:
         return court.evaluate(candidate)
 
