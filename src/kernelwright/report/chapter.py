@@ -14,7 +14,7 @@ from kernelwright.archive import Archive
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import CANDIDATE, Evaluation
 from kernelwright.core.task import Task
-from kernelwright.report.facts import ordered, printable
+from kernelwright.report.facts import ordered
 from kernelwright.select import Pair
 
 
@@ -112,5 +112,10 @@ def flat(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def schedule_text(schedule: Mapping[str, Any]) -> str:
-    """'tile 64, unroll 4': the knobs of a candidate."""
-    return printable(", ".join(f"{name} {value}" for name, value in sorted(schedule.items())))
+    """The knobs of a candidate: 'tile 64, unroll 4', and by part where it has several."""
+    parts = [
+        f"{name}: {schedule_text(value)}" if isinstance(value, Mapping) else f"{name} {value}"
+        for name, value in sorted(schedule.items())
+    ]
+    has_parts = any(isinstance(value, Mapping) for value in schedule.values())
+    return ("; " if has_parts else ", ").join(parts)

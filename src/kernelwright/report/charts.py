@@ -85,7 +85,7 @@ def progress(speedups: Sequence[float | None], title: str) -> Markup:
         floor = min([1.0, *(s for _, s in timed)]) * 0.85
         axes.plot(failed, [floor] * len(failed), "x", color=BAD, markersize=4)
         axes.axhline(1, color=FAINT, linewidth=1)
-        axes.set_xlabel("candidates judged (× failed or not timed)")
+        axes.set_xlabel("verdicts in order (× failed or not timed)")
         axes.set_ylabel("speedup")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_formatter(FuncFormatter(_times))
