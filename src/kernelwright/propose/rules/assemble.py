@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import fx
 
+from kernelwright.propose.rules.capture import Captured
 from kernelwright.propose.rules.flow import Constant, Node, Source
 from kernelwright.propose.rules.fuse import Fusion, Group, fuse
 from kernelwright.propose.rules.ir import Call, Program, Ref, Step, Tensor
-from kernelwright.propose.rules.lower.graph import Flow, is_view, name_of, tensor_of
+from kernelwright.propose.rules.lower.graph import Flow, is_view, name_of, tensor_of, to_flow
+from kernelwright.propose.rules.reuse import reuse_memory
+from kernelwright.propose.rules.steps import variable
 
 
 def assemble(flow: Flow, fusion: Fusion, lineage: tuple[str, ...] = ()) -> Program:
     """The program that does what the captured graph does."""
-    return _Assembly(flow, fusion).program(lineage)
+    return reuse_memory(_Assembly(flow, fusion).program(lineage))
+
+
+def assemble_supported(
+    captured: Captured, fusion: Fusion, supports: Callable[[Step], bool], *, products: bool,
+    lineage: tuple[str, ...] = (),
+) -> Program:  # fmt: skip
+    """The program, with calls in place of every own step that is not supported."""
+    called: set[str] = set()
+    while True:
+        assembly = _Assembly(to_flow(captured, called, products=products), fusion)
+        program = assembly.program(lineage)
+        refused = [step.name for step in program.own() if not supports(step)]
+        fresh = {node for name in refused for node in assembly.made_from[name]} - called
+        if not fresh:
+            return reuse_memory(program)
+        called |= fresh
 
 
 @dataclass
@@ -30,6 +49,8 @@ class _Assembly:
     required: dict[Node, None] = field(default_factory=dict)
     names: dict[Node, str] = field(default_factory=dict)
     after: dict[Node, frozenset[Node]] = field(default_factory=dict)
+    made_from: dict[str, set[str]] = field(default_factory=dict)
+    """By name of a kernel: the names of the graph nodes that it does."""
 
     def program(self, lineage: tuple[str, ...]) -> Program:
         captured = self.flow.captured
@@ -44,12 +65,17 @@ class _Assembly:
         required = sorted(self.required, key=lambda value: place.get(value, -1))
         groups = fuse(required, self.names, self.after, self.fusion)
         steps: list[tuple[set[str], Step]] = []
+        taken: set[str] = set()
         for graph_node in self.called:
             call = self._call(graph_node)
             steps.append(({ref.name for ref in _refs((call.args, call.kwargs))}, call))
         for group in groups:
             assert group.kernel is not None
-            kernel = replace(group.kernel, origin=self._origin(group))
+            makers = self._makers(group)
+            origin = tuple(map(name_of, makers))
+            name = variable("_".join(["fused", *origin[-3:]]), taken)
+            self.made_from[name] = {node.name for node in makers}
+            kernel = replace(group.kernel, name=name, origin=origin)
             steps.append(({tensor.name for tensor in kernel.reads}, kernel))
         by_name = {n.name: n for n in captured.graph.nodes}
         return Program(
@@ -65,9 +91,10 @@ class _Assembly:
             lineage=lineage,
         )
 
-    def _origin(self, group: Group) -> tuple[str, ...]:
-        operators = self.flow.operators
-        return tuple(dict.fromkeys(operators[n] for n in group.everything if n in operators))
+    def _makers(self, group: Group) -> list[fx.Node]:
+        """The graph nodes that a group does, in order."""
+        makers = {self.flow.made_by.get(node) for node in group.everything}
+        return [node for node in self.flow.captured.graph.nodes if node in makers]
 
     def _roots(self) -> Iterator[fx.Node]:
         """What the caller and the updated buffers need in memory."""

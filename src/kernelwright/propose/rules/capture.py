@@ -87,9 +87,10 @@ def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) ->
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and spec.target is not None:
             attributes[name] = spec.target
         elif spec.kind is InputKind.CONSTANT_TENSOR and spec.target is not None:
-            if not isinstance(_attribute(module, spec.target), torch.Tensor):
-                raise CannotCapture("a tensor that forward makes from Python numbers")
-            attributes[name] = spec.target
+            if isinstance(_attribute(module, spec.target), torch.Tensor):
+                attributes[name] = spec.target
+            else:
+                _inline(graph, name, program.constants[spec.target])
         elif spec.kind is InputKind.USER_INPUT:
             users.append(name)
         else:
@@ -103,6 +104,19 @@ def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) ->
     tensors = tuple(name for name in arguments if isinstance(name, str) and name in users)
     returned, mutations = _outputs(program, graph)
     return Captured(graph, tensors, arguments, attributes, mutations, returned)
+
+
+def _inline(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
+    """Replace the placeholder of a tensor that forward makes from a Python number."""
+    if value.numel() != 1:
+        raise CannotCapture("a tensor that forward makes from Python numbers")
+    (node,) = (n for n in graph.nodes if n.name == name)
+    first = next(n for n in graph.nodes if n.op != "placeholder")
+    with graph.inserting_before(first):
+        arguments = (list(value.shape), value.item())
+        full = graph.call_function(torch.ops.aten.full.default, arguments, {"dtype": value.dtype})
+    full.meta["val"] = node.meta["val"]
+    node.replace_all_uses_with(full)
 
 
 def _attribute(module: nn.Module, path: str) -> Any:

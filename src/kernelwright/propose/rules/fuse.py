@@ -18,13 +18,15 @@ from kernelwright.propose.rules.flow import (
     Gather,
     Node,
     Point,
+    Product,
+    Reshape,
     Running,
     Source,
     View,
     walk,
 )
 from kernelwright.propose.rules.group import lower_group
-from kernelwright.propose.rules.ir import Kernel, Tensor, contiguous
+from kernelwright.propose.rules.ir import Contraction, Kernel, Tensor, contiguous
 
 EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
                        "erf", "pow", "atan2", "div", "sqrt", "rsqrt", "fmod"})  # fmt: skip
@@ -50,7 +52,7 @@ class Group:
     """Nodes that one kernel computes, arguments before users."""
 
     nodes: list[Node] = field(default_factory=list)
-    kernel: Kernel | None = None
+    kernel: Kernel | Contraction | None = None
     everything: list[Node] = field(default_factory=list)
     """The nodes and all that is computed on the way to them."""
 
@@ -199,7 +201,7 @@ class _Plan:
                 stack.extend(self._reads(member))
         return False
 
-    def _lower(self, nodes: Sequence[Node], name: str) -> Kernel:
+    def _lower(self, nodes: Sequence[Node], name: str) -> Kernel | Contraction:
         members = set(nodes)
         outside = {
             read
@@ -211,6 +213,13 @@ class _Plan:
         return lower_group(name, nodes, stored or nodes[-1:], self.kept)
 
 
+def _base(node: Node) -> Node:
+    """What a view is a view of."""
+    while isinstance(node, (View, Reshape)):
+        node = node.arg
+    return node
+
+
 def _hint(node: Node) -> str:
     return node.op if isinstance(node, (Fold, Running, Point)) else "value"
 
@@ -219,11 +228,14 @@ def _kept(
     order: Sequence[Node], required: set[Node], names: Mapping[Node, str]
 ) -> dict[Node, Tensor]:
     tables = {node.table for node in order if isinstance(node, Gather)}
+    for node in order:
+        if isinstance(node, Product):
+            tables |= {_base(node.a), _base(node.b)}
     kept: dict[Node, Tensor] = {}
     for node in order:
         if isinstance(node, Source):
             kept[node] = node.tensor
-        elif node in required or node in tables or isinstance(node, (Fold, Running)):
+        elif node in required or node in tables or isinstance(node, (Fold, Running, Product)):
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
             kept[node] = contiguous(name, node.shape, node.dtype)
     return kept

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kernelwright.propose.rules.body import Body, Coordinates, DoesNotFit, infer
-from kernelwright.propose.rules.flow import Fold, Node, Running
+from kernelwright.propose.rules.flow import Fold, Node, Product, Running
 from kernelwright.propose.rules.indexing import NeedsSplit, NotAffine, is_permutation, ravel
-from kernelwright.propose.rules.ir import Affine, Axis, Kernel, Tensor
+from kernelwright.propose.rules.ir import (
+    Affine,
+    Axis,
+    Compute,
+    Contraction,
+    Kernel,
+    Load,
+    Tensor,
+)
 from kernelwright.propose.rules.tidy import tidy
 
 MAX_SPLITS = 12
@@ -15,8 +23,10 @@ MAX_SPLITS = 12
 
 def lower_group(
     name: str, nodes: Sequence[Node], stored: Sequence[Node], kept: Mapping[Node, Tensor]
-) -> Kernel:
+) -> Kernel | Contraction:
     """The kernel that computes ``nodes`` (arguments before users) and stores those in ``stored``.
+
+    It is a Contraction where one of the nodes is a Product.
 
     Raises:
         DoesNotFit: the nodes cannot share one loop nest.
@@ -24,6 +34,8 @@ def lower_group(
     splits: dict[str, int] = {}
     for _ in range(MAX_SPLITS):
         try:
+            if any(isinstance(node, Product) for node in nodes):
+                return tidy(_product_nest(name, nodes, stored, kept, splits))
             return tidy(_Nest(nodes, kept, splits).kernel(name, stored))
         except NeedsSplit as need:
             if need.axis in splits:
@@ -32,6 +44,46 @@ def lower_group(
         except NotAffine as error:
             raise DoesNotFit(str(error)) from error
     raise DoesNotFit("too many splits")
+
+
+def _product_nest(
+    name: str, nodes: Sequence[Node], stored: Sequence[Node], kept: Mapping[Node, Tensor],
+    splits: Mapping[str, int],
+) -> Contraction:  # fmt: skip
+    """A product with the pointwise values that follow it."""
+    (anchor, *others) = (node for node in nodes if isinstance(node, Product))
+    if others or any(isinstance(node, (Fold, Running)) for node in nodes):
+        raise DoesNotFit("a second product, a reduction or a scan beside a product")
+    nest = _Nest(nodes, kept, splits)
+    body = nest.body
+    groups: dict[str, list[Axis]] = {"batch": [], "m": [], "n": [], "k": []}
+    coordinates: list[Affine] = []
+    for dim, size in enumerate((*anchor.shape, *anchor.folded)):
+        group = next((g for g in ("batch", "m", "n") if dim in getattr(anchor, g)), "k")
+        value, axes = body.axis(f"{group}{dim}", size)
+        coordinates.append(value)
+        groups[group].extend(axes)
+    a, b = (_operand(nest, node, tuple(coordinates)) for node in (anchor.a, anchor.b))
+    body.define(anchor, tuple(coordinates[: len(anchor.shape)]), "acc")
+    nest.outer = [*groups["batch"], *groups["m"], *groups["n"]]
+    for node in nodes:
+        if node is not anchor:
+            nest.place(node)
+    for node in stored:
+        body.store(node, body.home[node])
+    axes = {group: tuple(members) for group, members in groups.items()}
+    return Contraction(name, **axes, a=a, b=b, body=tuple(body.ops))
+
+
+def _operand(nest: _Nest, node: Node, at: Coordinates) -> Load:
+    """The one load that ``node`` is; its bounds are the padding of a convolution."""
+    scratch = Body(nest.body.kept, (), nest.body.splits)
+    scratch.sizes = nest.body.sizes
+    scratch.value(node, at)
+    match scratch.ops:
+        case [Load() as load] | [Load() as load, Compute(op="cast")] if not load.gather:
+            return load
+    raise DoesNotFit("an operand of a product that is not in memory")
 
 
 class _Nest:
@@ -49,7 +101,7 @@ class _Nest:
         self._place_anchor(anchor)
         for node in self.nodes:
             if node is not anchor and node not in self.body.home:
-                self._place(node)
+                self.place(node)
         for node in stored:
             self.body.store(node, self.body.home[node])
         return Kernel(name, tuple(self.outer), tuple(self.inner), tuple(self.body.ops))
@@ -74,7 +126,7 @@ class _Nest:
         else:
             self.body.define(anchor, at, self.body.value(anchor, at))
 
-    def _place(self, node: Node) -> None:
+    def place(self, node: Node) -> None:
         if isinstance(node, Running):
             raise DoesNotFit("a second scan")
         at = self._known(node.arg if isinstance(node, Fold) else node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ from kernelwright.propose.rules.flow import Node, Source, Unsupported, walk
 from kernelwright.propose.rules.interpret import dtype_name
 from kernelwright.propose.rules.ir import Tensor
 from kernelwright.propose.rules.lower.every import HANDLERS
-from kernelwright.propose.rules.lower.table import result_of
+from kernelwright.propose.rules.lower.products import PRODUCTS
+from kernelwright.propose.rules.lower.table import Handler, result_of
 
 VIEWS = frozenset({
     "permute", "transpose", "t", "numpy_T", "view", "expand", "slice", "select", "diagonal",
@@ -30,12 +31,13 @@ class Flow:
     """A captured graph as nodes."""
 
     captured: Captured
+    handlers: Mapping[str, Handler]
     values: dict[fx.Node, Any] = field(default_factory=dict)
     """The Node (or tuple of Nodes, None where a result is not made) of every graph node."""
     calls: dict[fx.Node, tuple[Source | None, ...]] = field(default_factory=dict)
     """Graph nodes that PyTorch runs, with their results."""
-    operators: dict[Node, str] = field(default_factory=dict)
-    """The operator that each node came from."""
+    made_by: dict[Node, fx.Node] = field(default_factory=dict)
+    """The graph node that each node came from."""
 
 
 def name_of(node: fx.Node) -> str:
@@ -51,9 +53,12 @@ def tensor_of(name: str, value: Any) -> Tensor:
     return Tensor(name, shape, dtype_name(value.dtype), tuple(int(s) for s in value.stride()))
 
 
-def to_flow(captured: Captured, called: Collection[str] = ()) -> Flow:
-    """Nodes for ``captured``; operators of the graph nodes named in ``called`` are called."""
-    flow = Flow(captured)
+def to_flow(captured: Captured, called: Collection[str] = (), *, products: bool = False) -> Flow:
+    """Nodes for ``captured``; operators of the graph nodes named in ``called`` are called.
+
+    With ``products``, matrix products and convolutions become nodes, too.
+    """
+    flow = Flow(captured, HANDLERS | PRODUCTS if products else HANDLERS)
     for node in captured.graph.nodes:
         if node.op == "placeholder":
             if isinstance(node.meta.get("val"), torch.Tensor):
@@ -76,16 +81,28 @@ def _add(flow: Flow, node: fx.Node, must_call: bool) -> None:
         flow.values[node] = flow.values[whole][position]
         return
     try:
-        if must_call:
-            raise Unsupported("asked to be called")
+        if must_call or _is_counter(node):
+            raise Unsupported("asked to be called, or not worth a kernel")
         flow.values[node] = _handled(flow, node)
     except Unsupported:
         _call(flow, node)
 
 
+def _is_counter(node: fx.Node) -> bool:
+    """A single integer that is counted up, such as BatchNorm's num_batches_tracked."""
+    value = node.meta.get("val")
+    is_number = isinstance(value, torch.Tensor) and value.dim() == 0
+    return (
+        is_number
+        and not value.is_floating_point()
+        and bool(node.all_input_nodes)
+        and all(arg.op == "placeholder" for arg in node.all_input_nodes)
+    )
+
+
 def _handled(flow: Flow, node: fx.Node) -> Any:
     name = name_of(node)
-    handler = HANDLERS.get(name)
+    handler = flow.handlers.get(name)
     if handler is None or not isinstance(node.target, torch._ops.OpOverload):
         raise Unsupported(name)
     args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda arg: flow.values[arg])
@@ -97,7 +114,7 @@ def _handled(flow: Flow, node: fx.Node) -> Any:
     _check(node, made, value)
     parts = made if isinstance(made, tuple) else (made,)
     for part in walk([part for part in parts if part is not None]):
-        flow.operators.setdefault(part, name)
+        flow.made_by.setdefault(part, node)
     return made
 
 
