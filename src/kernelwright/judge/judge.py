@@ -33,6 +33,9 @@ FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
 CALL_LIMIT_S = 10.0
 SLOWEST = 50.0
 """A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
+ORACLE_BUDGET_S = 10.0
+"""Of the reference's own runs, once per task; then the remaining distributions are left out."""
+FEWEST_DRAWS = 4
 N_QUICK = 5
 TIME_BUDGET_S = 1.5
 """Of rounds per candidate; with a build of one second it keeps a verdict near two seconds."""
@@ -67,6 +70,7 @@ class Judge:
             environment.use_threads(self.threads)
             self._zygote({})
             self.oracle = Oracle(self.task, self.device.torch_name, self._secret)
+            self._draws = [Draw(d, derive_seed(self._secret, d, 0)) for d in DISTRIBUTIONS]
             self.workload = self.oracle.workload()
             self.environment = environment.describe(self.device, self.threads, self.settings.cache)
             self.stopwatch = Stopwatch(cache=self.settings.cache, limit_s=CALL_LIMIT_S)
@@ -144,19 +148,18 @@ class Judge:
 
     def _check(self, check: Check) -> None:
         """Calls on every distribution, and with other weights; first the task's own inputs."""
-        draws = [self.oracle.first, *self._draws()]
-        for number, draw in enumerate(draws):
-            check.run(draw, limit_s=CALL_LIMIT_S if number else FIRST_CALL_LIMIT_S)
+        check.run(self.oracle.first, limit_s=FIRST_CALL_LIMIT_S)
         if self.oracle.has_weights:
             check.runner.load(self.oracle.state(RANDOMISED), limit_s=CALL_LIMIT_S)
-            check.run(
-                Draw(RANDOMISED, derive_seed(self._secret, RANDOMISED, 0)), limit_s=CALL_LIMIT_S
-            )
+            draw = Draw(RANDOMISED, derive_seed(self._secret, RANDOMISED, 0))
+            check.run(draw, limit_s=CALL_LIMIT_S)
             check.runner.load(self.oracle.state(TASK), limit_s=CALL_LIMIT_S)
+        for number, draw in enumerate(self._draws):
+            if self.oracle.spent_s > ORACLE_BUDGET_S and number >= FEWEST_DRAWS:
+                del self._draws[number:]  # for later candidates too: all are checked alike
+                break
+            check.run(draw, limit_s=CALL_LIMIT_S)
         check.finish()
-
-    def _draws(self) -> list[Draw]:
-        return [Draw(name, derive_seed(self._secret, name, 0)) for name in DISTRIBUTIONS]
 
     def _time(self, verdict: _Verdict, check: Check, seed: int, max_time_s: float) -> Timing:
         self._measure_baselines()

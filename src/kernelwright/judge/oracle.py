@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
@@ -17,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
-from kernelwright.judge.compare import Expected, allowed_error
+from kernelwright.judge.compare import FACTOR, Expected, allowed_error, conditioning
 from kernelwright.judge.inputs import randomise_weights, transform
 from kernelwright.judge.layout import dtype_name, map_tensors
 from kernelwright.load import open_reference
@@ -82,6 +83,8 @@ class Oracle:
         self.modules = {TASK: module, RANDOMISED: randomised}
         self.has_weights = any(True for _ in module.parameters())
         self.warnings: list[str] = []
+        self.spent_s = 0.0
+        """Seconds spent on expected results so far."""
         self._cache: OrderedDict[Draw, Expected] = OrderedDict()
         self._cache_bytes = int(psutil.virtual_memory().available * CACHE_SHARE)
         self._study()
@@ -105,6 +108,7 @@ class Oracle:
         """What the call should return; None where the reference itself fails on these inputs."""
         if draw in self._cache:
             return self._cache[draw]
+        start_s = time.monotonic()
         try:
             expected = self._compute(draw, arguments)
         except (RuntimeError, ValueError, IndexError) as error:
@@ -115,8 +119,24 @@ class Oracle:
                     do="run the task's file by itself and mend it",
                 ) from error
             return None
+        finally:
+            self.spent_s += time.monotonic() - start_s
         self._remember(draw, expected)
         return expected
+
+    def conditioned(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
+        """``expected`` with the allowance that an ill-conditioned task needs.
+
+        It costs another run in float64, so it is asked for only before a refusal.
+        """
+        moved = self._in_float64(draw.weights, map_tensors(_move, arguments))
+        if moved is None or expected.is_conditioned:
+            return expected
+        triples = zip(moved, expected.exact, expected.own, expected.allowed, strict=True)
+        allowed = [max(a, FACTOR * conditioning(m, e, o)) for m, e, o, a in triples]
+        wider = replace(expected, allowed=allowed, is_conditioned=True)
+        self._remember(draw, wider)
+        return wider
 
     def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """The reference's outputs in its own precision; ``arguments`` stay as they are."""
@@ -138,13 +158,7 @@ class Oracle:
         if exact is None:
             exact = [_widen(t) for t in own]
             warnings = ("float64 is not possible for this reference: its own result is compared",)
-            moved = None
-        else:
-            moved = self._in_float64(draw.weights, map_tensors(_move, arguments))
-        rows = [
-            allowed_error(mine, e, None if moved is None else moved[i], self.n_terms)
-            for i, (mine, e) in enumerate(zip(own, exact, strict=True))
-        ]
+        rows = [allowed_error(mine, e, self.n_terms) for mine, e in zip(own, exact, strict=True)]
         return Expected(
             exact=exact,
             own=own,
