@@ -81,8 +81,10 @@ def _headline(result: search.Result) -> str:
 
 def suite_results(results: list[search.Result], settings: Settings) -> Answer:
     """What `optimize --suite` answers; writes the report of the whole archive."""
-    with Archive(settings.archive) as archive:
-        path = write(archive, Path(settings.out) / "report.html")
+    path = None
+    if any(result.evaluated for result in results):
+        with Archive(settings.archive) as archive:
+            path = write(archive, Path(settings.out) / "report.html")
     counts = sum((Counter(result.counts) for result in results), Counter())
     done = [result for result in results if result.error is None]
     found = [result.evaluation and result.evaluation.speedup for result in done]
@@ -98,11 +100,11 @@ def suite_results(results: list[search.Result], settings: Settings) -> Answer:
         "tasks": tasks,
         "candidates": dict(counts),
         "geometric_mean": mean,
-        "report": str(path),
+        "report": str(path) if path else None,
         "archive": settings.archive,
         "interrupted": any(result.interrupted for result in results),
     }
-    lines = [f"report: {path}"]
+    lines = [f"report: {path}"] if path else []
     if mean is not None:
         lines.insert(0, f"geometric mean over the strongest library setting: {mean:.3f}")
     shown: list[RenderableType] = [table.suite_table(tasks), "\n".join(lines)]

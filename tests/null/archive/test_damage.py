@@ -95,6 +95,12 @@ def test_a_folder_in_a_file(tmp_path):
         Archive(tmp_path / "file" / "archive.sqlite")
 
 
+def test_a_folder_where_the_file_should_be(tmp_path):
+    (tmp_path / "archive.sqlite").mkdir()
+    with pytest.raises(ArchiveError, match="opened for writing"):
+        Archive(tmp_path)
+
+
 def test_a_full_disk_is_the_machines_fault_and_loses_nothing(path):
     run = filled(path, n=1)
     # A limit on the size of files is the full disk that needs no root.

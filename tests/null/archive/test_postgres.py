@@ -15,7 +15,7 @@ from kernelwright.core.errors import ArchiveError
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 
-pytest.importorskip("psycopg")
+psycopg = pytest.importorskip("psycopg")
 PROGRAMS = [Path(found).parent for found in [shutil.which("pg_ctl")] if found]
 PROGRAMS += sorted(Path("/usr/lib/postgresql").glob("*/bin"))  # where Debian keeps it
 pytestmark = pytest.mark.skipif(not PROGRAMS, reason="needs a PostgreSQL server's programs")
@@ -59,6 +59,13 @@ def test_history_comes_back_equal_from_a_server(url):
         assert again.candidate(first.candidate.digest[:20]) == first.candidate
         with pytest.raises(ArchiveError, match="points to nothing"):
             again.add_evaluation(run, verdict(Candidate("unknown", "cpp")))
+
+
+def test_a_locked_table_says_so(url):
+    with Archive(f"{url}&options=-clock_timeout%3D50") as archive, psycopg.connect(url) as other:
+        other.execute("LOCK TABLE task")
+        with pytest.raises(ArchiveError, match="locked"):
+            archive.add_task(TASK)
 
 
 def test_a_server_that_is_not_there():

@@ -1,0 +1,117 @@
+"""What a finished search says, to programs and to people."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+
+from kernelwright import answers
+from kernelwright.archive import Archive
+from kernelwright.core.errors import TaskError
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.search import Result
+
+
+def shown(answer):
+    text = io.StringIO()
+    console = Console(file=text, width=140)
+    for thing in answer.shown:
+        console.print(thing)
+    return text.getvalue()
+
+
+@pytest.fixture
+def won(tmp_path):
+    winner, loser = proposal(), proposal("[bold]slow[/bold]", note="[red]")
+    found = verdict(winner.candidate, kinds=("kernel", "algebra"))
+    reasons = ("\x1b[31m[link=x]no[/link]",)
+    refused = verdict(loser.candidate, Status.BUILD_ERROR, reasons=reasons)
+    return Result(
+        task=TASK,
+        best=winner,
+        evaluation=found,
+        evaluated=[(winner, found), (loser, refused)],
+        strongest="compile",
+        source_path=tmp_path / "best.py",
+        archive_url=str(tmp_path / "archive.sqlite"),
+        report_path=tmp_path / "page.html",
+    )
+
+
+@pytest.fixture
+def lost(won):
+    return replace(won, best=None, evaluation=None, evaluated=won.evaluated[1:])
+
+
+def test_a_win_names_the_kernel_its_kind_and_its_speedups(won):
+    answer = answers.one_result(won)
+    best = answer.facts["best"]
+    assert answer.exit_code == 0
+    assert best["digest"] == won.best.candidate.digest and best["path"] == str(won.source_path)
+    assert best["dialect"] == "cpp" and best["kinds"] == ["kernel", "algebra"]
+    assert best["speedup"].keys() == {"eager", "compile"}
+    assert answer.facts["candidates"] == {"passed": 1, "build_error": 1}
+    assert answer.facts["report"] == str(won.report_path)
+    assert answer.facts["baseline_ns"] == {"eager": 21.0, "compile": 15.0}
+
+
+def test_the_table_says_why_the_losers_lost_and_obeys_none_of_them(won):
+    text = shown(answers.one_result(won))
+    assert "kernel algebra" in text and "best" in text and "build_error" in text
+    assert "[link=x]no[/link]" in text and "\x1b" not in text
+    assert str(won.source_path) in text.replace("\n", "")
+
+
+def test_a_library_that_stays_best_is_no_failure(lost, won):
+    slow = replace(won, best=None, evaluation=None)
+    answer = answers.one_result(slow)
+    assert answer.exit_code == 0 and answer.facts["best"] is None
+    assert "nothing beats the strongest library setting (compile)" in shown(answer)
+    assert answers.one_result(lost).exit_code == 1  # nothing even passed
+
+
+def test_an_interrupted_search_says_how_to_go_on(won):
+    answer = answers.one_result(replace(won, interrupted=True))
+    assert answer.facts["interrupted"] is True and "goes on from here" in shown(answer)
+
+
+def test_a_suite_counts_the_library_as_one_and_lists_what_failed(won, lost, tmp_path):
+    with Archive(won.archive_url) as archive:
+        archive.add_task(TASK, [WORKLOAD])
+        run = archive.start_run(TASK, Settings())
+        archive.add_proposal(run, won.best)
+        archive.add_evaluation(run, won.evaluation)
+    failed = replace(lost, evaluated=[], error=TaskError("it does not run", do="mend it"))
+    settings = Settings(archive=won.archive_url, out=str(tmp_path))
+    answer = answers.suite_results([won, lost, failed], settings)
+    gain = won.evaluation.speedup.median
+    assert answer.exit_code == 0
+    assert answer.facts["geometric_mean"] == pytest.approx(gain**0.5)
+    assert answer.facts["candidates"] == {"passed": 1, "build_error": 2}
+    assert answer.facts["tasks"][2]["error"]["what"] == "it does not run"
+    text = shown(answer)
+    assert "library stays best" in text and "it does not run" in text
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_suite_where_nothing_ran_at_all(lost, tmp_path):
+    failed = replace(lost, evaluated=[], error=TaskError("it does not run", do="mend it"))
+    settings = Settings(archive=lost.archive_url, out=str(tmp_path))
+    answer = answers.suite_results([failed], settings)
+    assert answer.exit_code == 1 and answer.facts["report"] is None
+
+
+def test_a_verdict_for_people_says_all_that_the_json_says():
+    found = verdict(
+        proposal().candidate, kinds=("kernel",), warnings=("odd",), guarantees=("network",)
+    )
+    answer = answers.verdict(found, proposal().candidate)
+    text = shown(answer)
+    for word in ("passed", "odd", "kernel", "× eager", "the strongest", "allowed", "network"):
+        assert word in text
+    refused = verdict(proposal().candidate, Status.WRONG_VALUES)
+    answer = answers.verdict(refused, proposal().candidate)
+    assert answer.exit_code == 1 and "off by 0.5" in shown(answer)
