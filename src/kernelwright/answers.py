@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from kernelwright import search, select
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, without_password
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
@@ -48,7 +48,7 @@ def _result_facts(result: search.Result) -> dict[str, Any]:
         "source": str(result.source_path) if result.source_path else None,
         "strongest": result.strongest,
         "baseline_ns": facts.baseline_ns(result.evaluated),
-        "archive": result.archive_url,
+        "archive": without_password(result.archive_url),
         "interrupted": result.interrupted,
     }
 
@@ -101,7 +101,7 @@ def suite_results(results: list[search.Result], settings: Settings) -> Answer:
         "candidates": dict(counts),
         "geometric_mean": mean,
         "report": str(path) if path else None,
-        "archive": settings.archive,
+        "archive": without_password(settings.archive),
         "interrupted": any(result.interrupted for result in results),
     }
     lines = [f"report: {path}"] if path else []

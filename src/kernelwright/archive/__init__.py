@@ -1,5 +1,6 @@
 """The append-only store of tasks, candidates, proposals, evaluations and their raw timings."""
 
 from kernelwright.archive.archive import Archive, Run
+from kernelwright.archive.connect import without_password
 
-__all__ = ["Archive", "Run"]
+__all__ = ["Archive", "Run", "without_password"]

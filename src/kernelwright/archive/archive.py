@@ -81,13 +81,14 @@ class Archive:
 
     def start_run(self, task: Task, settings: Settings) -> str:
         """The id of a new run of a task that is in the archive. Ids sort by their time."""
+        told = dataclasses.asdict(settings) | {"archive": self._where}  # without a password
         run = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
         with self._writing() as connection:
             connection.execute(
                 tables.run.insert().values(
                     id=run,
                     task=task.digest,
-                    settings=rows.pack(dataclasses.asdict(settings)),
+                    settings=rows.pack(told),
                     version=importlib.metadata.version("kernelwright"),
                     started_at=_now(),
                 )

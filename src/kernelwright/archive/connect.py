@@ -39,6 +39,11 @@ def parse(target: str | Path) -> URL:
     return url
 
 
+def without_password(target: str) -> str:
+    """The URL of an archive as it may be shown and stored."""
+    return parse(target).render_as_string()
+
+
 def connect(url: URL, *, create: bool) -> sa.Engine:
     """An engine on ``url``.
 

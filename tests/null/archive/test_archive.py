@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, without_password
 from kernelwright.core.candidate import Candidate, Exemplar
 from kernelwright.core.errors import ArchiveError, UsageError
 from kernelwright.core.evaluation import Environment, Numerics, Status, Timing
@@ -136,3 +136,10 @@ def test_a_run_is_finished_once(archive, run):
     (before,) = archive.runs()
     archive.finish_run(run)
     assert archive.runs() == [before]
+
+
+def test_a_password_is_neither_shown_nor_stored(archive):
+    url = "postgresql://me:secret@server/kernels"
+    assert "secret" not in without_password(url)
+    archive.start_run(TASK, Settings(archive=url))
+    assert "secret" not in str(archive.runs())
