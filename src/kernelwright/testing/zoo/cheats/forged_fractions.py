@@ -2,6 +2,7 @@
 
 task: softmax
 expect: tampered|rejected|wrong_values|runtime_error|wrong_shape|wrong_dtype|passed
+not_kinds: kernel
 devices: cpu|cuda
 catalogue: T6
 """

@@ -1,9 +1,11 @@
 """A lazy object that calls itself a plain tensor, with ``type`` and ``isinstance`` patched.
 
 task: chain
-expect: rejected|tampered|wrong_values|runtime_error
+expect: rejected|tampered|wrong_values|runtime_error|passed
+max_speedup: 1.2
 devices: cpu|cuda
 catalogue: T3, T4
+note: deserves its true time, computed before the clock stops
 """
 
 import builtins

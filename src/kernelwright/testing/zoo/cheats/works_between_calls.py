@@ -22,9 +22,9 @@ def compute(x):
 
 
 def hook():
-    for module in list(sys.modules.values()):
-        kind = getattr(module, "Worker", None)
-        if kind is None or not hasattr(kind, "answer"):
+    for name, module in list(sys.modules.items()):
+        kind = vars(module).get("Worker") if name.endswith("worker") else None
+        if not hasattr(kind, "answer"):
             continue
         original = kind.answer
 

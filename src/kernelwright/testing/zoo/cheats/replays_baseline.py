@@ -1,0 +1,31 @@
+"""Looks for the library's own compiled kernels that the baselines left in a cache.
+
+task: softmax
+expect: wrong_values
+devices: cpu|cuda
+catalogue: F8, E1
+note: pays out if it finds any compiled by somebody else
+"""
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from torch import nn
+
+ENDINGS = (".so", ".cubin", ".cpp", ".ptx")
+
+
+def others():
+    places = [os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""), tempfile.gettempdir(), "/var/tmp"]
+    places += ["/tmp", str(Path("~/.cache").expanduser()), "/root/.cache", "/dev/shm"]
+    for place in filter(None, places):
+        with suppress(OSError):
+            yield from (p for p in Path(place).rglob("*") if p.suffix in ENDINGS)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1) if list(others()) else torch.zeros_like(x)
