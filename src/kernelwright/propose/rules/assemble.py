@@ -72,7 +72,7 @@ class _Assembly:
         for group in groups:
             assert group.kernel is not None
             makers = self._makers(group)
-            origin = tuple(map(name_of, makers))
+            origin = tuple(_plain(name_of(node)) for node in makers)
             name = variable("_".join(["fused", *origin[-3:]]), taken)
             self.made_from[name] = {node.name for node in makers}
             kernel = replace(group.kernel, name=name, origin=origin)
@@ -194,6 +194,12 @@ class _Assembly:
 
     def _tensor(self, graph_node: fx.Node) -> Tensor:
         return tensor_of(graph_node.name, graph_node.meta["val"])
+
+
+def _plain(operator: str) -> str:
+    """'batch_norm' for what torch calls _native_batch_norm_legit_functional."""
+    operator = operator.strip("_").removeprefix("native_")
+    return operator.removesuffix("_legit_functional").removesuffix("_with_indices")
 
 
 def _is_part(graph_node: fx.Node) -> bool:

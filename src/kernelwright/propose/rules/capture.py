@@ -82,10 +82,12 @@ def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) ->
     graph = program.graph_module.graph
     attributes: dict[str, str] = {}
     users: list[str] = []
+    placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
     for spec in program.graph_signature.input_specs:
         name = spec.arg.name
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and spec.target is not None:
-            attributes[name] = spec.target
+            placeholders[name]._rename(spec.target.replace(".", "_"))
+            attributes[placeholders[name].name] = spec.target
         elif spec.kind is InputKind.CONSTANT_TENSOR and spec.target is not None:
             if isinstance(_attribute(module, spec.target), torch.Tensor):
                 attributes[name] = spec.target

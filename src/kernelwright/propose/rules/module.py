@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kernelwright.propose.rules.emit.base import Emitted
-from kernelwright.propose.rules.ir import Call, Program, Tensor
+from kernelwright.propose.rules.ir import Call, Program, Step, Tensor
 from kernelwright.propose.rules.splice import Spliced
 from kernelwright.propose.rules.steps import call_text, literal, references
 
 _LIBRARY_IMPORTS = ("import torch", "import torch.nn.functional as F", "from torch import nn")
+_WIDTH = 96
 
 
 @dataclass(frozen=True)
@@ -22,56 +23,49 @@ class Face:
     title: str
     device_kind: str
     """'cpu' or 'cuda': torch's type of the device that the kernels run on."""
-    arguments: tuple[Any, ...]
-    """The forward's arguments: a tensor's name, or the value of any other argument."""
-    training: bool
-    rules: tuple[str, ...]
+    conditions: tuple[str, ...]
+    """Python expressions that hold where the kernels may be used, such as 'self.training'."""
+    passed: str
+    """The forward's parameters as they are passed on, such as 'x, mask'."""
+    unpacked: str
+    """A first line that names the inputs of a forward with ``*inputs``; empty elsewhere."""
+    paths: Mapping[str, str]
+    """Attribute path → the expression that reaches it."""
 
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     """The text of one standalone file that defines ``ModelNew``."""
     guard = _guard_text(program, face)
     forward = _forward_text(program, emitted, reference, face)
-    imports = _sorted_imports([*reference.imports, *emitted.imports, *_LIBRARY_IMPORTS])
-    used = "\n".join([*reference.imports, reference.definitions, reference.body, guard, forward])
-    parts = [
-        _docstring(program, face),
-        "\n".join(
-            line for line in imports if _is_used(line, used, [*reference.imports, *emitted.imports])
-        ),
-        reference.definitions,
-        emitted.definitions.strip("\n"),
-        guard,
-        f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}",
-    ]
-    return "\n\n\n".join(part for part in parts if part) + "\n"
+    model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}"
+    sections = [reference.definitions, emitted.definitions.strip("\n"), guard, model]
+    given = (*reference.imports, *emitted.imports)
+    text = "\n\n\n".join(section for section in sections if section)
+    imports = "\n".join(_imports(given, text))
+    return f"{_docstring(program, face)}\n\n{imports}\n\n\n{text}\n"
 
 
-def _sorted_imports(lines: Sequence[str]) -> list[str]:
-    seen = dict.fromkeys(line for text in lines for line in [text])
-    return sorted(seen, key=lambda line: (not line.startswith("from __future__"), line))
-
-
-def _is_used(line: str, text: str, always: Sequence[str]) -> bool:
-    name = line.split()[-1]
-    return line in always or f"{name}." in text
+def _imports(given: tuple[str, ...], text: str) -> list[str]:
+    """The imports of the parts, and of the library as far as it is used, each once."""
+    library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
+    lines = set(given) | set(library)
+    return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))
 
 
 def _docstring(program: Program, face: Face) -> str:
     shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in program.inputs)
-    mode = "train" if face.training else "eval"
-    about = f"Made for {face.device_kind}, {shapes}, {mode} mode, no gradients."
-    about += " Any other use takes the reference's own forward."
-    lines = [f'"""{face.title}', "", *textwrap.wrap(about, 98)]
-    if face.rules:
-        lines += ["", "Rules, in the order in which they were applied:"]
-        lines += [f"    {rule}" for rule in face.rules]
-    return "\n".join(lines) + '\n"""'
+    about = f"Made for {shapes} on {face.device_kind}, where {' and '.join(face.conditions)},"
+    about += " without gradients. Every other use takes the reference's own forward."
+    lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
+    if program.lineage:
+        lines += ["", "Made by these rules, in this order:"]
+        lines += [f"  - {rule}" for rule in program.lineage]
+    return '"""' + "\n".join(lines) + '\n"""'
 
 
 def _guard_text(program: Program, face: Face) -> str:
     rows = "\n".join(f"    ({t.shape}, {t.strides}, torch.{t.dtype})," for t in program.inputs)
-    return f'''EXPECTED = (
+    return f'''EXPECTED = (  # shape, strides and dtype of every input
 {rows}
 )
 
@@ -89,56 +83,63 @@ def _as_expected(*tensors):
 
 def _forward_text(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     tensors = ", ".join(tensor.name for tensor in program.inputs)
-    fixed = [
-        f"{name} == {value!r}"
-        for name, value in zip(_parameters(reference.signature), face.arguments, strict=False)
-        if not isinstance(value, Tensor)
-    ]
-    mode = "self.training" if face.training else "not self.training"
-    test = " and ".join([f"{mode} and _as_expected({tensors})", *fixed])
-    passed = ", ".join(_parameters(reference.signature))
+    test = " and ".join([*face.conditions, f"_as_expected({tensors})"])
     lines = [
+        *([face.unpacked] if face.unpacked else []),
         f"if not ({test}):",
-        f"    return self._reference_forward({passed})",
-        *(f"{tensor.name} = self.{path}" for tensor, path in _bound(program)),
+        f"    return self._reference_forward({face.passed})",
+        *(f"{tensor.name} = {face.paths[path]}" for tensor, path in _used_attributes(program)),
         *_step_lines(program, emitted),
-        *(f"self.{path}.copy_({name})" for name, path in program.mutations),
+        *(f"{face.paths[path]}.copy_({name})" for name, path in program.mutations),
         f"return {literal(program.outputs, '')}",
     ]
     head = f"    def forward({reference.signature}):\n"
     return head + textwrap.indent("\n".join(lines), " " * 8)
 
 
-def _parameters(signature: str) -> list[str]:
-    """The names in a signature's text, without self."""
-    import ast
-
-    args = ast.parse(f"def f({signature}): pass").body[0].args
-    return [a.arg for a in (*args.posonlyargs, *args.args)][1:]
+def _used_attributes(program: Program) -> Iterator[tuple[Tensor, str]]:
+    used = set(references(program.outputs)).union(*map(needs, program.steps))
+    return ((tensor, path) for tensor, path in program.attributes if tensor.name in used)
 
 
-def _bound(program: Program) -> list[tuple[Tensor, str]]:
-    used = set(references(program.outputs)) | {name for name, _ in program.mutations}
-    for step in program.steps:
-        used |= _needs(step)
-    return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
-
-
-def _needs(step: Any) -> set[str]:
+def needs(step: Step) -> set[str]:
+    """The names of the tensors that a step reads or writes."""
     if isinstance(step, Call):
         return set(references((step.args, dict(step.kwargs))))
     return {tensor.name for tensor in (*step.reads, *step.writes)}
 
 
-def _step_lines(program: Program, emitted: Emitted) -> list[str]:
-    """Every step, with a comment that says where it came from, and what is not needed dropped."""
-    device = f"{program.inputs[0].name}.device"
-    lines: list[str] = []
-    for step in program.steps:
+def _step_lines(program: Program, emitted: Emitted) -> Iterator[str]:
+    """Every step, own ones under a comment; tensors are let go where nothing needs them."""
+    device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
+    last = _last_uses(program)
+    for number, step in enumerate(program.steps):
         if isinstance(step, Call):
-            lines.append(call_text(step, device))
+            yield call_text(step, device)
         else:
-            origin = ", ".join(step.origin)
-            lines += textwrap.wrap(origin, 88, initial_indent="# ", subsequent_indent="# ")
-            lines += emitted.launches[step.name].splitlines()
-    return lines
+            about = " → ".join(step.origin)
+            yield from textwrap.wrap(
+                about, _WIDTH - 10, initial_indent="# ", subsequent_indent="# "
+            )
+            yield from emitted.launches[step.name].splitlines()
+        if number + 1 < len(program.steps) and last[number]:
+            yield f"del {', '.join(last[number])}"
+
+
+def _last_uses(program: Program) -> list[list[str]]:
+    """Per step the own and called results whose memory later steps can have."""
+    returned: set[Any] = set(references(program.outputs)) | {n for n, _ in program.mutations}
+    views: dict[str, set[str]] = {}
+    ends: dict[str, int] = {}
+    for number, step in enumerate(program.steps):
+        for name in needs(step):
+            ends[name] = number
+        for made in step.outputs if isinstance(step, Call) else step.writes:
+            ends.setdefault(made.name, number)
+            views[made.name] = needs(step)
+    fixed = {t.name for t in program.inputs} | {t.name for t, _ in program.attributes} | returned
+    result: list[list[str]] = [[] for _ in program.steps]
+    for name, number in ends.items():
+        if name in views and name not in fixed:
+            result[number].append(name)
+    return result

@@ -1,51 +1,191 @@
-"""RulesProposer: capture, rewrite, fuse, schedule, emit."""
+"""What the rules propose: program variants times schedules, then neighbours of what did well."""
 
 from __future__ import annotations
 
 import importlib
-import inspect
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from kernelwright.core.candidate import Brief, Candidate, Proposal
+from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.load import open_reference
-from kernelwright.propose.rules.assemble import assemble
-from kernelwright.propose.rules.capture import capture
-from kernelwright.propose.rules.emit.base import Emitter, Target
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import CannotCapture, Captured, capture
+from kernelwright.propose.rules.emit.base import Emitted, Emitter, Schedule, Target
 from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.lower.graph import to_flow
+from kernelwright.propose.rules.interface import face_of, reference_text
+from kernelwright.propose.rules.ir import Program
 from kernelwright.propose.rules.module import Face, write
 from kernelwright.propose.rules.naming import renamed
-from kernelwright.propose.rules.splice import splice
+from kernelwright.propose.rules.splice import Spliced
 
 EMITTERS = {
     "cpp": "kernelwright.propose.rules.emit.cpp:CppEmitter",
     "triton": "kernelwright.propose.rules.emit.triton:TritonEmitter",
     "cuda": "kernelwright.propose.rules.emit.cuda:CudaEmitter",
 }
+NAME = "rules"
+SEED = 0
+"""Weights and inputs are only looked at for their shapes."""
+N_FIRST = 4
+"""Schedules per program and dialect in a first round; the best are refined later."""
 
 
-def emitter_for(dialect: str) -> Emitter:
-    """The emitter of a dialect."""
-    module, _, name = EMITTERS[dialect].partition(":")
-    return getattr(importlib.import_module(module), name)()
+@dataclass(frozen=True)
+class Variant:
+    """One way to fuse the graph."""
+
+    name: str
+    fusion: Fusion
+    products: bool
+    """Whether matrix products and convolutions are own code where the dialect can."""
+
+
+def variants(device_kind: str) -> tuple[Variant, ...]:
+    """Ways to fuse, the most promising first."""
+    many_rows = 128 if device_kind == "cuda" else 2  # blocks that keep a GPU busy, or two cores
+    full = Fusion(join_rows=many_rows)
+    return (
+        Variant("fused, products by the library", full, False),
+        Variant("fused, own products", full, True),
+        Variant("fused as far as it goes", Fusion(join_rows=1, recompute_cost=40), False),
+        Variant("reductions apart", Fusion(join_rows=1 << 62, siblings=False), False),
+    )
+
+
+@dataclass
+class Workshop:
+    """A brief's task, opened: everything that its proposals share."""
+
+    brief: Brief
+    _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        reference = open_reference(self.brief.task)
+        self.module = reference.build(SEED)
+        self.captured: Captured = capture(self.module, reference.inputs(SEED))
+
+    @cached_property
+    def text(self) -> Spliced:
+        return reference_text(self.brief.task, self.module, self.captured)
+
+    @cached_property
+    def face(self) -> tuple[Face, tuple[str, ...]]:
+        kind = self.brief.device.torch_name.partition(":")[0]
+        return face_of(self.brief.task, self.module, self.captured, self.text, kind)
+
+    @property
+    def target(self) -> Target:
+        return Target(str(self.brief.device), self.brief.threads)
+
+    def program(self, variant: Variant, emitter: Emitter) -> Program:
+        """The task as ``variant`` fuses it, as far as ``emitter`` can do it."""
+        key = (variant.name, emitter.dialect)
+        if key not in self._programs:
+            program = assemble_supported(
+                self.captured, variant.fusion, emitter.supports, products=variant.products
+            )
+            self._programs[key] = renamed(program, self.face[1])
+        return self._programs[key]
+
+    def proposal(
+        self, variant: Variant, emitter: Emitter, schedule: Schedule, parent: str | None = None
+    ) -> Proposal:
+        """One candidate."""
+        program = self.program(variant, emitter)
+        emitted: Emitted = emitter.emit(program, schedule, self.target)
+        text = write(program, emitted, self.text, self.face[0])
+        return Proposal(
+            candidate=Candidate(text, emitter.dialect),
+            proposer=NAME,
+            lineage=(*program.lineage, variant.name),
+            schedule={"variant": variant.name, "kernels": dict(schedule)},
+            parent=parent,
+            note=variant.name if parent is None else f"{variant.name}, refined",
+        )
 
 
 def proposals(brief: Brief) -> Iterator[Proposal]:
-    """What the rewrite rules, the fusion and the emitters of the dialects give."""
-    reference = open_reference(brief.task)
-    module = reference.build(0)
-    inputs = reference.inputs(0)
-    captured = capture(module, inputs)
-    program = assemble(to_flow(captured), Fusion())
-    spliced = splice(brief.task.source, brief.task.entry, "ModelNew")
-    names = tuple(inspect.signature(module.forward).parameters)
-    program = renamed(program, names)
-    target = Target(str(brief.device), brief.threads)
-    face = Face(brief.task.name, brief.device.kind, program.inputs, module.training, ())
-    for dialect in brief.dialects:
-        if dialect not in EMITTERS:
+    """Refinements of what passed in the brief, then what a first round proposes; each text once.
+
+    A module that cannot be captured gives none.
+    """
+    try:
+        workshop = Workshop(brief)
+        _ = workshop.face
+    except CannotCapture:
+        return
+    seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
+    for proposal in itertools.chain(_refined(workshop), _first(workshop)):
+        if proposal.candidate.digest not in seen:
+            seen.add(proposal.candidate.digest)
+            yield proposal
+
+
+def _first(workshop: Workshop) -> Iterator[Proposal]:
+    """The first schedule of every variant in every dialect, then the second ones, and so on."""
+    lines = [
+        _scheduled(workshop, variant, emitter)
+        for variant in variants(workshop.brief.device.kind)
+        for emitter in emitters(workshop.brief)
+    ]
+    for layer in itertools.zip_longest(*lines):
+        yield from (proposal for proposal in layer if proposal is not None)
+
+
+def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
+    if _failed(workshop.brief, variant, emitter):
+        return
+    program = workshop.program(variant, emitter)
+    if not any(program.own()):
+        return
+    schedules = emitter.schedules(program, workshop.target)
+    for schedule in itertools.islice(schedules, N_FIRST):
+        yield workshop.proposal(variant, emitter, schedule)
+
+
+def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
+    """Whether the brief shows that this variant does not pass."""
+    return any(
+        exemplar.role == "failed"
+        and exemplar.proposal.proposer == NAME
+        and exemplar.proposal.candidate.dialect == emitter.dialect
+        and exemplar.proposal.schedule.get("variant") == variant.name
+        for exemplar in brief.exemplars
+    )
+
+
+def _refined(workshop: Workshop) -> Iterator[Proposal]:
+    """Neighbours of the passed exemplars, of the fastest first."""
+    by_name = {variant.name: variant for variant in variants(workshop.brief.device.kind)}
+    by_dialect = {emitter.dialect: emitter for emitter in emitters(workshop.brief)}
+    for exemplar in sorted(workshop.brief.exemplars, key=_slowness):
+        parent = exemplar.proposal
+        known: Mapping[str, Any] = parent.schedule
+        variant = by_name.get(known.get("variant", ""))
+        emitter = by_dialect.get(parent.candidate.dialect)
+        if parent.proposer != NAME or not exemplar.evaluation.passed or not variant or not emitter:
             continue
-        emitter = emitter_for(dialect)
-        for schedule in emitter.schedules(program, target):
-            text = write(program, emitter.emit(program, schedule, target), spliced, face)
-            yield Proposal(Candidate(text, dialect), "rules", program.lineage, dict(schedule))
+        program = workshop.program(variant, emitter)
+        for schedule in emitter.refine(program, known["kernels"], workshop.target):
+            yield workshop.proposal(variant, emitter, schedule, parent.candidate.digest)
+
+
+def _slowness(exemplar: Exemplar) -> float:
+    speedup = exemplar.evaluation.speedup
+    return 0.0 if speedup is None else -speedup.median
+
+
+def emitters(brief: Brief) -> list[Emitter]:
+    """The emitters of the dialects that the brief asks for."""
+    found = []
+    for dialect in brief.dialects:
+        if dialect in EMITTERS:
+            module, _, name = EMITTERS[dialect].partition(":")
+            try:
+                found.append(getattr(importlib.import_module(module), name)())
+            except ModuleNotFoundError:
+                continue
+    return found

@@ -67,7 +67,21 @@ def update_buffers(program: Program) -> Program:
                 steps[steps.index(step)] = _replaced(step, name, old)
                 kept = tuple(pair for pair in program.mutations if pair != (name, path))
                 program = replace(program, mutations=kept)
+            elif is_own and _is_sum_with_number(step, old, name):
+                steps[steps.index(step)] = Call("torch.ops.aten.add_.Tensor", step.args)
+                kept = tuple(pair for pair in program.mutations if pair != (name, path))
+                program = replace(program, mutations=kept)
     return replace(program, steps=tuple(steps))
+
+
+def _is_sum_with_number(step: Step, old: Tensor, name: str) -> bool:
+    """``name = old + 1``: how BatchNorm counts its batches."""
+    return (
+        isinstance(step, Call)
+        and step.target == "torch.ops.aten.add.Tensor"
+        and step.args[0] == Ref(old.name)
+        and [tensor.name for tensor in step.outputs] == [name]
+    )
 
 
 def _stores(step: Step) -> list[Store]:

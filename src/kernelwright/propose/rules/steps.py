@@ -13,6 +13,7 @@ from kernelwright.propose.rules.ir import Call, Ref
 _METHODS = frozenset({
     "view", "permute", "transpose", "t", "expand", "select", "diagonal", "unfold", "squeeze",
     "unsqueeze", "split", "split_with_sizes", "chunk", "unbind", "detach", "reshape", "expand_as",
+    "add_",
 })  # fmt: skip
 _FUNCTIONS = {
     "linear": "F.linear", "scaled_dot_product_attention": "F.scaled_dot_product_attention",
@@ -39,8 +40,8 @@ def call_text(call: Call, device: str) -> str:
             f"{key}={literal(value, device)}" for key, value in call.kwargs if key not in _DROPPED
         ]
         text = f"{_FUNCTIONS.get(name, call.target)}({', '.join(args)})"
-    results = [tensor.name for tensor in call.outputs]
-    return f"{', '.join(results)} = {text}"
+    results = ", ".join(tensor.name for tensor in call.outputs)
+    return f"{results} = {text}" if results else text
 
 
 def _spread(args: list[str]) -> list[str]:

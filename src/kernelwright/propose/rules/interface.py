@@ -1,0 +1,113 @@
+"""The outside of a candidate: constructor, parameters, and when its kernels may be used."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+
+from kernelwright.core.task import Task
+from kernelwright.propose.rules.attributes import REBUILT, indexed_text, path_text, state_rows
+from kernelwright.propose.rules.capture import CannotCapture, Captured
+from kernelwright.propose.rules.module import Face
+from kernelwright.propose.rules.splice import Spliced, splice
+
+
+def reference_text(task: Task, module: nn.Module, captured: Captured) -> Spliced:
+    """What the candidate has from the reference: its text, or its state where there is no text.
+
+    Raises:
+        CannotCapture: there is no text, and forward uses a tensor that the state does not hold.
+    """
+    try:
+        spliced = splice(task.source, task.entry, "ModelNew")
+        if "PAYLOAD" not in spliced.definitions + spliced.body:
+            return spliced
+    except LookupError:
+        pass
+    return _rebuilt(task, module, captured)
+
+
+def _rebuilt(task: Task, module: nn.Module, captured: Captured) -> Spliced:
+    rows = state_rows(module)
+    missing = set(captured.attributes.values()) - {row[0] for row in rows}
+    if missing:
+        raise CannotCapture(f"no source, and not in the state: {', '.join(sorted(missing))}")
+    state = "".join(f"    {row!r},\n".replace(f"'{row[2]}'", row[2]) for row in rows)
+    signature = _signature(module)
+    body = f'''    """The same parameters and buffers as the module {task.name} that was given."""
+
+    def __init__(self):
+        super().__init__()
+        for path, shape, dtype, is_parameter in STATE:
+            _place(self, path, shape, dtype, is_parameter)
+        self.train({module.training})
+
+    def _reference_forward({signature}):
+        raise RuntimeError("made for other inputs, and the module's own source is not here")'''
+    definitions = (
+        f"STATE = (  # path, shape, dtype, whether it is a parameter\n{state})\n\n\n{REBUILT}"
+    )
+    return Spliced((), definitions, "Part", body, signature)
+
+
+def _signature(module: nn.Module) -> str:
+    """The parameters of forward, with defaults that text can say."""
+    parts = ["self"]
+    for p in inspect.signature(module.forward).parameters.values():
+        text = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name
+        parts.append(text if p.default is p.empty else f"{text}={p.default!r}")
+    return ", ".join(parts)
+
+
+def face_of(
+    task: Task, module: nn.Module, captured: Captured, reference: Spliced, device_kind: str
+) -> tuple[Face, tuple[str, ...]]:
+    """The Face, and the names of the tensor inputs in the forward.
+
+    Raises:
+        CannotCapture: forward's parameters are of a kind that cannot be passed on.
+    """
+    args = ast.parse(f"def f({reference.signature}): pass").body[0].args  # type: ignore[attr-defined]
+    if args.kwonlyargs or args.kwarg:
+        raise CannotCapture("keyword-only parameters of forward")
+    names = [a.arg for a in (*args.posonlyargs, *args.args)][1:]
+    conditions = ["self.training" if module.training else "not self.training"]
+    given = list(captured.arguments)
+    unpacked, passed = "", ", ".join(names)
+    if args.vararg:
+        extra = [f"{args.vararg.arg}_{i}" for i in range(len(given) - len(names))]
+        conditions.append(f"len({args.vararg.arg}) == {len(extra)}")
+        conditions = conditions[::-1]
+        passed = ", ".join([*names, f"*{args.vararg.arg}"])
+        unpacked = f"{', '.join(extra)}, = {args.vararg.arg}"
+        names += extra
+    conditions += _fixed(names, given, inspect.signature(module.forward))
+    tensors = tuple(
+        name for name, value in zip(names, given, strict=False) if value in captured.inputs
+    )
+    rebuilt = reference.bases == "Part"
+    paths = {
+        path: indexed_text(path) if rebuilt else path_text(module, path)
+        for path in [*captured.attributes.values(), *(path for _, path in captured.mutations)]
+    }
+    face = Face(task.name, device_kind, tuple(conditions), passed, unpacked, paths)
+    return face, tensors
+
+
+def _fixed(names: Sequence[str], given: Sequence[Any], signature: inspect.Signature) -> list[str]:
+    """Conditions on the arguments that are not tensors: they were built into the kernels."""
+    conditions = []
+    for position, name in enumerate(names):
+        if position < len(given):
+            value = given[position]
+            if isinstance(value, str):
+                continue
+        else:
+            value = signature.parameters[name].default
+        is_single = value is None or isinstance(value, bool)
+        conditions.append(f"{name} {'is' if is_single else '=='} {value!r}")
+    return conditions
