@@ -193,6 +193,14 @@ def _renamed(op: Op, names: set[str], suffix: str) -> Op:
     return op
 
 
+def is_thin(step: Contraction) -> bool:
+    """Whether tiles on tensor cores would not suit it: a matrix times a vector, or float64."""
+    dtypes = {step.a.tensor.dtype, step.b.tensor.dtype}
+    if not dtypes <= {"float32", "float16", "bfloat16"}:
+        return True
+    return min(size_of(step.m), size_of(step.n)) < 4
+
+
 def as_loops(step: Contraction) -> Kernel:
     """The contraction as a plain reduction: right for a matrix times a vector, which is bound by
     memory and gains nothing from tiles."""

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kernelwright.propose.rules.ir import Call, Program, Tensor, contiguous
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A kernel's text, and the statements that launch it."""
+
+    text: str
+    launch: str
 
 
 def made_before(program: Program) -> dict[str, set[str]]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
-from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive
-from kernelwright.propose.rules.emit.gpu_launch import allocation, anchor, made_before
+from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
+from kernelwright.propose.rules.emit.gpu_launch import Launched, allocation, anchor, made_before
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
-from kernelwright.propose.rules.emit.triton_kernel import Launched, emit_kernel
+from kernelwright.propose.rules.emit.triton_kernel import emit_kernel
 from kernelwright.propose.rules.emit.triton_ops import TYPES, helpers
 from kernelwright.propose.rules.emit.triton_product import (
     emit_product,
     split_kernel,
-    wants_tiles,
 )
 from kernelwright.propose.rules.emit.triton_schedule import (
     kernel_choices,
@@ -39,7 +38,7 @@ class TritonEmitter:
         if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
             return False
         if isinstance(step, Contraction):
-            return _simplified(step) is not step or wants_tiles(step)
+            return True
         directions = {op.reverse for op in step.body if isinstance(op, Scan)}
         return len(directions) <= 1 and (not directions or len(step.inner) == 1)
 
@@ -75,7 +74,7 @@ class TritonEmitter:
 def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
     """The step as it is scheduled: few axes, inclusive scans, thin products as loops."""
     if isinstance(step, Contraction):
-        return step if wants_tiles(step) else collapse(as_loops(step))
+        return collapse(as_loops(step)) if is_thin(step) else step
     return collapse(inclusive(step))
 
 

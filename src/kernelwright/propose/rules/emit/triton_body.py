@@ -6,16 +6,14 @@ A tile has one dimension for the outer axes and one for the inner axes, or only 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names
+from kernelwright.propose.rules.emit.gpu_text import affine, grouped
 from kernelwright.propose.rules.emit.triton_ops import HALF, TYPES, held, literal, pointwise
 from kernelwright.propose.rules.indexing import extent
 from kernelwright.propose.rules.ir import (
-    Affine,
-    Axis,
     Bound,
     Compute,
     Const,
@@ -26,7 +24,6 @@ from kernelwright.propose.rules.ir import (
     Tensor,
 )
 
-_ATOM = re.compile(r"\w+(\[[^\]]*\])?")
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "not"})
 _LIBRARY = frozenset({"pow", "fmod", "atan2", "exp", "log", "expm1", "log1p", "tanh", "sigmoid"})
 
@@ -117,7 +114,7 @@ class Body:
         masks = self._mask(axes, tile)
         for bound in op.bounds:
             masks.extend(inside(bound, tile))
-        text = f"tl.load({tile_name(op.tensor)} + {_grouped(index)}"
+        text = f"tl.load({tile_name(op.tensor)} + {grouped(index)}"
         if masks:
             fill = literal(op.fill, "float32" if "float" in op.tensor.dtype else op.tensor.dtype)
             text += f", mask={' & '.join(masks)}, other={fill}"
@@ -199,41 +196,12 @@ class Body:
         index = affine(op.index, tile.axis_text)
         value = self.rounded(self.values[op.value], op.tensor.dtype)
         guard = f", mask={' & '.join(masks)}" if masks else ""
-        self.lines.add(f"tl.store({tile_name(op.tensor)} + {_grouped(index)}, {value}{guard})")
-
-
-def affine(index: Affine, axis_text: Mapping[str, str]) -> str:
-    """An index expression as text; larger strides first."""
-    parts = []
-    for axis, coefficient in sorted(index.terms, key=lambda term: -abs(term[1])):
-        text = axis_text[axis]
-        text = text if _ATOM.fullmatch(text) else f"({text})"
-        parts.append(text if coefficient == 1 else f"{text} * {coefficient}")
-    if index.offset or not parts:
-        parts.append(str(index.offset))
-    return " + ".join(parts).replace("+ -", "- ")
-
-
-def _grouped(text: str) -> str:
-    return text if _ATOM.fullmatch(text) else f"({text})"
+        self.lines.add(f"tl.store({tile_name(op.tensor)} + {grouped(index)}, {value}{guard})")
 
 
 def inside(bound: Bound, tile: Tile) -> list[str]:
     """Conditions that keep a bound; none for a side that every point of the axes keeps."""
     lowest, highest = extent(bound.index, tile.sizes)
-    text = _grouped(affine(bound.index, tile.axis_text))
+    text = grouped(affine(bound.index, tile.axis_text))
     conditions = [] if lowest >= bound.low else [f"({text} >= {bound.low})"]
     return conditions + ([] if highest < bound.high else [f"({text} < {bound.high})"])
-
-
-def decomposed(linear: str, axes: tuple[Axis, ...]) -> dict[str, str]:
-    """By axis: its index, as an expression in the row-major number ``linear``."""
-    texts: dict[str, str] = {}
-    stride = 1
-    for axis in reversed(axes):
-        text = linear if stride == 1 else f"{linear} // {stride}"
-        if axis != axes[0]:
-            text = f"{text} % {axis.size}"
-        texts[axis.name] = text
-        stride *= axis.size
-    return dict(reversed(texts.items()))

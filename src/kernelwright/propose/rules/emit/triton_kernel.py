@@ -9,15 +9,17 @@ every level of reductions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernelwright.propose.rules.emit.gpu_axes import arguments, cone, size_of, start_value
+from kernelwright.propose.rules.emit.gpu_axes import size_of, start_value
+from kernelwright.propose.rules.emit.gpu_launch import Launched
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names
+from kernelwright.propose.rules.emit.gpu_passes import Pass, passes
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
-from kernelwright.propose.rules.emit.gpu_stages import dtypes, levels
-from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, decomposed, tile_name
+from kernelwright.propose.rules.emit.gpu_stages import dtypes
+from kernelwright.propose.rules.emit.gpu_text import decomposed
+from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, tile_name
 from kernelwright.propose.rules.emit.triton_ops import (
     TYPES,
     accumulate,
@@ -26,19 +28,11 @@ from kernelwright.propose.rules.emit.triton_ops import (
     reduce,
     scan,
 )
-from kernelwright.propose.rules.ir import Axis, Contraction, Kernel, Op, Reduce, Scan, Store
+from kernelwright.propose.rules.ir import Axis, Contraction, Kernel, Reduce, Scan
 
 RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
 _START = {"sum": 0, "prod": 1, "any": False, "all": True}
-
-
-@dataclass(frozen=True)
-class Launched:
-    """A kernel's text, and the statement that launches it."""
-
-    text: str
-    launch: str
 
 
 def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
@@ -81,7 +75,6 @@ class _Writer:
     def __init__(self, kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
         self.kernel = kernel
         self.tensors = tuple(dict.fromkeys((*kernel.reads, *kernel.writes)))
-        self.level = levels(kernel)
         self.shape = knobs["shape"]
         self.block = int(knobs["block"])
         self.n_rows = size_of(kernel.outer)
@@ -94,7 +87,6 @@ class _Writer:
         )
         self.lines = Lines(1)
         self.body = Body(self.lines, self.names, interpreted=interpreted)
-        self.scopes = kernel.scopes()
         self.outer_tile = Tile({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
         self.wide = needs_int64(kernel)
 
@@ -134,7 +126,7 @@ class _Writer:
 
     def _outer_axes(self, linear: str, mask: str) -> None:
         """Name the outer axes as functions of the row number."""
-        for axis, text in decomposed(linear, self.kernel.outer).items():
+        for axis, text in decomposed(linear, self.kernel.outer, "//").items():
             name = linear if text == linear else self.names.new(axis)
             if text != linear:
                 self.lines.add(f"{name} = {text}")
@@ -174,7 +166,7 @@ class _Writer:
             mask = self.names.new("live")
             self.constants["COLUMNS"] = self.n_columns
             self.lines.add(f"{mask} = {column} >= 0" if reverse else f"{mask} = {column} < COLUMNS")
-        for axis, part in decomposed(column, self.kernel.inner).items():
+        for axis, part in decomposed(column, self.kernel.inner, "//").items():
             name = column if part == column else self.names.new(axis)
             if part != column:
                 self.lines.add(f"{name} = {part}")
@@ -219,67 +211,19 @@ class _Writer:
         self.constants.update(BLOCK=self.block, COLUMNS=self.n_columns)
         self._passes(self._walk_blocks)
 
-    def _passes(self, walk: Any) -> None:
+    def _passes(self, walk: Callable[[Pass], None]) -> None:
         """Outer ops as soon as they are known, between passes over the inner axes."""
-        last = self._last_pass()
-        for current in range(last + 1):
-            for op in self.kernel.body:
-                if self._is_outer(op) and self._level(op) == current:
-                    if isinstance(op, Reduce):
-                        continue
-                    self.body.emit(op, self.outer_tile)
-            if current < last:
-                roots = [op for op in self.kernel.body if self._done_in(op, current, last)]
-                walk(roots)
-
-    def _is_outer(self, op: Op) -> bool:
-        if isinstance(op, Store):
-            inner = {axis.name for axis in self.kernel.inner}
-            return self.scopes[op.value] == "outer" and not op.index.axes & inner
-        return self.scopes[op.name] == "outer"
-
-    def _level(self, op: Op) -> int:
-        return self.level[op.value] if isinstance(op, Store) else self.level[op.name]
-
-    def _last_pass(self) -> int:
-        """How many passes over the inner axes there are."""
-        passes = [self._level(op) for op in self.kernel.body if isinstance(op, Reduce)]
-        passes += [
-            self._level(op) + 1
-            for op in self.kernel.body
-            if isinstance(op, Store) and not self._is_outer(op)
-        ]
-        return max(passes, default=0)
-
-    def _done_in(self, op: Op, current: int, last: int) -> bool:
-        """Whether the pass after level ``current`` finishes ``op``.
-
-        A tensor that the kernel also reads is stored in the last pass, when no read is left.
-        """
-        if isinstance(op, Reduce):
-            return self.level[op.arg] == current
-        if not isinstance(op, Store) or self._is_outer(op):
-            return False
-        if op.tensor in self.kernel.reads:
-            return current == last - 1
-        return self.level[op.value] == current
-
-    def _needed(self, roots: list[Op]) -> list[Op]:
-        """The ops of the inner loops under ``roots``, and those, in order."""
-        wanted = cone(self.kernel.body, [name for op in roots for name in arguments(op)])
-        keep = {id(op) for op in roots}
-        return [
-            op
-            for op in self.kernel.body
-            if id(op) in keep
-            or (not isinstance(op, Store) and op.name in wanted and not self._is_outer(op))
-        ]
+        for part in passes(self.kernel):
+            for op in part.outer:
+                self.body.emit(op, self.outer_tile)
+            if part.inner:
+                walk(part)
 
     # --- one pass over the inner axes ------------------------------------------------------
 
-    def _walk_blocks(self, roots: list[Op]) -> None:
-        ops = self._needed(roots)
-        accumulators = {op.name: self._accumulators(op) for op in ops if isinstance(op, Reduce)}
+    def _walk_blocks(self, part: Pass) -> None:
+        ops = part.inner
+        accumulators = {op.name: self._accumulators(op) for op in part.reduces}
         carries = {op.name: self._carry(op) for op in ops if isinstance(op, Scan)}
         backwards = any(op.reverse for op in ops if isinstance(op, Scan))
         outside, self.body = self.body, self.body.fork()
@@ -297,13 +241,12 @@ class _Writer:
                     self.body.emit(op, tile)
         self.lines.depth -= 1
         self.body, self.names = outside, outside.names
-        for op in ops:
-            if isinstance(op, Reduce):
-                self._finish(op, accumulators[op.name])
+        for op in part.reduces:
+            self._reduce(op, accumulators[op.name])
 
-    def _walk_window(self, roots: list[Op]) -> None:
-        ops = self._needed(roots)
-        accumulators = {op.name: self._accumulators(op) for op in ops if isinstance(op, Reduce)}
+    def _walk_window(self, part: Pass) -> None:
+        ops = part.inner
+        accumulators = {op.name: self._accumulators(op) for op in part.reduces}
         outside, self.body = self.body, self.body.fork()
         self.names = self.body.names
         tile = Tile(
@@ -325,11 +268,9 @@ class _Writer:
                 self.body.emit(op, tile)
         self.lines.depth = depth
         self.body, self.names = outside, outside.names
-        for op in ops:
-            if isinstance(op, Reduce):
-                names = accumulators[op.name]
-                axes = [a.name for a in self.kernel.outer]
-                self.body.values[op.name] = Value(names[-1], held(op.dtype), frozenset(axes))
+        axes = frozenset(a.name for a in self.kernel.outer)
+        for op in part.reduces:
+            self.body.values[op.name] = Value(accumulators[op.name][-1], held(op.dtype), axes)
 
     # --- reductions and scans --------------------------------------------------------------
 
@@ -373,10 +314,6 @@ class _Writer:
             self.lines.add(f"{best}, {at} = {combine}({best}, {at}, {value}, {position})")
             return
         self.lines.add(f"{names[0]} = {accumulate(op.op, names[0], value, held(op.dtype))}")
-
-    def _finish(self, op: Reduce, names: list[str]) -> None:
-        """The lanes' accumulators into one value per row."""
-        self._reduce(op, names)
 
     def _reduce_tile(self, op: Reduce, column: str, mask: str) -> None:
         value = self._live_argument(op, mask)

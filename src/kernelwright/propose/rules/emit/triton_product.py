@@ -17,20 +17,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of
-from kernelwright.propose.rules.emit.gpu_launch import allocation
+from kernelwright.propose.rules.emit.gpu_launch import Launched, allocation
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
+from kernelwright.propose.rules.emit.gpu_text import affine, decomposed
 from kernelwright.propose.rules.emit.triton_body import (
     Body,
     Tile,
     Value,
-    affine,
-    decomposed,
     inside,
     tile_name,
 )
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, Launched, entry_name, signature
-from kernelwright.propose.rules.emit.triton_ops import HALF
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, entry_name, signature
 from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load, Tensor, contiguous
 
 _ROUNDS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
@@ -56,16 +54,6 @@ _OWN = (
     "chunk", "a", "b", "a0", "a1", "a2", "b0", "b1", "b2", "a_rest", "b_rest", "a_index", "b_index",
 )  # fmt: skip
 """Names that the product's own statements use."""
-
-
-def wants_tiles(step: Contraction) -> bool:
-    """Whether tensor-core tiles suit it; a matrix times a vector and float64 do not."""
-    if step.a.tensor.dtype not in ("float32", *HALF) or step.b.tensor.dtype not in (
-        "float32",
-        *HALF,
-    ):
-        return False
-    return min(size_of(step.m), size_of(step.n)) >= 4
 
 
 def split_kernel(*, interpreted: bool) -> str:
@@ -200,7 +188,7 @@ class _Writer:
             self._name_axes(letter, axes, mask)
 
     def _name_axes(self, linear: str, axes: tuple[Axis, ...], mask: str = "") -> None:
-        for axis, text in decomposed(linear, axes).items():
+        for axis, text in decomposed(linear, axes, "//").items():
             name = linear if text == linear else self.names.new(axis)
             if text != linear:
                 self.lines.add(f"{name} = {text}")

@@ -1,0 +1,89 @@
+"""The CUDA emitter: loop nests as CUDA C++ text that NVRTC compiles when the file is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
+from kernelwright.propose.rules.emit.cuda_kernel import emit_kernel
+from kernelwright.propose.rules.emit.cuda_loader import IMPORTS, definitions
+from kernelwright.propose.rules.emit.cuda_ops import TYPES, prelude
+from kernelwright.propose.rules.emit.cuda_schedule import kernel_choices, kernel_neighbours
+from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
+from kernelwright.propose.rules.emit.gpu_launch import Launched, allocation, anchor, made_before
+from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, neighbours
+from kernelwright.propose.rules.emit.gpu_stages import Stages, split
+from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
+
+
+class CudaEmitter:
+    """CUDA C++ for NVIDIA GPUs. Contractions other than matrix times vector stay with PyTorch."""
+
+    dialect = "cuda"
+
+    def supports(self, step: Step) -> bool:
+        if not isinstance(step, (Kernel, Contraction)):
+            return False
+        if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
+            return False
+        if isinstance(step, Contraction):
+            return is_thin(step)
+        scans = [op for op in step.body if isinstance(op, Scan)]
+        return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
+
+    def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
+        yield from combine(program, lambda step: kernel_choices(_simplified(step)))
+
+    def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+        yield from neighbours(
+            program, schedule, lambda step, knobs: kernel_neighbours(_simplified(step), knobs)
+        )
+
+    def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
+        pieces: list[Launched] = []
+        launches: dict[str, str] = {}
+        existing = made_before(program)
+        device_of = anchor(program)
+        names: list[str] = []
+        for step in program.own():
+            new = [t for t in step.writes if t.name not in existing[step.name]]
+            stages = _staged(step, schedule[step.name])
+            lines = [allocation(t, device_of) for t in (*new, *stages.workspace)]
+            for piece in stages.steps:
+                assert isinstance(piece, Kernel)
+                launched = _piece(piece, schedule[step.name])
+                pieces.append(launched)
+                names.append(f"{piece.name}_kernel")
+                lines.append(launched.launch)
+            launches[step.name] = "\n".join(lines)
+        kernels = "\n".join(piece.text for piece in pieces)
+        source = f"{prelude(kernels)}\n{kernels}"
+        return Emitted(IMPORTS, definitions(source, names), launches)
+
+
+def _simplified(step: Kernel | Contraction) -> Kernel:
+    """The step as it is scheduled: few axes, inclusive scans, products as loops."""
+    kernel = as_loops(step) if isinstance(step, Contraction) else inclusive(step)
+    return collapse(kernel)
+
+
+def _staged(step: Kernel | Contraction, knobs: Knobs) -> Stages:
+    """The kernels that do the step: one, or more where its rows are cut into parts."""
+    simple = _simplified(step)
+    parts = knobs.get("parts", 1)
+    if parts == 1:
+        return Stages((simple,))
+    stages = split(simple, parts)
+    return Stages(tuple(collapse(k) for k in stages.steps), stages.workspace)
+
+
+def _piece(piece: Kernel, knobs: Knobs) -> Launched:
+    """One kernel of a step. The step's knobs are for its main kernel; the small ones that add
+    parts take the first choice, and a vector that the main one cannot use is narrowed."""
+    choices = kernel_choices(piece)
+    if knobs.get("parts", 1) > 1 and "_parts" not in piece.name:
+        return emit_kernel(piece, choices[0])
+    if knobs.get("parts", 1) > 1 and knobs.get("vector", 1) > 1:
+        widest = max(option.get("vector", 1) for option in choices)
+        knobs = {**knobs, "vector": min(knobs["vector"], widest)}
+    return emit_kernel(piece, knobs)

@@ -1,0 +1,80 @@
+"""The lines of an emitted file that compile its CUDA text and launch its kernels.
+
+torch.cuda._compile_kernel needs the CUDA toolkit's headers on disk, compiles one kernel at a time
+and builds every argument anew at a launch; this needs only NVRTC and the driver, which torch's
+wheels and the machine bring, compiles the file's kernels together, and passes pointers.
+"""
+
+from __future__ import annotations
+
+IMPORTS = ("import ctypes", "import torch")
+
+LOADER = '''\
+class Kernels:
+    """The kernels of a CUDA C++ text, compiled by NVRTC for the current GPU."""
+
+    def __init__(self, source, names):
+        torch.cuda.current_stream().synchronize()  # makes the GPU's context
+        nvrtc = ctypes.CDLL(f"libnvrtc.so.{torch.version.cuda.split('.')[0]}")
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        binary = self.compile(nvrtc, source)
+        self.check(self.driver.cuModuleLoadData(ctypes.byref(module), binary))
+        self.functions = {}
+        for name in names:
+            found = self.driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
+            self.check(found)
+            self.functions[name] = ctypes.c_void_p(function.value)
+
+    def compile(self, nvrtc, source):
+        major, minor = torch.cuda.get_device_capability()
+        options = [f"--gpu-architecture=sm_{major}{minor}".encode(), b"--std=c++17"]
+        program, size = ctypes.c_void_p(), ctypes.c_size_t()
+        nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), None, 0, None, None)
+        array = (ctypes.c_char_p * len(options))(*options)
+        if nvrtc.nvrtcCompileProgram(program, len(options), array):
+            nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            nvrtc.nvrtcGetProgramLog(program, log)
+            raise RuntimeError(log.value.decode(errors="replace"))
+        nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        binary = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetCUBIN(program, binary)
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+        return binary
+
+    def check(self, status):
+        if status:
+            text = ctypes.c_char_p()
+            self.driver.cuGetErrorString(status, ctypes.byref(text))
+            raise RuntimeError(f"CUDA: {(text.value or b'unknown error').decode()}")
+
+    def launch(self, name, blocks, threads, *tensors):
+        """Run a kernel on the current stream; every argument is a tensor's pointer."""
+        pointers = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
+        first = ctypes.addressof(pointers)
+        step = ctypes.sizeof(ctypes.c_void_p)
+        places = range(first, first + step * len(tensors), step)
+        arguments = (ctypes.c_void_p * len(tensors))(*places)
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        across, down = threads
+        function = self.functions[name]
+        self.check(
+            self.driver.cuLaunchKernel(
+                function, blocks, 1, 1, across, down, 1, 0, stream, arguments, None
+            )
+        )
+
+
+def aligned(tensor):
+    """The tensor, or a copy of it if wide loads would not be aligned."""
+    return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
+
+
+'''
+
+
+def definitions(source: str, names: list[str]) -> str:
+    """Module-level text: the CUDA source, its loader, and the compiled kernels."""
+    listed = ", ".join(f'"{name}"' for name in names)
+    return f'SOURCE = r"""\n{source}"""\n\n\n{LOADER}KERNELS = Kernels(SOURCE, [{listed}])\n'
