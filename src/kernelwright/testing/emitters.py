@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from kernelwright.propose.rules.emit.base import Emitted
+from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.interpret import interpret
 from kernelwright.propose.rules.ir import Call, Program, Ref
 
@@ -34,6 +34,18 @@ def build(text: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.forward
+
+
+def with_small_blocks(schedule: Schedule) -> Schedule:
+    """The same choices in blocks so small that every loop of a small program runs several times."""
+    small = {"block": 32, "rows": 4, "block_m": 16, "block_n": 16, "block_k": 16}
+    return {
+        step: {
+            name: min(value, small[name]) if name in small else value
+            for name, value in knobs.items()
+        }
+        for step, knobs in schedule.items()
+    }
 
 
 def example_inputs(program: Program, *, seed: int = 0, special: bool = False) -> list[Any]:

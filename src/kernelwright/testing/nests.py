@@ -456,7 +456,7 @@ def scan_columns() -> Program:
     return program(Kernel("scan_columns", outer, inner, body), inputs=(x,))
 
 
-def _product(m: int, n: int, k: int, dtype: str = "float32", batch: int = 0) -> Program:
+def product(m: int, n: int, k: int, dtype: str = "float32", batch: int = 0) -> Program:
     """A matrix product with a bias and a relu."""
     lead = axes(f"b{batch}") if batch else ()
     (i,), (j,), (r,) = axes(f"i{m}"), axes(f"j{n}"), axes(f"r{k}")
@@ -478,38 +478,38 @@ def _product(m: int, n: int, k: int, dtype: str = "float32", batch: int = 0) -> 
 
 @case
 def product_odd() -> Program:
-    return _product(70, 45, 100)
+    return product(70, 45, 100)
 
 
 @case
 def product_even() -> Program:
-    return _product(128, 64, 64)
+    return product(128, 64, 64)
 
 
 @case
 def product_batched() -> Program:
-    return _product(20, 36, 50, batch=3)
+    return product(20, 36, 50, batch=3)
 
 
 @case
 def product_bfloat16() -> Program:
-    return _product(33, 64, 48, "bfloat16")
+    return product(33, 64, 48, "bfloat16")
 
 
 @case
 def product_float16() -> Program:
-    return _product(64, 32, 64, "float16")
+    return product(64, 32, 64, "float16")
 
 
 @case
 def product_thin() -> Program:
-    return _product(64, 1, 300)
+    return product(64, 1, 300)
 
 
 @case
 def product_deep() -> Program:
     """Few elements, a long sum: cut along k."""
-    return _product(16, 16, 1000)
+    return product(16, 16, 1000)
 
 
 @case
