@@ -49,9 +49,10 @@ struct Complaint {
   std::uint64_t count = 0;
 };
 
-std::vector<Memory> memories;  // by address
+auto& memories = *new std::vector<Memory>;  // by address
 std::size_t last_hit = 0;
-std::map<std::pair<std::string, std::uintptr_t>, Complaint> complaints;
+// Never destroyed: the report is written when the program ends.
+auto& complaints = *new std::map<std::pair<std::string, std::uintptr_t>, Complaint>;
 std::vector<unsigned> fences;  // by thread of the running launch
 std::vector<Arena*> arenas;
 std::size_t static_bytes = 0;

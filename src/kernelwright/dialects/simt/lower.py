@@ -1,4 +1,4 @@
-"""CUDA or HIP text as the C++ that the emulation's headers understand; lines stay where they are."""
+"""CUDA or HIP text as C++ that the emulation's headers understand; lines stay where they are."""
 
 from __future__ import annotations
 

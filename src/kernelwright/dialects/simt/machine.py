@@ -131,7 +131,8 @@ def run(
         except subprocess.TimeoutExpired as late:
             output = late.stdout.decode(errors="replace") if late.stdout else ""
             return Run(width, schedule, 124, output)
-        said = json.loads(report.read_text()) if report.exists() else {}
+        text = report.read_text() if report.exists() else ""
+    said = json.loads(text) if text else {}
     raw = said.get("complaints", [])
     places = _places(program, [complaint["site"] for complaint in raw])
     complaints = tuple(

@@ -1,0 +1,3 @@
+#pragma once
+#include "hip/hip_runtime.h"
+#include "simt/groups.h"

@@ -1,0 +1,6 @@
+"""Port programs between CUDA and HIP, and say how far each file was checked."""
+
+from kernelwright.port.ladder import Rung, RungStatus
+from kernelwright.port.project import PortedFile, PortReport, port
+
+__all__ = ["PortReport", "PortedFile", "Rung", "RungStatus", "port"]

@@ -1,0 +1,139 @@
+"""The ladder: what was checked of a translated file, each rung a claim of its own.
+
+0 lint: nothing is left unported.
+1 compile: the device code compiles and links for every AMD target.
+2 emulate: the program runs on the CPU at 32 and 64 lanes a wave, under several schedules, prints
+  what the original prints there, and does nothing wrong that the emulation sees.
+3 nvidia: it runs on an NVIDIA GPU through a header layer. 4 amd: it runs on an AMD GPU.
+
+A rung that cannot be climbed here says "not checked". Between 3 and 4 is the place of an emulation
+of AMD's instructions, which does not exist yet.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from kernelwright.dialects.amdgpu import KernelResources, compile_hip, compile_missing
+from kernelwright.dialects.simt import machine
+from kernelwright.propose.port import Translation
+
+LIMIT_S = 60.0
+
+
+class RungStatus(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_CHECKED = "not checked"
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One rung of one file."""
+
+    name: str
+    status: RungStatus
+    details: tuple[str, ...] = ()
+    resources: tuple[tuple[str, KernelResources], ...] = ()
+    """By target, at the rung 'compile'."""
+
+
+def lint(translation: Translation) -> Rung:
+    """Rung 0."""
+    left = tuple(str(finding) for finding in translation.unported)
+    return Rung("lint", RungStatus.FAILED if left else RungStatus.PASSED, left)
+
+
+def compiles(
+    path: Path, *, targets: Sequence[str], includes: Sequence[Path], flags: Sequence[str]
+) -> Rung:
+    """Rung 1 of the HIP file ``path``."""
+    if missing := compile_missing():
+        return Rung("compile", RungStatus.NOT_CHECKED, (missing,))
+    errors: list[str] = []
+    resources: list[tuple[str, KernelResources]] = []
+    for target in targets:
+        built = compile_hip(path, target=target, includes=tuple(includes), flags=tuple(flags))
+        errors += [f"{target}: {error}" for error in built.errors]
+        resources += [(target, kernel) for kernel in built.kernels]
+    if errors and all(_is_absent_header(error) for error in errors):
+        return Rung("compile", RungStatus.NOT_CHECKED, tuple(errors))
+    status = RungStatus.FAILED if errors else RungStatus.PASSED
+    return Rung("compile", status, tuple(errors), tuple(resources))
+
+
+def _is_absent_header(error: str) -> bool:
+    """Whether a library's header is all that is wanting: that says nothing about the port."""
+    return re.search(r"'[\w/.]+' file not found", error) is not None
+
+
+def emulates(
+    original: str, ported: str, *, includes: Sequence[Path] = (), arguments: Sequence[str] = (),
+    expected: str | None = None, limit_s: float = LIMIT_S,
+) -> Rung:  # fmt: skip
+    """Rung 2: ``ported`` at both widths against ``original`` at 32 lanes, or against ``expected``.
+
+    Lines in which two runs of the original differ (times, addresses) are left out of the
+    comparison. An original that cannot be run here leaves the rung unchecked, unless the expected
+    output is given.
+    """
+    if missing := machine.emulation_missing():
+        return Rung("emulate", RungStatus.NOT_CHECKED, (missing,))
+    with tempfile.TemporaryDirectory() as folder:
+        room = Path(folder)
+        try:
+            program = machine.build(ported, folder=room, name="ported", includes=includes)
+        except machine.BuildError as error:
+            return Rung("emulate", RungStatus.NOT_CHECKED, ("the port: " + str(error),))
+        wanted, loose = expected, frozenset[int]()
+        if wanted is None:
+            reference = _reference(original, room, includes, arguments, limit_s)
+            if isinstance(reference, Rung):
+                return reference
+            wanted, loose = reference
+        details: list[str] = []
+        for width in machine.WIDTHS:
+            for schedule in machine.SCHEDULES:
+                run = machine.run(
+                    program, width=width, schedule=schedule, arguments=arguments, limit_s=limit_s
+                )
+                details += _faults(run, wanted, loose)
+    status = RungStatus.FAILED if details else RungStatus.PASSED
+    return Rung("emulate", status, tuple(dict.fromkeys(details)))
+
+
+def _reference(
+    original: str, room: Path, includes: Sequence[Path], arguments: Sequence[str], limit_s: float
+) -> tuple[str, frozenset[int]] | Rung:
+    """What the original prints, and the lines in which it differs from itself."""
+    try:
+        program = machine.build(original, folder=room, name="original", includes=includes)
+    except machine.BuildError as error:
+        return Rung("emulate", RungStatus.NOT_CHECKED, ("the original: " + str(error),))
+    first, second = (machine.run(program, arguments=arguments, limit_s=limit_s) for _ in range(2))
+    if first.exit_code:
+        said = f"the original leaves with {first.exit_code} here"
+        return Rung("emulate", RungStatus.NOT_CHECKED, (said,))
+    pairs = zip(first.output.splitlines(), second.output.splitlines(), strict=False)
+    return first.output, frozenset(i for i, (a, b) in enumerate(pairs) if a != b)
+
+
+def _faults(run: machine.Run, wanted: str, loose: frozenset[int]) -> list[str]:
+    where = f"{run.width} lanes, {run.schedule}"
+    faults = [f"{where}: {c.kind} at {c.place}: {c.detail} (x{c.count})" for c in run.complaints]
+    if run.exit_code:
+        faults.append(f"{where}: leaves with {run.exit_code}")
+    lines, want = run.output.splitlines(), wanted.splitlines()
+    if len(lines) != len(want) or any(
+        a != b for i, (a, b) in enumerate(zip(lines, want, strict=False)) if i not in loose
+    ):
+        changed = [d for d in difflib.unified_diff(want, lines, lineterm="", n=0) if d[:3] not in
+                   ("---", "+++")]  # fmt: skip
+        faults.append(f"{where}: prints something else: " + " | ".join(changed[1:4]))
+    return faults

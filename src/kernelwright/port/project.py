@@ -1,0 +1,223 @@
+"""A file, a folder, or a project with a compile database: translated, written, checked."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelwright.core.errors import UsageError, nearest
+from kernelwright.dialects.amdgpu import TARGETS
+from kernelwright.dialects.simt.source import Source
+from kernelwright.port.ladder import Rung, RungStatus, compiles, emulates, lint
+from kernelwright.propose.port import Translation, translate, translate_python
+from kernelwright.propose.port.names import declared
+
+UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
+HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
+DATABASE = "compile_commands.json"
+RUNGS = (0, 1, 2, 3, 4)
+DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
+_DEVICE = re.compile(r"\b(cuda|hip)\w+|__global__|__device__|<<<|\bcu(blas|fft|rand|dnn|sparse)\w+")
+_LATER = {
+    3: ("nvidia", "runs of a port on an NVIDIA GPU are not built in yet"),
+    4: ("amd", "no AMD GPU is driven by this version"),
+}
+
+
+@dataclass(frozen=True)
+class PortedFile:
+    """One file: its translation, and the rungs that were asked of it."""
+
+    path: str
+    written: str
+    translation: Translation
+    rungs: tuple[Rung, ...]
+
+    @property
+    def is_done(self) -> bool:
+        """Nothing is left unported and every rung that was asked passed."""
+        return all(rung.status is RungStatus.PASSED for rung in self.rungs)
+
+
+@dataclass(frozen=True)
+class PortReport:
+    """All files of one port."""
+
+    to: str
+    targets: tuple[str, ...]
+    files: tuple[PortedFile, ...]
+
+    @property
+    def is_done(self) -> bool:
+        return bool(self.files) and all(file.is_done for file in self.files)
+
+    def as_json(self) -> dict[str, object]:
+        """The report as JSON values: every construct, every rung."""
+        return {
+            "to": self.to,
+            "targets": list(self.targets),
+            "done": self.is_done,
+            "files": [_file_json(file) for file in self.files],
+        }
+
+
+def _file_json(file: PortedFile) -> dict[str, object]:
+    return {
+        "path": file.path,
+        "written": file.written,
+        "findings": [dict(vars(f)) for f in file.translation.findings],
+        "rungs": [
+            {
+                "name": rung.name,
+                "status": str(rung.status),
+                "details": list(rung.details),
+                "resources": [{"target": t, **vars(r)} for t, r in rung.resources],
+            }
+            for rung in file.rungs
+        ],
+    }
+
+
+def port(
+    path: str | Path, *, to: str = "hip", targets: Sequence[str] = DEFAULT_TARGETS,
+    out: str | Path | None = None, rungs: Sequence[int] = (0, 1), arguments: Sequence[str] = (),
+) -> PortReport:  # fmt: skip
+    """``path`` (a file or a folder) translated ``to`` 'hip' or 'cuda' and written under ``out``.
+
+    Without ``out`` nothing is kept. A ``compile_commands.json`` in the folder gives each file its
+    include paths and macros. Rung 2 runs the program on this machine, with ``arguments``.
+
+    Raises:
+        UsageError: no such path, target or rung.
+        DialectError: tree-sitter is not installed.
+    """
+    _check(targets, rungs)
+    root = Path(path)
+    if not root.exists():
+        raise UsageError("nothing to port", seen=str(root), do="name a file or a folder")
+    names = {root: root.name} if root.is_file() else _find(root)
+    texts = {p: p.read_text(errors="surrogateescape") for p in names}
+    own = frozenset(n for p, t in texts.items() if p.suffix in UNITS + HEADERS for n in _own(t))
+    flags = _database(root.parent if root.is_file() else root)
+    with tempfile.TemporaryDirectory() as scratch:
+        under = Path(out) if out is not None else Path(scratch)
+        done = {p: _translated(p, t, to, names[p], own) for p, t in texts.items()}
+        written = {p: _write(under, names[p], done[p].text, to) for p in names}
+        files = []
+        for p in names:
+            order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
+            climbed = _climb(texts[p], done[p], written[p], order, flags.get(p.resolve(), _Flags()))
+            place = str(written[p]) if out is not None else ""
+            files.append(PortedFile(names[p], place, done[p], climbed))
+        report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
+        if out is not None:
+            (under / "port.json").write_text(json.dumps(report.as_json(), indent=1))
+    return report
+
+
+@dataclass(frozen=True)
+class _Flags:
+    includes: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Order:
+    to: str
+    targets: tuple[str, ...]
+    rungs: tuple[int, ...]
+    arguments: tuple[str, ...]
+
+
+def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
+    for target in targets:
+        if target not in TARGETS:
+            raise UsageError(f'unknown target "{target}"', seen=target, do=nearest(target, TARGETS))
+    for rung in rungs:
+        if rung not in RUNGS:
+            raise UsageError(f"no rung {rung}", seen=str(rung), do="choose of 0, 1, 2, 3, 4")
+
+
+def _find(root: Path) -> dict[Path, str]:
+    """The files of a tree that hold device code or use its libraries."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if not path.is_file() or path.suffix not in (*UNITS, *HEADERS, ".py"):
+            continue
+        text = path.read_text(errors="surrogateescape")
+        if path.suffix == ".cu" or _DEVICE.search(text):
+            found[path] = str(path.relative_to(root))
+    if not found:
+        raise UsageError(
+            "no CUDA or HIP sources in the folder", seen=str(root), do="name another folder"
+        )
+    return found
+
+
+def _own(text: str) -> frozenset[str]:
+    return declared(Source(text.encode(errors="surrogateescape")))
+
+
+def _translated(path: Path, text: str, to: str, name: str, own: frozenset[str]) -> Translation:
+    if path.suffix == ".py":
+        return translate_python(text, to=to, file=name)
+    is_unit = path.suffix in (".cu", ".hip")
+    return translate(text, to=to, file=name, own=own, implicit=is_unit)
+
+
+def _write(under: Path, name: str, text: str, to: str) -> Path:
+    """Where the translation stands: a .cu file becomes .hip and the other way round."""
+    path = under / name
+    if path.suffix in (".cu", ".hip"):
+        path = path.with_suffix(".hip" if to == "hip" else ".cu")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, errors="surrogateescape")
+    return path
+
+
+def _database(folder: Path) -> dict[Path, _Flags]:
+    """Include paths and macros by file, from a compile database where there is one."""
+    path = folder / DATABASE
+    if not path.exists():
+        return {}
+    found = {}
+    for entry in json.loads(path.read_text()):
+        words = entry.get("arguments") or shlex.split(entry["command"])
+        at = Path(entry["directory"])
+        includes = [at / w[2:] for w in words if w.startswith("-I") and len(w) > 2]
+        defines = [w[2:] for w in words if w.startswith("-D") and len(w) > 2]
+        found[(at / entry["file"]).resolve()] = _Flags(tuple(includes), tuple(defines))
+    return found
+
+
+def _climb(
+    original: str, translation: Translation, written: Path, order: _Order, flags: _Flags
+) -> tuple[Rung, ...]:
+    is_unit = written.suffix in (".hip", ".cu")
+    includes = (written.parent, *flags.includes)
+    rungs = []
+    for number in sorted(set(order.rungs)):
+        if number == 0:
+            rungs.append(lint(translation))
+        elif number == 1 and is_unit:
+            rungs.append(_compile(written, order, includes, flags))
+        elif number == 2 and is_unit and re.search(r"\bmain\s*\(", original):
+            rungs.append(
+                emulates(original, translation.text, includes=includes, arguments=order.arguments)
+            )
+        elif number in _LATER and is_unit:
+            name, why = _LATER[number]
+            rungs.append(Rung(name, RungStatus.NOT_CHECKED, (why,)))
+    return tuple(rungs)
+
+
+def _compile(written: Path, order: _Order, includes: Sequence[Path], flags: _Flags) -> Rung:
+    if order.to != "hip":
+        return Rung("compile", RungStatus.NOT_CHECKED, ("only HIP is compiled here",))
+    defines = tuple(f"-D{define}" for define in flags.defines)
+    return compiles(written, targets=order.targets, includes=includes, flags=defines)
