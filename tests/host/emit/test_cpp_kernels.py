@@ -9,7 +9,7 @@ from tests.host.emit.random_kernels import kernels, memory_for
 from tests.host.emit.running import TARGET, run_emitted
 
 from kernelwright.propose.rules.emit.cpp_nest import simplified
-from kernelwright.propose.rules.emit.cpp_rows import Knobs
+from kernelwright.propose.rules.emit.cpp_loop import Knobs
 from kernelwright.propose.rules.emit.cpp_schedule import guess, is_cuttable
 from kernelwright.propose.rules.interpret import run_step
 from kernelwright.propose.rules.ir import Kernel
@@ -32,6 +32,7 @@ def knobs(draw, kernel: Kernel):
             parallel=draw(st.sampled_from(ways)),
             chunks=draw(st.sampled_from([2, 3])),
             block=draw(st.sampled_from([16, 4096])),
+            square=draw(st.sampled_from([0, 16])),
         )
     )
     del drawn["fresh"]

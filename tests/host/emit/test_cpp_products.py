@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.host.emit.running import TARGET, run_emitted
 
 from kernelwright.propose.rules.emit.cpp import CppEmitter
 from kernelwright.propose.rules.emit.cpp_gemm import product_of
@@ -23,7 +24,6 @@ from kernelwright.propose.rules.ir import (
     Tensor,
     contiguous,
 )
-from tests.host.emit.running import TARGET, run_emitted
 
 SIZES = st.sampled_from([1, 1, 2, 3, 7, 16, 33, 50, 64, 100])
 N_PRODUCTS = 4

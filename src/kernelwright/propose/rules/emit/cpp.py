@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 
 from kernelwright.propose.rules.emit import cpp_loader
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
 from kernelwright.propose.rules.emit.cpp_gemm import contraction_text
 from kernelwright.propose.rules.emit.cpp_gemm import supports as is_product
 from kernelwright.propose.rules.emit.cpp_gemm_text import gemm_prelude
+from kernelwright.propose.rules.emit.cpp_loop import Knobs, parameters
 from kernelwright.propose.rules.emit.cpp_math import prelude
-from kernelwright.propose.rules.emit.cpp_rows import Knobs, kernel_text, parameters
+from kernelwright.propose.rules.emit.cpp_rows import kernel_text
 from kernelwright.propose.rules.emit.cpp_schedule import first_schedules, knobs_of, neighbours
 from kernelwright.propose.rules.emit.cpp_types import MEMORY
 from kernelwright.propose.rules.ir import (
@@ -39,10 +41,23 @@ class CppEmitter:
         return all(tensor.dtype in MEMORY for tensor in (*step.reads, *step.writes))
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        return first_schedules(program, target)
+        return self._distinct(program, first_schedules(program, target), target)
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
-        return neighbours(program, schedule, target)
+        found = neighbours(program, schedule, target)
+        own = self._distinct(program, itertools.chain([schedule], found), target)
+        return itertools.islice(own, 1, None)
+
+    def _distinct(
+        self, program: Program, schedules: Iterable[Schedule], target: Target
+    ) -> Iterator[Schedule]:
+        """Those schedules that give a text not seen before."""
+        seen: set[str] = set()
+        for schedule in schedules:
+            text = self.emit(program, schedule, target).definitions
+            if text not in seen:
+                seen.add(text)
+                yield schedule
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
         made = {tensor.name for tensor in program.inputs}

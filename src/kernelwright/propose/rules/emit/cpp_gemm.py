@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from kernelwright.propose.rules.emit.cpp_loop import parameters
 from kernelwright.propose.rules.emit.cpp_nest import arguments, indices, joined_axes, map_indices
-from kernelwright.propose.rules.emit.cpp_rows import HUGE_BYTES, parameters
+from kernelwright.propose.rules.emit.cpp_rows import write_preamble
 from kernelwright.propose.rules.emit.cpp_text import Text, Values
-from kernelwright.propose.rules.emit.cpp_types import HALVES, SIZE_BYTES
+from kernelwright.propose.rules.emit.cpp_types import HALVES
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,
@@ -118,13 +119,7 @@ class _Writer:
         text.line(f"// {batch}{p.m} rows by {p.n} columns, summed over {p.n_k}")
         head = f'extern "C" void {self.step.name}({self.v.parameters(self.reads, self.writes)})'
         with text.block(head):
-            for op in p.body:
-                if isinstance(op, Const):
-                    text.line(self.v.constant(op))
-            for tensor in self.writes:
-                size_bytes = tensor.n_elements * SIZE_BYTES[tensor.dtype]
-                if tensor.name in self.fresh and size_bytes >= HUGE_BYTES:
-                    text.line(f"huge_pages({self.v.pointer[tensor.name]}, {size_bytes});")
+            write_preamble(text, self.v, p.body, self.writes, self.fresh)
             if p.m and p.n and p.n_batch:
                 threads = "true" if knobs["parallel"] == "inner" else "false"
                 kind, keys = ("few", ("mr",)) if knobs["few"] else ("cut", TILE_KNOBS)

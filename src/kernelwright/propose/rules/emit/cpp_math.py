@@ -342,6 +342,27 @@ template <int n> static inline bool fold_all(const bool* lane) {
   return r;
 }
 """,
+    "scan_sum": """
+// Running sums of n lanes, continued from `carry`: eight at a time in a register by three shifted
+// additions, so that only one addition in eight waits for the one before.
+template <int n> static inline void scan_sum(double* lane, double& carry) {
+  int l = 0;
+#if !defined(__clang__)
+  typedef double vec8 __attribute__((vector_size(64)));
+  typedef int64_t at8 __attribute__((vector_size(64)));
+  const vec8 zero = {};
+  for (; l + 8 <= n; l += 8) {
+    vec8 s = *(const vec8*)(lane + l);
+    s += __builtin_shuffle(s, zero, (at8){8, 0, 1, 2, 3, 4, 5, 6});
+    s += __builtin_shuffle(s, zero, (at8){8, 8, 0, 1, 2, 3, 4, 5});
+    s += __builtin_shuffle(s, zero, (at8){8, 8, 8, 8, 0, 1, 2, 3});
+    *(vec8*)(lane + l) = s + carry;
+    carry += s[7];
+  }
+#endif
+  for (; l < n; ++l) lane[l] = carry += lane[l];
+}
+""",
     "fold_arg": """
 // The place of the largest (sign 1) or smallest (sign -1) of n lanes: NaN before all, then the
 // earlier of equals. A place of -1 is a lane that has seen nothing.

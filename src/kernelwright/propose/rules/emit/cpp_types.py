@@ -19,17 +19,18 @@ HALVES = ("bfloat16", "float16")
 FLOATS = ("float32", "float64", *HALVES)
 _ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", *HALVES, "float32", "float64")
 
-RESERVED = frozenset(
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t "
-    "class compl const const_cast constexpr continue decltype default delete do double "
-    "dynamic_cast else enum explicit export extern false float for friend goto if inline int "
-    "int64_t int32_t int16_t int8_t uint8_t uint16_t uint32_t long mutable namespace new noexcept "
-    "not not_eq nullptr operator or or_eq private protected public register reinterpret_cast "
-    "return short signed sizeof static static_assert static_cast struct switch template this "
-    "thread_local throw true try typedef typeid typename union unsigned using virtual void "
-    "volatile wchar_t while xor xor_eq math lane lanes lanes_t index vec part chunk main linux "
-    "unix errno NAN INFINITY".split()
-)
+_WORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
+class compl const const_cast constexpr continue decltype default delete do double dynamic_cast
+else enum explicit export extern false float for friend goto if inline int int64_t int32_t
+int16_t int8_t uint8_t uint16_t uint32_t long mutable namespace new noexcept not not_eq nullptr
+operator or or_eq private protected public register reinterpret_cast return short signed sizeof
+static static_assert static_cast struct switch template this thread_local throw true try typedef
+typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq math lane
+lanes lanes_t index vec part chunk main linux unix errno NAN INFINITY
+"""
+RESERVED = frozenset(_WORDS.split())
+"""C++ keywords, names of the headers that are included, and the names that emitted text uses."""
 
 
 def arithmetic(dtype: str) -> str:
