@@ -8,6 +8,7 @@ import json
 import math
 import os
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 import click
 from rich.console import Console, RenderableType
+from rich.live import Live
 from rich.text import Text
 
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
@@ -85,30 +87,38 @@ class ShowProgress:
     """Shows what a search is doing on stderr: one living line on a terminal, else plain lines."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False)
-        self._status = self._console.status("starting") if self._console.is_terminal else None
+        self._last: Progress | None = None
+        self._told_s = time.monotonic()
+        console = Console(stderr=True, highlight=False)
+        self._is_terminal = console.is_terminal
+        self._live = Live(console=console, get_renderable=self._line, transient=True)
 
     def __enter__(self) -> ShowProgress:
-        if self._status is not None:
-            self._status.start()
+        if self._is_terminal:
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
+        self._live.stop()
 
     def __call__(self, progress: Progress) -> None:
+        self._last, self._told_s = progress, time.monotonic()
+        if not self._is_terminal:
+            click.echo(self._line().plain, err=True)
+
+    def _line(self) -> Text:
+        """What was told last, with the seconds that are left by now."""
+        if self._last is None:
+            return Text("reading the task, starting the baselines")
+        progress = self._last
+        left_s = max(0.0, progress.seconds_left - (time.monotonic() - self._told_s))
         best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
-        line = Text(
-            f"{printable(progress.task, 40)} · {printable(progress.doing, 60)} · "
-            f"{progress.n_done} judged · {best} · {progress.seconds_left:.0f} s left",
+        return Text(
+            f"{printable(progress.task, 40)} · {best} · {progress.n_done} judged · "
+            f"{left_s:.0f} s left · {printable(progress.doing, 80)}",
             no_wrap=True,
             overflow="ellipsis",
         )
-        if self._status is not None:
-            self._status.update(line)
-        else:
-            click.echo(line.plain, err=True)
 
 
 @contextlib.contextmanager

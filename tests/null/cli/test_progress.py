@@ -1,0 +1,25 @@
+"""Progress: plain lines where stderr is no terminal, and the time that is left runs on."""
+
+from kernelwright.core.evaluation import Ratio
+from kernelwright.search import Progress
+from kernelwright.terminal import ShowProgress
+
+
+def test_lines_say_what_is_tried_the_best_and_the_time_left(capfd):
+    with ShowProgress() as progress:
+        progress(Progress("relu", "cpp: \x1b[31mtile", None, 0, 60.0))
+        progress(Progress("relu", "cpp: next", Ratio(1.5, 1.4, 1.6), 1, 58.0))
+    out, err = capfd.readouterr()
+    first, second = err.splitlines()
+    assert out == "" and "\x1b" not in err
+    assert first.startswith("relu · library is ahead · 0 judged · 60 s left · cpp: ")
+    assert second == "relu · best 1.50 (1.40–1.60) × · 1 judged · 58 s left · cpp: next"
+
+
+def test_the_time_left_runs_on_between_two_tellings(monkeypatch):
+    clock = iter([0.0, 10.0, 14.4])
+    monkeypatch.setattr("kernelwright.terminal.time.monotonic", lambda: next(clock))
+    progress = ShowProgress()
+    progress._is_terminal = True
+    progress(Progress("relu", "cpp", None, 0, 60.0))
+    assert "56 s left" in progress._line().plain
