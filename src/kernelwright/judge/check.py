@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,18 @@ import torch
 from kernelwright.core.evaluation import Numerics, Status
 from kernelwright.judge.compare import WrongValues, compare
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle
-from kernelwright.judge.runner import Refused, Runner
+from kernelwright.judge.outputs import Claim
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.runner import Call, Runner
 
 VERIFIED_SHARE = 0.3
 """Of the timed calls, drawn after each call; the first is always verified. A cheat in most of
 the calls, as it must be to move a median, escapes 7 rounds with probability below 0.65^4."""
+
+
+MIN_COPIES = 30
+LATE_NS, LATE_SHARE = 50_000, 0.5
+"""How much longer than a baseline's its copy may take: the noise of a request and a reply."""
 
 
 @dataclass
@@ -50,58 +57,63 @@ class Check:
         self.tally = Tally()
         self._coin = random.Random(seed)
         self._kept: list[tuple[Draw, list[Any], list[torch.Tensor]]] = []
-        self._watched: tuple[list[Any], list[torch.Tensor]] | None = None
+        self._watched: tuple[list[Claim], list[torch.Tensor]] | None = None
 
-    def run(self, draw: Draw, *, limit_s: float) -> int | None:
-        """One checked call; its wall nanoseconds, or None where the reference has no answer."""
+    def run(self, draw: Draw, *, limit_s: float) -> None:
+        """One checked call; nothing where the reference itself has no answer."""
         arguments = self.oracle.arguments(draw)
-        expected = self.oracle.expected(draw, arguments)
-        if expected is None:
-            return None
+        if self.oracle.expected(draw, arguments) is None:
+            return
         self.runner.put(arguments)
-        elapsed_ns, described = self.runner.call(limit_s=limit_s)
-        outputs = self._take(described, arguments)
-        self.runner.release(hold=self._watched is None)
-        if self._watched is None:
-            self._watched = (described, outputs)
-        self._judge(draw, outputs, arguments)
-        return elapsed_ns
+        call = self.runner.call(limit_s=limit_s, take=True)
+        self.take(draw, arguments, call)
+        self._settle()
 
-    def start(self, draw: Draw, arguments: list[Any]) -> Callable[[list[Any]], bool]:
-        """What to do with the outputs of a timed call, decided after the call was made."""
+    def wants(self) -> bool:
+        """Whether to verify the coming timed call; drawn anew for each."""
+        return not self._kept or self._coin.random() < VERIFIED_SHARE
 
-        def inspect(described: list[Any]) -> bool:
-            if self._kept and self._coin.random() > VERIFIED_SHARE:
-                return False
-            outputs = self._take(described, arguments)
-            hold = self._watched is None
-            if hold:
-                self._watched = (described, outputs)
-            self._kept.append((draw, arguments, outputs))
-            return hold
-
-        return inspect
+    def take(self, draw: Draw, arguments: list[Any], call: Call) -> None:
+        """Keep the outputs of a call until there is time to verify them."""
+        if self.runner.changed_arguments(arguments) and not self.oracle.mutates_arguments:
+            raise Refused(Status.REJECTED, "it writes to its inputs, which the reference does not")
+        self._check_watched()
+        self._kept.append((draw, arguments, call.outputs))
+        self._watched = (call.claims, call.outputs)
+        self.runner.release(hold=True)
 
     def finish(self) -> None:
-        """Verify the outputs that were kept from timed calls."""
+        """Verify all outputs that are still kept."""
         self._check_watched()
+        self._settle()
+
+    def refuse_late_work(self, baseline: Runner) -> None:
+        """Where the child copies its outputs out, that must take no longer than a baseline's copy.
+
+        Work that was put off until the clock had stopped shows here.
+        """
+        mine, theirs = self.runner.copy_ns[-MIN_COPIES:], baseline.copy_ns[-MIN_COPIES:]
+        if not mine or not theirs:
+            return
+        late_ns = statistics.median(mine) - statistics.median(theirs)
+        if late_ns > max(LATE_NS, LATE_SHARE * statistics.median(theirs)):
+            raise Refused(
+                Status.TAMPERED,
+                f"work goes on for {late_ns / 1e3:.0f} µs after it says that it is done",
+            )
+
+    def _settle(self) -> None:
         for draw, arguments, outputs in self._kept:
             self._judge(draw, outputs, arguments)
         self._kept.clear()
-
-    def _take(self, described: list[Any], arguments: list[Any]) -> list[torch.Tensor]:
-        self._check_watched()
-        if self.runner.changed_arguments(arguments) and not self.oracle.mutates_arguments:
-            raise Refused(Status.REJECTED, "it writes to its inputs, which the reference does not")
-        return self.runner.fetch(described, self.oracle.example)
 
     def _check_watched(self) -> None:
         """An output that the caller still holds must not change with later calls."""
         if self._watched is None:
             return
-        described, before = self._watched
+        claims, before = self._watched
         self._watched = None
-        now = self.runner.fetch(described, self.oracle.example)
+        now = self.runner.outputs_held(claims)
         if any(_differ(a, b) for a, b in zip(before, now, strict=True)):
             raise Refused(
                 Status.REJECTED,

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import fcntl
 import itertools
-import mmap
 import os
 import secrets
 import shutil
@@ -17,14 +14,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.judge import kernel_calls as kernel
 from kernelwright.judge import sandbox, wire
 
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
@@ -33,7 +29,6 @@ FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes ha
 MEMORY_SHARE = 0.6
 """Of the machine's free memory that one child may take."""
 REAL_TIME = os.SCHED_RR | os.SCHED_RESET_ON_FORK  # sched(7)
-SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 class ChildEnded(Exception):
@@ -158,21 +153,8 @@ class Child:
         greeting, self.pid = wire.receive_greeting(worker, deadline_s=deadline_s)
         self.pidfd = os.pidfd_open(self.pid)
         self.granted: frozenset[str] = frozenset(greeting["granted"])
-        self.memory: mmap.mmap | None = None
         self.is_stopped = False
         self.is_closed = False
-
-    def share(self, n_bytes: int, *, threads: int) -> None:
-        """Give it ``n_bytes`` of memory shared with the judge; this side sees ``memory``."""
-        fd = os.memfd_create("arguments", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            os.ftruncate(fd, max(n_bytes, mmap.PAGESIZE))
-            # A child that could shrink the file would crash the judge at its next write.
-            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
-            self.memory = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
-            self.request("map", fds=(fd,), threads=threads)
-        finally:
-            os.close(fd)
 
     def request(
         self,
@@ -198,11 +180,14 @@ class Child:
         except wire.Closed:
             raise self.ended() from None
 
-    def call(self, *, timeout_s: float) -> tuple[int, Any]:
-        """One forward from standstill to standstill: its wall time and the unchecked reply.
+    def call(
+        self, *, timeout_s: float, spin: bool = False, then: Callable[[], None] | None = None
+    ) -> tuple[int, Any]:
+        """One forward from standstill to standstill: its time and the unchecked reply.
 
         The clock starts before the child can run and stops when the kernel takes its message that
-        it is done; the child is stopped again at once.
+        it is done. The child is stopped again at once, or after ``then``. With ``spin`` this
+        process does not sleep while it waits.
 
         Units:
             Nanoseconds.
@@ -216,17 +201,21 @@ class Child:
             self.worker.send(go)
             start_ns, start_real_ns = time.perf_counter_ns(), time.time_ns()
             signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
-            body, sent_ns = wire.hear_bell(self.bell)
-            signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
+            body, sent_ns = wire.hear_bell(self.bell, spin_s=timeout_s if spin else 0.0)
             wall_ns = time.perf_counter_ns() - start_ns
+            if then is None:
+                signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
         except (wire.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
             raise self.ended() from None
         finally:
             self.is_stopped = False
+        reply = wire.parse_reply(body)
+        if then is not None and not (isinstance(reply, dict) and "error" in reply):
+            then()
         self.stop()
         # The kernel's stamp leaves out how long this process took to wake up.
         elapsed_ns = wall_ns if sent_ns is None else sent_ns - start_real_ns
-        return (elapsed_ns if 0 < elapsed_ns < wall_ns else wall_ns), wire.parse_reply(body)
+        return (elapsed_ns if 0 < elapsed_ns < wall_ns else wall_ns), reply
 
     def stop(self) -> int:
         """Stop all of its processes; how many there are besides the worker.
@@ -259,18 +248,6 @@ class Child:
         for thread in os.listdir(f"/proc/{self.pid}/task"):
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(int(thread), REAL_TIME, os.sched_param(1))
-
-    def read(self, address: int, n_bytes: int) -> bytearray:
-        """A copy of its memory.
-
-        Raises:
-            OSError: nothing is mapped there, or this machine refuses.
-        """
-        data = bytearray(n_bytes)
-        if n_bytes:
-            into = ctypes.addressof((ctypes.c_char * n_bytes).from_buffer(data))
-            kernel.read_process(self.pid, address, into, n_bytes)
-        return data
 
     def ask_warden(self, what: str) -> Any:
         wire.send_request(self.warden, what)

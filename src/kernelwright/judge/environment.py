@@ -10,7 +10,7 @@ import torch
 
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Environment
-from kernelwright.judge.timing import last_level_cache_bytes
+from kernelwright.judge.place import Place
 
 
 def resolve_threads(asked: int) -> int:
@@ -23,21 +23,26 @@ def use_threads(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def describe(device: Device, threads: int, cache: str) -> Environment:
+def describe(device: Device, place: Place, threads: int, cache: str) -> Environment:
     """Facts that a time depends on."""
     facts = {
         "torch": torch.__version__,
         "python": platform.python_version(),
         "system": platform.platform(),
         "processor": _processor(),
-        "last_level_cache_bytes": last_level_cache_bytes(),
+        "last_level_cache_bytes": place.last_level_cache_bytes(),
         "threads": threads,
         "cache": cache,
         "transparent_hugepages": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     }
     if device.kind == "cuda":
-        facts |= {"gpu": torch.cuda.get_device_name(device.index), "cuda": torch.version.cuda}
+        facts |= {
+            "gpu": torch.cuda.get_device_name(device.index),
+            "cuda": torch.version.cuda,
+            "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
+            "cudnn_tf32": torch.backends.cudnn.allow_tf32,
+        }
     return Environment(str(device), facts)
 
 

@@ -24,7 +24,9 @@ from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
 from kernelwright.judge.inputs import DISTRIBUTIONS
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle, derive_seed
-from kernelwright.judge.runner import Program, Refused, Runner
+from kernelwright.judge.place import place_of
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.runner import Program, Runner
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import Stopwatch
 
@@ -56,6 +58,7 @@ class Judge:
         self.device = device or Device.parse("cpu")
         self.settings = settings or Settings()
         self.threads = environment.resolve_threads(self.settings.threads)
+        self.place = place_of(self.device)
         self._secret = secrets.randbits(63)
         self._zygotes: dict[tuple[tuple[str, str], ...], Zygote] = {}
         self._stack = ExitStack()
@@ -72,8 +75,10 @@ class Judge:
             self.oracle = Oracle(self.task, self.device.torch_name, self._secret)
             self._draws = [Draw(d, derive_seed(self._secret, d, 0)) for d in DISTRIBUTIONS]
             self.workload = self.oracle.workload()
-            self.environment = environment.describe(self.device, self.threads, self.settings.cache)
-            self.stopwatch = Stopwatch(cache=self.settings.cache, limit_s=CALL_LIMIT_S)
+            self.environment = environment.describe(
+                self.device, self.place, self.threads, self.settings.cache
+            )
+            self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
         except BaseException:
             self._stack.close()
             raise
@@ -188,7 +193,8 @@ class Judge:
         return self._zygotes[key]
 
     def _spawn(self, extra: Mapping[str, str], cache: Path | None = None) -> Runner:
-        return Runner(self._zygote(extra).fork(cache=cache), threads=self.threads)
+        child = self._zygote(extra).fork(cache=cache)
+        return Runner(child, self.place, self.oracle.example, threads=self.threads)
 
     def _build(self, runner: Runner, source: str, entry: str, setting: dict[str, Any]) -> None:
         program = Program(source, entry, self.oracle.initial, self.oracle.weight_seed, setting)
@@ -211,12 +217,13 @@ class Judge:
         self._stack.callback(runner.close)
         how: dict[str, Any] = {"payload": self.task.payload}
         how["import_roots"] = list(self.task.import_roots)
+        how["cuda_graph"] = setting.cuda_graph
         if setting.compile is not None:
             how["compile"] = dict(setting.compile)
         self._build(runner, self.task.source, self.task.entry, how)
         # Not drawn here: the default dtype and the random state belong to the main thread.
         runner.put(self.oracle.first_arguments)
-        runner.call(limit_s=FIRST_CALL_LIMIT_S)
+        runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
         runner.release()
         runner.stand_still()
         return runner

@@ -68,11 +68,27 @@ def plan_slots(value: Any, offset_bytes: int = 0) -> tuple[Any, int]:
     return map_tensors(place, value), end
 
 
-def view(slot: Slot, memory: Any) -> torch.Tensor:
-    """The tensor at ``slot`` of a writable buffer, sharing its memory."""
-    dtype = torch_dtype(slot.dtype)
-    if slot.span_bytes == 0:
-        return torch.empty_strided(slot.shape, slot.strides, dtype=dtype)
-    count = slot.span_bytes // dtype.itemsize
-    flat = torch.frombuffer(memory, dtype=dtype, count=count, offset=slot.offset_bytes)
-    return flat.as_strided(slot.shape, slot.strides)
+def view(slot: Slot, memory: torch.Tensor) -> torch.Tensor:
+    """The tensor at ``slot`` of a memory given as bytes, sharing it.
+
+    Shapes:
+        memory: (n_bytes,) uint8; result: ``slot.shape`` with ``slot.strides``.
+    """
+    flat = flat_view(slot, memory)
+    return flat.as_strided(slot.shape, slot.strides, flat.storage_offset())
+
+
+def flat_view(slot: Slot, memory: torch.Tensor) -> torch.Tensor:
+    """All elements between the first and the last of ``slot``, in one row.
+
+    Shapes:
+        memory: (n_bytes,) uint8; result: (span,).
+    """
+    piece = memory[slot.offset_bytes : slot.offset_bytes + slot.span_bytes]
+    return piece.view(torch_dtype(slot.dtype))
+
+
+def flat_source(tensor: torch.Tensor) -> torch.Tensor:
+    """All elements between a tensor's first and last, in one row, sharing its memory."""
+    count = span(tuple(tensor.shape), tuple(tensor.stride()))
+    return tensor.as_strided((count,), (1,), tensor.storage_offset())

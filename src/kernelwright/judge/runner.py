@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
+import os
 import pickle
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.child import Child, ChildEnded
-from kernelwright.judge.layout import (
-    Slot,
-    dtype_name,
-    map_tensors,
-    plan_slots,
-    span,
-    torch_dtype,
-    view,
-)
+from kernelwright.judge.cpu import read_process
+from kernelwright.judge.layout import Slot, flat_source, flat_view, map_tensors, plan_slots, view
+from kernelwright.judge.outputs import Claim, check_claims
+from kernelwright.judge.place import Place
+from kernelwright.judge.refusal import Refused
 from kernelwright.judge.wire import Garbled, Late
 
-MAX_SPREAD = 8
-"""An output may be a view that spans at most this many times its own size."""
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
-
-
-class Refused(Exception):
-    """A judgement that ends early: the status and the reason."""
-
-    def __init__(self, status: Status, reason: str) -> None:
-        self.status = status
-        self.reason = reason
-        super().__init__(reason)
 
 
 @dataclass(frozen=True)
@@ -48,6 +36,17 @@ class Program:
     setting: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Call:
+    """One call as the judge saw it."""
+
+    elapsed_ns: int
+    claims: list[Claim]
+    """Where the child says that its outputs lie."""
+    outputs: list[torch.Tensor] | None
+    """The outputs themselves, where they were asked for."""
+
+
 class Runner:
     """One module in one child, called as often as the judge likes.
 
@@ -55,12 +54,18 @@ class Runner:
     nonsense or reports an error.
     """
 
-    def __init__(self, child: Child, *, threads: int) -> None:
+    def __init__(
+        self, child: Child, place: Place, like: list[torch.Tensor], *, threads: int
+    ) -> None:
         self.child = child
+        self.place = place
+        self.like = like
+        """Outputs of the shapes and dtypes that are expected."""
         self.threads = threads
         self.slots: Any = None
-        self.plain: Any = None
-        self.memory_bytes = 0
+        self.memory = torch.empty(0, dtype=torch.uint8)
+        self.copy_ns: list[int] = []
+        """How long each copy of outputs took, where the child makes it."""
 
     def build(
         self,
@@ -71,11 +76,13 @@ class Runner:
         limit_s: float,
     ) -> None:
         """Share memory, construct the module and load the weights."""
-        slots, end = plan_slots(arguments)
-        weight_slots, total = plan_slots(weights, end)
-        self._guard(lambda: self.child.share(total, threads=self.threads), "start", limit_s)
-        self.slots, self.memory_bytes = slots, total
-        self._write(weight_slots, weights)
+        self.slots, end = plan_slots(arguments)
+        self.weight_slots, end = plan_slots(weights, end)
+        self.output_slots, end = plan_slots(
+            [torch.empty_like(t).contiguous() for t in self.like], end
+        )
+        self._share(end, limit_s)
+        self._write(self.weight_slots, weights)
         self._ask(
             "build",
             limit_s,
@@ -83,25 +90,27 @@ class Runner:
             entry=program.entry,
             initial=pickle.dumps(program.initial),
             seed=program.seed,
-            weights=weight_slots,
+            weights=self.weight_slots,
             setting=program.setting,
         )
-        self._ask("prepare", limit_s, arguments=slots)
+        self._write(self.slots, arguments)
+        self._ask("prepare", limit_s, arguments=self.slots)
 
     def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
         """Give the module other weights, in place."""
-        _, end = plan_slots(self.slots_of_arguments())
-        slots, _ = plan_slots(weights, end)
-        self._write(slots, weights)
-        self._ask("load", limit_s, weights=slots)
-
-    def slots_of_arguments(self) -> Any:
-        return map_tensors(lambda slot: _empty(slot), self.slots)
+        self._write(self.weight_slots, weights)
+        self._ask("load", limit_s, weights=self.weight_slots)
 
     def put(self, arguments: list[Any]) -> None:
         """Write the arguments of the next call while the child stands still."""
         slots, _ = plan_slots(arguments)
         if slots != self.slots:
+            if _bytes(slots) > _bytes(self.slots):
+                raise TaskError(
+                    "the task's inputs change their size from draw to draw",
+                    seen=f"{_bytes(slots)} bytes after {_bytes(self.slots)}",
+                    do="let get_inputs return tensors of the same shapes every time",
+                )
             self.slots = slots
             self._ask("prepare", 30.0, arguments=slots)
         self.stand_still()
@@ -112,96 +121,103 @@ class Runner:
         if self._guard(self.child.stop, "stop", 0.0):
             self._guard(self.child.clear, "stop", 0.0)
 
-    def call(self, *, limit_s: float) -> tuple[int, list[Any]]:
-        """One forward on the arguments that were put; wall nanoseconds and described outputs."""
-        elapsed_ns, reply = self._guard(lambda: self.child.call(timeout_s=limit_s), "run", limit_s)
-        self._raise_error(reply)
-        return elapsed_ns, flatten_reply(reply)
+    def call(self, *, limit_s: float, take: bool) -> Call:
+        """One forward on the arguments that were put; with ``take``, its outputs too.
 
-    def fetch(self, described: list[Any], like: list[torch.Tensor]) -> list[torch.Tensor]:
-        """The outputs, read from the stopped child; checked for number, type, shape and dtype.
+        The child learns whether they are taken when the clock has stopped.
 
-        Shapes:
-            As ``like``, tensor by tensor.
+        Units:
+            ``elapsed_ns`` in nanoseconds.
         """
-        if len(described) != len(like):
-            raise Refused(Status.WRONG_SHAPE, f"{len(described)} outputs instead of {len(like)}")
-        return [
-            self._read(number, one, expected)
-            for number, (one, expected) in enumerate(zip(described, like, strict=True))
-        ]
+        copied = take and not self.place.reads_from_outside
+        elapsed_ns, reply = self._guard(
+            lambda: self.child.call(
+                timeout_s=limit_s,
+                spin=not self.place.reads_from_outside,
+                then=self._copy if copied else None,
+            ),
+            "run",
+            limit_s,
+        )
+        self._raise_error(reply)
+        claims = check_claims(reply, self.like)
+        return Call(elapsed_ns, claims, self._outputs(claims) if take else None)
+
+    def outputs_held(self, claims: list[Claim]) -> list[torch.Tensor]:
+        """What now lies where the outputs of an earlier call, still held, were."""
+        if not self.place.reads_from_outside:
+            self._copy(held=True)
+        self.stand_still()
+        return self._outputs(claims)
 
     def changed_arguments(self, arguments: list[Any]) -> bool:
         """Whether the child has written to its arguments."""
-        pairs: list[tuple[Slot, torch.Tensor]] = []
         slots: list[Slot] = []
         tensors: list[torch.Tensor] = []
         map_tensors(slots.append, self.slots)
         map_tensors(tensors.append, arguments)
-        pairs = list(zip(slots, tensors, strict=True))
         return any(
-            not torch.equal(self._flat(slot).view(torch.uint8), _flat_source(t).view(torch.uint8))
-            for slot, t in pairs
+            not torch.equal(
+                flat_view(slot, self.memory).view(torch.uint8), flat_source(t).view(torch.uint8)
+            )
+            for slot, t in zip(slots, tensors, strict=True)
             if slot.span_bytes
         )
 
     def release(self, *, hold: bool = False) -> None:
-        """Let the child drop its last output, or hold it until ``unhold``."""
+        """Let the child drop its last output, or hold it until the next is held."""
         self._ask("release", 30.0, hold=hold)
 
-    def unhold(self) -> None:
-        self._ask("unhold", 30.0)
-
     def close(self) -> None:
+        """End the child and give the shared memory back."""
         self.child.close()
+        if self.memory.numel():
+            self.place.unshare(self.memory)
+            self.memory = self.memory.new_empty(0)
 
-    def _read(self, number: int, described: Any, like: torch.Tensor) -> torch.Tensor:
-        name = f"output {number}"
-        if not (isinstance(described, dict) and "tensor" in described):
-            raise Refused(
-                Status.REJECTED, f"{name} is not a plain torch.Tensor: {described!r:.100}"
-            )
-        address, shape, strides, dtype, device = _parse_place(name, described["tensor"])
-        if shape != tuple(like.shape):
-            raise Refused(
-                Status.WRONG_SHAPE, f"{name} has shape {list(shape)} instead of {list(like.shape)}"
-            )
-        if dtype != dtype_name(like.dtype):
-            raise Refused(
-                Status.WRONG_DTYPE, f"{name} is {dtype} instead of {dtype_name(like.dtype)}"
-            )
-        if device != like.device.type:
-            raise Refused(Status.REJECTED, f"{name} is on {device}, not on {like.device.type}")
-        n_elements = span(shape, strides)
-        if n_elements > MAX_SPREAD * max(like.numel(), 1 << 16):
-            raise Refused(Status.REJECTED, f"{name} spans {n_elements} elements of memory")
-        if n_elements == 0:
-            return torch.empty(shape, dtype=like.dtype)
+    def _share(self, n_bytes: int, limit_s: float) -> None:
+        fd, self.memory = self.place.share(n_bytes)
+        how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.name}
+        with contextlib.closing(os.fdopen(fd, "rb")):
+            self._ask("map", limit_s, fds=(fd,), **how)
+
+    def _copy(self, *, held: bool = False) -> None:
+        """Let the child copy its outputs to shared memory, and note how long it takes."""
+        start_ns = time.perf_counter_ns()
+        self._ask("copy", 30.0, slots=self.output_slots, held=held)
+        if not held:
+            self.copy_ns.append(time.perf_counter_ns() - start_ns)
+
+    def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
+        if not self.place.reads_from_outside:
+            return [view(slot, self.memory).clone() for slot in self.output_slots]
+        return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
+
+    def _read(self, claim: Claim, like: torch.Tensor) -> torch.Tensor:
         try:
-            data = self.child.read(address, n_elements * like.element_size())
-        except OSError as error:
-            if error.errno == errno.ESRCH:
-                raise Refused(Status.RUNTIME_ERROR, "the process ended") from None
-            raise Refused(Status.REJECTED, f"{name} is not in the process's memory") from None
-        flat = torch.frombuffer(data, dtype=like.dtype)
-        return flat.as_strided(shape, strides)
+            data = read_process(self.child.pid, claim.address, claim.span * like.element_size())
+        except ProcessLookupError:
+            raise Refused(Status.RUNTIME_ERROR, describe_end(self.child.ended())) from None
+        except OSError:
+            reason = f"{claim.name} is not in the process's memory"
+            raise Refused(Status.REJECTED, reason) from None
+        return data.view(like.dtype).as_strided(claim.shape, claim.strides)
 
     def _write(self, slots: Any, values: Any) -> None:
-        pairs: list[Slot] = []
-        map_tensors(pairs.append, slots)
+        places: list[Slot] = []
         tensors: list[torch.Tensor] = []
+        map_tensors(places.append, slots)
         map_tensors(tensors.append, values)
-        for slot, tensor in zip(pairs, tensors, strict=True):
+        for slot, tensor in zip(places, tensors, strict=True):
             if slot.span_bytes:
-                self._flat(slot).copy_(_flat_source(tensor))
+                flat_view(slot, self.memory).copy_(flat_source(tensor))
+        self.place.settle()
 
-    def _flat(self, slot: Slot) -> torch.Tensor:
-        count = slot.span_bytes // torch_dtype(slot.dtype).itemsize
-        return view(Slot(slot.offset_bytes, (count,), (1,), slot.dtype), self.child.memory)
-
-    def _ask(self, what: str, limit_s: float, **arguments: Any) -> Any:
+    def _ask(
+        self, what: str, limit_s: float, *, fds: tuple[int, ...] = (), **arguments: Any
+    ) -> Any:
         reply = self._guard(
-            lambda: self.child.request(what, timeout_s=limit_s, **arguments), what, limit_s
+            lambda: self.child.request(what, timeout_s=limit_s, fds=fds, **arguments), what, limit_s
         )
         self._raise_error(reply)
         return reply
@@ -240,34 +256,8 @@ def describe_end(error: ChildEnded) -> str:
     return f"{how}\n{tail}" if tail else how
 
 
-def flatten_reply(reply: Any, depth: int = 0) -> list[Any]:
-    """The leaves of a described result, in order."""
-    if isinstance(reply, dict) and depth < 8:
-        for kind in ("list", "tuple"):
-            if isinstance(reply.get(kind), list):
-                return [leaf for item in reply[kind] for leaf in flatten_reply(item, depth + 1)]
-    return [reply]
-
-
-def _parse_place(name: str, place: Any) -> tuple[int, tuple[int, ...], tuple[int, ...], str, str]:
-    """A child's claim about one tensor, checked for form."""
-    try:
-        address, shape, strides, dtype, device = place
-        numbers = [address, *shape, *strides]
-        sound = all(type(n) is int and 0 <= n < 1 << 62 for n in numbers)
-        if sound and len(shape) == len(strides) <= 64 and type(dtype) is type(device) is str:
-            return address, tuple(shape), tuple(strides), dtype, device
-    except (TypeError, ValueError):
-        pass
-    raise Refused(Status.TAMPERED, f"{name} is described by nonsense: {place!r:.100}")
-
-
-def _flat_source(tensor: torch.Tensor) -> torch.Tensor:
-    count = span(tuple(tensor.shape), tuple(tensor.stride()))
-    return tensor.as_strided((count,), (1,), tensor.storage_offset())
-
-
-def _empty(slot: Slot) -> torch.Tensor:
-    return torch.empty_strided(
-        slot.shape, slot.strides, dtype=torch_dtype(slot.dtype), device="meta"
-    )
+def _bytes(slots: Any) -> int:
+    """The end of the last slot."""
+    ends = [0]
+    map_tensors(lambda slot: ends.append(slot.offset_bytes + slot.span_bytes), slots)
+    return max(ends)

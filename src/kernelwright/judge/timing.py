@@ -8,7 +8,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,7 +16,8 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE, Ratio, Timing, bootstrap_ratio
 from kernelwright.judge.check import Check
 from kernelwright.judge.oracle import TASK, Draw, derive_seed
-from kernelwright.judge.runner import Runner
+from kernelwright.judge.place import Place
+from kernelwright.judge.runner import Call, Runner
 
 MIN_ROUNDS = 7  # the fewest for which a percentile interval of a median excludes single outliers
 MAX_ROUNDS = 80
@@ -25,26 +26,19 @@ TIGHT = 0.02
 HOPELESS = 0.85
 """A candidate whose whole interval is below this is not measured more closely."""
 HOPELESS_ROUNDS = 5
-DEFAULT_L3_BYTES = 32 << 20  # where the kernel does not say
-
-
-def last_level_cache_bytes() -> int:
-    """The size of the last-level cache, as the kernel reports it."""
-    sizes = []
-    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        text = path.read_text().strip()
-        sizes.append(int(text[:-1]) * {"K": 1 << 10, "M": 1 << 20}[text[-1]])
-    return max(sizes, default=DEFAULT_L3_BYTES)
 
 
 class CacheFlush:
     """Overwrites a buffer of twice the last-level cache, so that the next call starts cold."""
 
-    def __init__(self) -> None:
-        self.buffer = torch.zeros(2 * last_level_cache_bytes(), dtype=torch.uint8)
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        n_bytes = 2 * place.last_level_cache_bytes()
+        self.buffer = torch.zeros(n_bytes, dtype=torch.uint8, device=place.name)
 
     def __call__(self) -> None:
         self.buffer.add_(1)
+        self.place.settle()
 
 
 def is_enough(ratios: list[float], spent_s: float, budget_s: float) -> bool:
@@ -86,33 +80,25 @@ def on_one_core() -> Iterator[None]:
 class Stopwatch:
     """Times modules that run in their own children, one at a time, all others standing still."""
 
-    def __init__(self, *, cache: str, limit_s: float) -> None:
+    def __init__(self, place: Place, *, cache: str, limit_s: float) -> None:
         self.cache = cache
         self.limit_s = limit_s
-        self._flush = CacheFlush() if cache == "cold" else None
+        self.overhead_ns = 0
+        """What an empty call costs; taken off every time."""
+        self._flush = CacheFlush(place) if cache == "cold" else None
 
-    def turn(
-        self,
-        runner: Runner,
-        arguments: list[Any],
-        inspect: Callable[[list[Any]], bool] | None = None,
-    ) -> int:
-        """One timed call; ``inspect`` sees the described outputs before the child goes on.
-
-        It returns whether the child is to hold on to the outputs.
+    def turn(self, runner: Runner, arguments: list[Any], *, take: bool = False) -> Call:
+        """One timed call, from standstill to standstill.
 
         Units:
-            Nanoseconds of the judge's clock.
+            Nanoseconds of the judge's clock, less the cost of an empty call.
         """
         with on_one_core():
             runner.put(arguments)
             if self._flush is not None:
                 self._flush()
-            elapsed_ns, described = runner.call(limit_s=self.limit_s)
-        hold = inspect(described) if inspect is not None else False
-        runner.release(hold=hold)
-        runner.stand_still()
-        return elapsed_ns
+            call = runner.call(limit_s=self.limit_s, take=take)
+        return replace(call, elapsed_ns=max(1, call.elapsed_ns - self.overhead_ns))
 
     def quick(self, runner: Runner, arguments: list[Any], n_calls: int) -> float:
         """The median of a few calls, after one that is not counted.
@@ -121,7 +107,16 @@ class Stopwatch:
             Nanoseconds of the judge's clock.
         """
         runner.child.prioritise()
-        return statistics.median([self.turn(runner, arguments) for _ in range(n_calls + 1)][1:])
+        samples = []
+        for _ in range(n_calls + 1):
+            samples.append(self.turn(runner, arguments).elapsed_ns)
+            self.rest(runner)
+        return statistics.median(samples[1:])
+
+    def rest(self, runner: Runner) -> None:
+        """Let a child drop its output, and stop it again."""
+        runner.release()
+        runner.stand_still()
 
     def compare(
         self,
@@ -151,10 +146,19 @@ class Stopwatch:
             if not ratios:  # the first call after other work is slow: caches, clocks, page tables
                 for runner in runners.values():
                     self.turn(runner, arguments)
+                    self.rest(runner)
+            take = check.wants()
             for name in order.sample(list(runners), len(runners)):
-                inspect = check.start(draw, arguments) if name == CANDIDATE else None
-                samples[name].append(self.turn(runners[name], arguments, inspect))
+                call = self.turn(runners[name], arguments, take=take)
+                if take and name == CANDIDATE:
+                    check.take(draw, arguments, call)
+                    runners[name].stand_still()
+                else:
+                    runners[name].release(hold=take)
+                    runners[name].stand_still()
+                samples[name].append(call.elapsed_ns)
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
         check.finish()
+        check.refuse_late_work(baselines[strongest])
         frozen = {name: tuple(values) for name, values in samples.items()}
         return Timing(frozen, strongest=strongest, clock="parent", cache=self.cache)

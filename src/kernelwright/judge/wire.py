@@ -10,6 +10,7 @@ import array
 import contextlib
 import json
 import pickle
+import select
 import socket
 import struct
 import time
@@ -172,14 +173,21 @@ def listen_for_bell(sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 
 
-def hear_bell(sock: socket.socket) -> tuple[bytes, int | None]:
+def hear_bell(sock: socket.socket, *, spin_s: float = 0.0) -> tuple[bytes, int | None]:
     """The next message of a bell, and when it was sent, in ns of CLOCK_REALTIME if the kernel says.
+
+    For ``spin_s`` this process polls, so that it hears at once; then it sleeps until one comes.
 
     Raises:
         Closed, Late: as their names say.
     """
+    space = socket.CMSG_SPACE(TIMESTAMP.size)
+    end_s = time.monotonic() + spin_s
+    while time.monotonic() < end_s:
+        if select.select([sock], [], [], 0)[0]:
+            break
     try:
-        body, ancillary, _, _ = sock.recvmsg(MAX_BELL_BYTES, socket.CMSG_SPACE(TIMESTAMP.size))
+        body, ancillary, _, _ = sock.recvmsg(MAX_BELL_BYTES, space)
     except TimeoutError as error:
         raise Late from error
     except ConnectionResetError as error:

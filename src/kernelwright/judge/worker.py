@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
-import mmap
-import os
 import pickle
 import socket
 import sys
@@ -21,7 +19,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge import wire
+from kernelwright.judge import cpu, wire
 from kernelwright.judge.layout import Slot, dtype_name, map_tensors, view
 
 MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
@@ -49,9 +47,11 @@ class Worker:
     def __init__(self, sock: socket.socket, bell: socket.socket) -> None:
         self.sock = sock
         self.bell = bell
-        self.memory: mmap.mmap | None = None
+        self.memory = torch.empty(0, dtype=torch.uint8)
+        self.device = torch.device("cpu")
         self.module: Any = None
         self.arguments: list[Any] = []
+        self.graphed = False
         self.output: Any = None
         self.held: Any = None
 
@@ -59,6 +59,8 @@ class Worker:
         """One forward: what the judge's clock runs over."""
         try:
             self.output = self.module(*self.arguments)
+            if self.device.type != "cpu":
+                torch.cuda.synchronize(self.device)
             reply = describe(self.output)
         except BaseException as error:  # a candidate may raise anything, SystemExit included
             reply = describe_error("run", error)
@@ -72,11 +74,17 @@ class Worker:
             reply = describe_error(getattr(error, "stage", stage), error)
         wire.send_reply(self.sock, reply)
 
-    def map(self, fd: int, *, threads: int) -> None:
+    def map(self, fd: int, *, n_bytes: int, threads: int, device: str) -> None:
         """Map the memory that arguments and weights come through."""
         torch.set_num_threads(threads)
-        spread_threads()
-        self.memory = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
+        self.device = torch.device(device)
+        if self.device.type == "cpu":
+            cpu.spread_threads()
+            self.memory = cpu.map_shared(fd)
+        else:
+            from kernelwright.judge import gpu
+
+            self.memory = gpu.map_shared(fd, n_bytes, self.device.index)
 
     def build(
         self,
@@ -95,10 +103,11 @@ class Worker:
             if entry not in namespace:
                 raise NameError(f"the file defines no {entry}")
             torch.manual_seed(seed)
-            self.module = namespace[entry](*pickle.loads(initial))
+            self.module = namespace[entry](*pickle.loads(initial)).to(self.device)
         self.load(weights=weights)
         if "compile" in setting:
             self.module = torch.compile(self.module, **setting["compile"])
+        self.graphed = bool(setting.get("cuda_graph"))
 
     def load(self, *, weights: dict[str, Slot]) -> None:
         """Give the module the reference's weights."""
@@ -108,6 +117,15 @@ class Worker:
     def prepare(self, *, arguments: list[Any]) -> None:
         """Make the arguments of the coming calls: views on the shared memory."""
         self.arguments = map_tensors(lambda slot: view(slot, self.memory), arguments)
+        if self.graphed:
+            self.module, self.graphed = capture(self.module, self.arguments), False
+
+    def copy(self, *, slots: list[Slot], held: bool) -> None:
+        """Copy the last output, or the one held, to where the judge can read it."""
+        leaves = _tensors(self.held if held else self.output)
+        for slot, tensor in zip(slots, leaves, strict=True):
+            view(slot, self.memory).copy_(tensor)
+        torch.cuda.synchronize(self.device)
 
     def release(self, *, hold: bool) -> None:
         """Drop the last output, or hold it in place of the one held before."""
@@ -118,20 +136,6 @@ class Worker:
     def unhold(self) -> None:
         """Drop the output that was held."""
         self.held = None
-
-
-def spread_threads() -> None:
-    """Start the OpenMP pool and give each of its threads a core of its own, from the second on.
-
-    The judge wakes the main thread on the first core. It stays free, because threads that a
-    candidate starts inherit its cores.
-    """
-    before = set(os.listdir("/proc/self/task"))
-    torch.zeros(1 << 20).add_(1)
-    started = sorted(map(int, set(os.listdir("/proc/self/task")) - before))
-    cores = sorted(os.sched_getaffinity(0))
-    for number, thread in enumerate(started, start=1):
-        os.sched_setaffinity(thread, {cores[number % len(cores)]})
 
 
 @contextlib.contextmanager
@@ -154,6 +158,39 @@ def _import(source: str, setting: dict[str, Any]) -> dict[str, Any]:
     sys.modules["candidate"] = module
     spec.loader.exec_module(module)
     return module.__dict__
+
+
+def capture(module: Any, arguments: list[Any]) -> Any:
+    """``module`` in a CUDA graph: inputs are copied in, outputs copied out, as a user would.
+
+    Raises:
+        RuntimeError: it cannot be captured.
+    """
+    static = map_tensors(torch.clone, arguments)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):  # as torch.cuda.make_graphed_callables warms up
+            module(*static)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        output = module(*static)
+    inputs = _tensors(static)
+
+    def replay(*given: Any) -> Any:
+        for mine, yours in zip(inputs, _tensors(list(given)), strict=True):
+            mine.copy_(yours)
+        graph.replay()
+        return map_tensors(torch.clone, output)
+
+    return replay
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    map_tensors(found.append, value)
+    return found
 
 
 def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:

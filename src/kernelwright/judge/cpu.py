@@ -1,0 +1,77 @@
+"""Judging on the CPU: memory that both processes map, outputs read from outside."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+from pathlib import Path
+
+import torch
+
+from kernelwright.judge import kernel_calls as kernel
+
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+DEFAULT_CACHE_BYTES = 32 << 20  # where the kernel does not say
+
+
+def share(n_bytes: int) -> tuple[int, torch.Tensor]:
+    """New memory to share: a file descriptor for the child, and this side's view in bytes."""
+    fd = os.memfd_create("arguments", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, max(n_bytes, mmap.PAGESIZE))
+    # A child that could shrink the file would crash the judge at its next write.
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
+    return fd, map_shared(fd)
+
+
+def map_shared(fd: int) -> torch.Tensor:
+    """The bytes of memory that ``share`` made."""
+    memory = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
+    return torch.frombuffer(memory, dtype=torch.uint8)
+
+
+def read_process(pid: int, address: int, n_bytes: int) -> torch.Tensor:
+    """A copy of another process's memory, in bytes.
+
+    Raises:
+        OSError: nothing is mapped there, or this machine refuses.
+    """
+    data = torch.empty(n_bytes, dtype=torch.uint8)
+    if n_bytes:
+        kernel.read_process(pid, address, data.data_ptr(), n_bytes)
+    return data
+
+
+def can_read_children() -> bool:
+    """Whether this machine lets a process read another's memory at all."""
+    source = ctypes.create_string_buffer(b"x")
+    target = ctypes.create_string_buffer(1)
+    try:
+        kernel.read_process(os.getpid(), ctypes.addressof(source), ctypes.addressof(target), 1)
+    except OSError:
+        return False
+    return True
+
+
+def last_level_cache_bytes() -> int:
+    """The size of the last-level cache, as the kernel reports it."""
+    sizes = []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = path.read_text().strip()
+        sizes.append(int(text[:-1]) * {"K": 1 << 10, "M": 1 << 20}[text[-1]])
+    return max(sizes, default=DEFAULT_CACHE_BYTES)
+
+
+def spread_threads() -> None:
+    """Start the OpenMP pool and give each of its threads a core of its own, from the second on.
+
+    The judge wakes the main thread on the first core. It stays free, because threads that a
+    candidate starts inherit its cores.
+    """
+    before = set(os.listdir("/proc/self/task"))
+    torch.zeros(1 << 20).add_(1)
+    started = sorted(map(int, set(os.listdir("/proc/self/task")) - before))
+    cores = sorted(os.sched_getaffinity(0))
+    for number, thread in enumerate(started, start=1):
+        os.sched_setaffinity(thread, {cores[number % len(cores)]})

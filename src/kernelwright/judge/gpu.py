@@ -1,0 +1,122 @@
+"""Judging on an NVIDIA GPU: device memory that both processes map.
+
+CUDA's older handles (cudaIpcGetMemHandle) do not cross process namespaces. The virtual memory
+calls export a file descriptor, which travels over a socket like any other.
+
+Source:
+    CUDA Driver API, section Virtual Memory Management; cuda.h for the layout of the structures.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+import torch
+
+PINNED, ON_DEVICE, FILE_DESCRIPTOR, READ_AND_WRITE = 1, 1, 1, 3  # enums of cuda.h
+
+
+class _Location(ctypes.Structure):
+    _fields_ = (("kind", ctypes.c_int), ("index", ctypes.c_int))
+
+
+class _Properties(ctypes.Structure):
+    _fields_ = (
+        ("kind", ctypes.c_int),
+        ("handle_kinds", ctypes.c_int),
+        ("location", _Location),
+        ("win32_data", ctypes.c_void_p),
+        ("flags", ctypes.c_ubyte * 8),
+    )
+
+
+class _Access(ctypes.Structure):
+    _fields_ = (("location", _Location), ("rights", ctypes.c_int))
+
+
+class _Bytes:
+    """Device memory under the interface that torch reads foreign arrays through."""
+
+    def __init__(self, address: int, n_bytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (n_bytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+def _driver(name: str, *arguments: object) -> None:
+    """Call the CUDA driver.
+
+    Raises:
+        RuntimeError: it reports an error.
+    """
+    code = getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments)
+    if code != 0:
+        raise RuntimeError(f"{name} fails with CUDA error {code}")
+
+
+def _rounded(n_bytes: int, index: int) -> tuple[int, _Properties]:
+    properties = _Properties(PINNED, FILE_DESCRIPTOR, _Location(ON_DEVICE, index))
+    unit = ctypes.c_size_t()
+    _driver("cuMemGetAllocationGranularity", ctypes.byref(unit), ctypes.byref(properties), 0)
+    return max(1, -(-n_bytes // unit.value)) * unit.value, properties
+
+
+def share(n_bytes: int, index: int) -> tuple[int, torch.Tensor]:
+    """New device memory to share: a file descriptor for the child, and this side's bytes.
+
+    Raises:
+        RuntimeError: the driver refuses, for example for want of memory.
+    """
+    torch.cuda.init()
+    torch.zeros(1, device=f"cuda:{index}")  # makes the context current in this thread
+    size, properties = _rounded(n_bytes, index)
+    handle, fd = ctypes.c_uint64(), ctypes.c_int()
+    created = (ctypes.byref(handle), ctypes.c_size_t(size), ctypes.byref(properties))
+    _driver("cuMemCreate", *created, ctypes.c_uint64(0))
+    export = (ctypes.byref(fd), handle, FILE_DESCRIPTOR, ctypes.c_uint64(0))
+    _driver("cuMemExportToShareableHandle", *export)
+    return fd.value, _map(handle, size, index)
+
+
+def map_shared(fd: int, n_bytes: int, index: int) -> torch.Tensor:
+    """The bytes of device memory that ``share`` made in another process.
+
+    Raises:
+        RuntimeError: the driver refuses.
+    """
+    torch.zeros(1, device=f"cuda:{index}")
+    size, _ = _rounded(n_bytes, index)
+    handle = ctypes.c_uint64()
+    given = (ctypes.byref(handle), ctypes.c_void_p(fd), FILE_DESCRIPTOR)
+    _driver("cuMemImportFromShareableHandle", *given)
+    os.close(fd)
+    return _map(handle, size, index)
+
+
+def _map(handle: ctypes.c_uint64, size: int, index: int) -> torch.Tensor:
+    address, n_bytes = ctypes.c_uint64(), ctypes.c_size_t(size)
+    zero, none = ctypes.c_size_t(0), ctypes.c_uint64(0)
+    _driver("cuMemAddressReserve", ctypes.byref(address), n_bytes, zero, none, none)
+    _driver("cuMemMap", address, n_bytes, zero, handle, none)
+    access = _Access(_Location(ON_DEVICE, index), READ_AND_WRITE)
+    _driver("cuMemSetAccess", address, n_bytes, ctypes.byref(access), ctypes.c_size_t(1))
+    # The handle may go: the mapping keeps the memory.
+    _driver("cuMemRelease", handle)
+    return torch.as_tensor(_Bytes(address.value, size), device=f"cuda:{index}")
+
+
+def unmap(memory: torch.Tensor) -> None:
+    """Give memory of ``share`` back; no tensor on it may be used any more."""
+    address, n_bytes = ctypes.c_uint64(memory.data_ptr()), ctypes.c_size_t(memory.numel())
+    torch.cuda.synchronize(memory.device)
+    _driver("cuMemUnmap", address, n_bytes)
+    _driver("cuMemAddressFree", address, n_bytes)
+
+
+def last_level_cache_bytes(index: int) -> int:
+    """The size of the L2 cache."""
+    return int(torch.cuda.get_device_properties(index).L2_cache_size)

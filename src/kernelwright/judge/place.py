@@ -1,0 +1,88 @@
+"""Where a task runs, as the judge sees it: the few things that differ between CPU and GPU."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+
+from kernelwright.core.device import Device
+from kernelwright.judge import cpu
+
+
+class Place(Protocol):
+    """One implementation per kind of device."""
+
+    name: str
+    """The device's name in torch."""
+    reads_from_outside: bool
+    """Whether outputs are read from the stopped child (else the child copies them out)."""
+
+    def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
+        """New memory to share with a child: a file descriptor, and this side's bytes."""
+        ...
+
+    def unshare(self, memory: torch.Tensor) -> None:
+        """Give the judge's side of shared memory back."""
+        ...
+
+    def settle(self) -> None:
+        """Return when everything that the judge has started on the device is done."""
+        ...
+
+    def last_level_cache_bytes(self) -> int:
+        """The size of the largest cache."""
+        ...
+
+
+class Cpu:
+    """Host memory; a child's memory is read with process_vm_readv."""
+
+    name = "cpu"
+    reads_from_outside = True
+
+    def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
+        return cpu.share(n_bytes)
+
+    def unshare(self, memory: torch.Tensor) -> None:
+        """Nothing to do: the mapping ends with its last tensor."""
+
+    def settle(self) -> None:
+        """Nothing to do: the CPU's work is done when a call returns."""
+
+    def last_level_cache_bytes(self) -> int:
+        return cpu.last_level_cache_bytes()
+
+
+class Gpu:
+    """Device memory; the judge's and the child's contexts take turns."""
+
+    reads_from_outside = False
+
+    def __init__(self, device: Device) -> None:
+        from kernelwright.judge import gpu
+
+        self._gpu = gpu
+        self.index = device.index
+        self.name = device.torch_name
+
+    def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
+        return self._gpu.share(n_bytes, self.index)
+
+    def unshare(self, memory: torch.Tensor) -> None:
+        self._gpu.unmap(memory)
+
+    def settle(self) -> None:
+        torch.cuda.synchronize(self.index)
+
+    def last_level_cache_bytes(self) -> int:
+        return self._gpu.last_level_cache_bytes(self.index)
+
+
+def place_of(device: Device) -> Place:
+    """The place of a device.
+
+    Raises:
+        KeyError: a kind that the judge cannot measure.
+    """
+    return Cpu() if device.kind == "cpu" else {"cuda": Gpu}[device.kind](device)

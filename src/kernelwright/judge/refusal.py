@@ -1,0 +1,14 @@
+"""How a judgement ends early, inside the judge: with a status and a reason."""
+
+from __future__ import annotations
+
+from kernelwright.core.evaluation import Status
+
+
+class Refused(Exception):
+    """The candidate did not pass. It never leaves ``Judge.evaluate``."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        self.status = status
+        self.reason = reason
+        super().__init__(reason)
