@@ -1,4 +1,4 @@
-"""Replies with lists nested ninety thousand deep.
+"""Replies with lists nested nine thousand deep.
 
 task: softmax
 expect: tampered|rejected|wrong_values|runtime_error|wrong_shape
@@ -13,17 +13,19 @@ import torch
 from torch import nn
 
 
-def worker():
+def channel():
     frame = sys._getframe(1)
     while frame is not None:
-        if hasattr(frame.f_locals.get("self"), "sock"):
-            return frame.f_locals["self"]
+        found = frame.f_locals.get("self")
+        if hasattr(found, "sock"):
+            return getattr(found, "bell", found.sock)
         frame = frame.f_back
     raise LookupError("no worker")
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        body = b'{"list": [' * 90_000 + b"]}" * 90_000
-        worker().sock.sendall(struct.pack("<I", len(body)) + body)
+        body = b'{"list": [' * 4500 + b"]}" * 4500
+        channel().send(body)
+        channel().send(struct.pack("<I", len(body)) + body)
         return torch.softmax(x, dim=1)
