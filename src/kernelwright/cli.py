@@ -17,6 +17,7 @@ from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.core.task import Task
 from kernelwright.load.suite import SuiteEntry, builtin_suite, kernelbench_suite
+from kernelwright.port_command import port_command
 from kernelwright.report import facts, write
 from kernelwright.terminal import Answer, Commands, ShowProgress
 
@@ -25,6 +26,9 @@ from kernelwright.terminal import Answer, Commands, ShowProgress
 @click.version_option(package_name="kernelwright")
 def main() -> None:
     """A PyTorch module in, a faster judged kernel out."""
+
+
+main.add_command(port_command)
 
 
 def _options(*options: Callable) -> Callable:

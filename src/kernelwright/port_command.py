@@ -1,0 +1,92 @@
+"""``kernelwright port``: CUDA programs to HIP and back, and how far each was checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from kernelwright.port import PortReport, RungStatus, port
+from kernelwright.port.project import DEFAULT_TARGETS
+from kernelwright.propose.port import State
+from kernelwright.terminal import Answer
+
+COLOURS = {RungStatus.PASSED: "green", RungStatus.FAILED: "red", RungStatus.NOT_CHECKED: "yellow"}
+N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
+
+
+@click.command("port")
+@click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
+@click.option("--to", type=click.Choice(["hip", "cuda"]), default="hip", show_default=True)
+@click.option(
+    "--arch",
+    "targets",
+    metavar="LIST",
+    default=",".join(DEFAULT_TARGETS),
+    show_default=True,
+    help="AMD targets to compile for.",
+)
+@click.option(
+    "--rungs",
+    metavar="LIST",
+    default="0,1",
+    show_default=True,
+    help="Checks: 0 lint, 1 compile, 2 run on the CPU under emulation (runs the program).",
+)
+@click.option("--arg", "arguments", multiple=True, help="For the program, at rung 2; repeatable.")
+@click.option("--out", type=click.Path(path_type=Path), help="Default: PATH with -hip or -cuda.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
+)
+def port_command(
+    path: Path, to: str, targets: str, rungs: str, arguments: tuple[str, ...], out: Path | None,
+    as_json: bool,
+) -> Answer:  # fmt: skip
+    """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
+
+    Exit code 0 only if nothing was left unported and every rung that was asked for passed.
+    """
+    place = out or path.with_name(f"{path.stem if path.is_file() else path.name}-{to}")
+    numbers = [int(r) if r.strip().isdigit() else -1 for r in rungs.split(",")]
+    report = port(
+        path, to=to, targets=[t.strip() for t in targets.split(",")], out=place, rungs=numbers,
+        arguments=arguments,
+    )  # fmt: skip
+    shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
+    return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
+
+
+def _table(report: PortReport) -> Table:
+    table = Table("file", "translated", "repaired", "changed", "unported", "rungs", box=None)
+    for file in report.files:
+        counts = [str(file.translation.count(state)) for state in _STATES]
+        rungs = Text(" ").join(
+            Text(f"{rung.name}: {rung.status}", COLOURS[rung.status]) for rung in file.rungs
+        )
+        table.add_row(file.path, *counts, rungs)
+    return table
+
+
+_STATES = (State.TRANSLATED, State.REPAIRED, State.CHANGED, State.UNPORTED)
+
+
+def _findings(report: PortReport) -> list[Text]:
+    """What a user has to look at, the unported first, then what rungs said."""
+    lines = [
+        str(finding)
+        for state in (State.UNPORTED, State.CHANGED)
+        for file in report.files
+        for finding in file.translation.findings
+        if finding.state is state
+    ]
+    lines += [
+        f"{file.path}: {rung.name}: {detail}"
+        for file in report.files
+        for rung in file.rungs[1:]
+        for detail in rung.details
+    ]
+    if len(lines) > N_SHOWN:
+        lines = [*lines[:N_SHOWN], f"and {len(lines) - N_SHOWN} more, in port.json"]
+    return [Text(line) for line in lines]
