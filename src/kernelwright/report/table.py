@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -21,64 +24,76 @@ from kernelwright.report.facts import (
 from kernelwright.select import Pair
 
 N_SHOWN = 25  # what fits on a screen; the report and the archive hold all
+NARROW_REASON = 100  # characters of a reason where it has a fifth of the screen
+WIDE = 110  # columns from which a row needs one line
 
 
-def candidate_table(history: list[Pair], best: Pair | None) -> Table:
+@dataclass(frozen=True)
+class Fitting:
+    """A table that stacks what belongs together where the terminal is narrow."""
+
+    fill: Callable[[bool], Table]
+    """Makes the table; told whether the terminal is wide."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.fill(options.max_width >= WIDE)
+
+
+def candidate_table(history: list[Pair], best: Pair | None) -> Fitting:
     """The candidates, the best first: status, kind of win, speedups, and why the losers lost."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("candidate", "dialect", "status", "win"):
-        table.add_column(name, no_wrap=True)
-    for name in ("× eager", "× compile", "× strongest"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("why", overflow="fold", ratio=1)
     pairs = ordered(history)
     if best is not None:  # its confirming verdict, not an earlier one
         others = [p for p in pairs if p[0].candidate.digest != best[1].candidate]
         pairs = [best, *others]
-    for proposal, evaluation in pairs[:N_SHOWN]:
-        speedups = evaluation.timing.speedups if evaluation.timing else {}
-        table.add_row(
-            short(evaluation.candidate),
-            proposal.candidate.dialect,
-            evaluation.status.value,
-            " ".join(evaluation.kinds) if select.wins(evaluation) else "–",
-            ratio_text(speedups.get("eager")),
-            ratio_text(speedups.get("compile")),
-            ratio_text(evaluation.speedup),
-            Text(outcome(evaluation, best)),
-            style="bold" if best is not None and evaluation.candidate == best[1].candidate else "",
-        )
-    if len(pairs) > N_SHOWN:
-        table.caption = f"{len(pairs) - N_SHOWN} more in the report"
-    return table
+
+    def fill(is_wide: bool) -> Table:
+        table = _table("candidate", "verdict", "× eager", "× compile", "× strongest", "why")
+        for proposal, evaluation in pairs[:N_SHOWN]:
+            is_best = best is not None and evaluation.candidate == best[1].candidate
+            speedups = evaluation.timing.speedups if evaluation.timing else {}
+            kinds = evaluation.kinds if select.wins(evaluation) else ()
+            named = (short(evaluation.candidate), proposal.candidate.dialect)
+            ratios = (speedups.get("eager"), speedups.get("compile"), evaluation.speedup)
+            table.add_row(
+                _stacked(is_wide, *named),
+                _stacked(is_wide, evaluation.status.value, *kinds),
+                *(_ratio(is_wide, ratio) for ratio in ratios),
+                Text(
+                    printable(outcome(evaluation, best), MAX_REASON if is_wide else NARROW_REASON)
+                ),
+                style="bold" if is_best else "",
+            )
+        if len(pairs) > N_SHOWN:
+            table.caption = f"{len(pairs) - N_SHOWN} more in the report"
+        return table
+
+    return Fitting(fill)
 
 
-def suite_table(tasks: list[dict[str, Any]]) -> Table:
+def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
     """The tasks of a suite: what won, and by how much. ``tasks`` are results in their JSON form."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("task", "dialect", "win"):
-        table.add_column(column, no_wrap=column != "win", overflow="fold")
-    for column in ("× eager", "× compile", "× strongest"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("strongest", no_wrap=True)
-    table.add_column("judged", justify="right")
-    for task in tasks:
-        name = Text(printable(task["task"]["name"], 40))
-        if "error" in task:
-            table.add_row(name, "", Text(printable(task["error"]["what"], MAX_REASON)), style="red")
-            continue
-        best = task["best"]
-        ratios = {n: Ratio(**r) for n, r in best["speedup"].items()} if best else {}
-        wanted = ("eager", "compile", task["strongest"])
-        table.add_row(
-            name,
-            best["dialect"] if best else "",
-            " ".join(best["kinds"]) if best else "library stays best",
-            *(ratio_text(ratios.get(baseline)) for baseline in wanted),
-            task["strongest"],
-            str(sum(task["candidates"].values())),
-        )
-    return table
+
+    def fill(is_wide: bool) -> Table:
+        table = _table("task", "win", "× eager", "× compile", "× strongest", "strongest, judged")
+        for task in tasks:
+            name = Text(printable(task["task"]["name"], 40), overflow="fold")
+            if "error" in task:
+                said = Text(printable(task["error"]["what"], MAX_REASON))
+                table.add_row(name, Text("error"), "", "", "", said, style="red")
+                continue
+            best = task["best"]
+            ratios = {n: Ratio(**r) for n, r in best["speedup"].items()} if best else {}
+            wanted = ("eager", "compile", task["strongest"])
+            won = (best["dialect"], *best["kinds"]) if best else ("library", "stays best")
+            table.add_row(
+                name,
+                _stacked(is_wide, *won),
+                *(_ratio(is_wide, ratios.get(baseline)) for baseline in wanted),
+                f"{task['strongest']}, {sum(task['candidates'].values())}",
+            )
+        return table
+
+    return Fitting(fill)
 
 
 def verdict_table(rows: list[tuple[str, str]]) -> Table:
@@ -89,3 +104,21 @@ def verdict_table(rows: list[tuple[str, str]]) -> Table:
     for name, value in rows:
         table.add_row(name, Text(printable(value)))
     return table
+
+
+def _table(*columns: str) -> Table:
+    """An empty table whose last column takes the room that the others leave."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in columns:
+        table.add_column(name, no_wrap=name != columns[-1], overflow="fold")
+        table.columns[-1].justify = "right" if name.startswith("×") else "left"
+    return table
+
+
+def _stacked(is_wide: bool, *parts: str) -> Text:
+    return Text((" " if is_wide else "\n").join(part for part in parts if part))
+
+
+def _ratio(is_wide: bool, ratio: Ratio | None) -> Text:
+    text = ratio_text(ratio)
+    return Text(text if is_wide else text.replace(" (", "\n").rstrip(")"))

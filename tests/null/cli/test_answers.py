@@ -15,9 +15,9 @@ from kernelwright.core.settings import Settings
 from kernelwright.search import Result
 
 
-def shown(answer):
+def shown(answer, width=140):
     text = io.StringIO()
-    console = Console(file=text, width=140)
+    console = Console(file=text, width=width)
     for thing in answer.shown:
         console.print(thing)
     return text.getvalue()
@@ -115,3 +115,9 @@ def test_a_verdict_for_people_says_all_that_the_json_says():
     refused = verdict(proposal().candidate, Status.WRONG_VALUES)
     answer = answers.verdict(refused, proposal().candidate)
     assert answer.exit_code == 1 and "off by 0.5" in shown(answer)
+
+
+def test_a_narrow_terminal_loses_nothing_but_long_reasons(won):
+    text = shown(answers.one_result(won), width=80)
+    for words in ("algebra", "build_error", proposal().candidate.digest[3:13], "1.33", "best"):
+        assert words in text
