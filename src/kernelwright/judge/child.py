@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import secrets
+import select
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
 FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
 MEMORY_SHARE = 0.6
 """Of the machine's free memory that one child may take."""
+CPUCLOCK_SCHED = 2  # include/linux/posix-timers_types.h
 REAL_TIME = os.SCHED_RR | os.SCHED_RESET_ON_FORK  # sched(7)
 
 
@@ -38,6 +41,19 @@ class ChildEnded(Exception):
         self.code = code
         self.log = log
         super().__init__(f"ended with {code}")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back from one call, and what the judge saw meanwhile."""
+
+    reply: Any
+    """Unchecked."""
+    wall_ns: int
+    cpu_ns: int
+    """Processor time of all of its threads, up to the standstill."""
+    others: int
+    """Living processes of the child besides its worker."""
 
 
 class Zygote:
@@ -117,7 +133,6 @@ class Zygote:
         worker, worker_end = socket.socketpair()
         warden, warden_end = socket.socketpair()
         bell, bell_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        wire.listen_for_bell(bell)
         worker.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         with worker_end, bell_end, warden_end:
             fds = (worker_end.fileno(), bell_end.fileno(), warden_end.fileno())
@@ -182,29 +197,30 @@ class Child:
 
     def call(
         self, *, timeout_s: float, spin: bool = False, then: Callable[[], None] | None = None
-    ) -> tuple[int, Any]:
-        """One forward from standstill to standstill: its time and the unchecked reply.
+    ) -> Answer:
+        """One forward, from standstill to standstill.
 
-        The clock starts before the child can run and stops when the kernel takes its message that
-        it is done. The child is stopped again at once, or after ``then``. With ``spin`` this
+        The clock starts before the child can run and stops after it has been told to stop. The
+        child is stopped when it says that it is done, or after ``then``. With ``spin`` this
         process does not sleep while it waits.
 
-        Units:
-            Nanoseconds.
         Raises:
             ChildEnded, wire.Late, wire.Garbled: as for ``request``.
         """
         go = wire.LENGTH.pack(len(wire.GO)) + wire.GO
+        if select.select([self.bell], [], [], 0)[0]:
+            raise wire.Garbled("an answer before the question")
         self.bell.settimeout(timeout_s)
         try:
+            before_ns = self.cpu_ns()
             # It stands still, so the word waits for it.
             self.worker.send(go)
-            start_ns, start_real_ns = time.perf_counter_ns(), time.time_ns()
+            start_ns = time.perf_counter_ns()
             signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
-            body, sent_ns = wire.hear_bell(self.bell, spin_s=timeout_s if spin else 0.0)
-            wall_ns = time.perf_counter_ns() - start_ns
+            body = wire.hear_bell(self.bell, spin_s=timeout_s if spin else 0.0)
             if then is None:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
+            end_ns = time.perf_counter_ns()
         except (wire.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
             raise self.ended() from None
         finally:
@@ -212,10 +228,19 @@ class Child:
         reply = wire.parse_reply(body)
         if then is not None and not (isinstance(reply, dict) and "error" in reply):
             then()
-        self.stop()
-        # The kernel's stamp leaves out how long this process took to wake up.
-        elapsed_ns = wall_ns if sent_ns is None else sent_ns - start_real_ns
-        return (elapsed_ns if 0 < elapsed_ns < wall_ns else wall_ns), reply
+        others = self.stop()
+        return Answer(reply, end_ns - start_ns, self.cpu_ns() - before_ns, others)
+
+    def cpu_ns(self) -> int:
+        """The processor time that all threads of the worker have had, those that ended included.
+
+        Source:
+            MAKE_PROCESS_CPUCLOCK in include/linux/posix-timers_types.h.
+        """
+        try:
+            return time.clock_gettime_ns((~self.pid << 3) | CPUCLOCK_SCHED)
+        except OSError:
+            return 0
 
     def stop(self) -> int:
         """Stop all of its processes; how many there are besides the worker.
@@ -226,7 +251,10 @@ class Child:
         if self.is_stopped:
             return 0
         self.is_stopped = True
-        return self.ask_warden("stop")["others"]
+        answer = self.ask_warden("stop")
+        if not answer["stopped"]:
+            raise wire.Late
+        return answer["others"]
 
     def clear(self) -> None:
         """Kill every process of the child but its worker."""

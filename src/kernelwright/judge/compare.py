@@ -168,3 +168,16 @@ def _describe(
         f"worst at {where}: {value[place].item():.6g} instead of {exact[place].item():.6g}; "
         f"{share:.2%} of the elements are beyond"
     )
+
+
+def are_near(outputs: list[torch.Tensor], eager: list[torch.Tensor], usual: Expected) -> bool:
+    """Whether outputs agree with eager's on the same inputs, as well as errors usually allow."""
+    for value, other, allowed in zip(outputs, eager, usual.allowed, strict=True):
+        if not other.is_floating_point():
+            if not torch.equal(value, other):
+                return False
+            continue
+        exact = other.double()
+        if error_of(value, exact, finite_in_both(other, exact)) > allowed + usual.reference_error:
+            return False
+    return True

@@ -66,7 +66,7 @@ def last_level_cache_bytes() -> int:
 def spread_threads() -> None:
     """Start the OpenMP pool and give each of its threads a core of its own, from the second on.
 
-    The judge wakes the main thread on the first core. It stays free, because threads that a
+    The main thread finds the first one free. It is not bound to it, because threads that a
     candidate starts inherit its cores.
     """
     before = set(os.listdir("/proc/self/task"))

@@ -60,6 +60,10 @@ def _one_hot(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return torch.zeros_like(x).scatter_(-1, position, values)
 
 
+def _near_one(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return 1.0 + 0.02 * (x - x.mean()) / x.std().clamp(min=1e-6) if x.numel() > 1 else x
+
+
 DISTRIBUTIONS: dict[str, Distribution] = {
     "centred": _centred,  # positive inputs make ReLU the identity and hide rounding in sums
     "shifted": _shifted,  # unstable variance formulas
@@ -67,6 +71,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "negated": _negated,  # shortcuts that hold for positive inputs only
     "constant": _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles
+    "near_one": _near_one,  # products that vanish or overflow elsewhere
     "small": _small,  # zeros that hide under an absolute tolerance
     "sparse": _sparse,
 }
@@ -75,6 +80,23 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 
 def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
     return torch.rand(shape, generator=draw, device=draw.device)
+
+
+RESAMPLED = "integers"
+"""The integer inputs in another order: indices stay legal, offsets may not."""
+
+
+def resample_integers(arguments: list[Any], seed: int) -> list[Any]:
+    """``arguments`` with the elements of every integer tensor drawn anew from its own."""
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if x.is_floating_point() or x.is_complex() or x.numel() < 2:
+            return x
+        draw = torch.Generator(x.device).manual_seed(seed)
+        picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
+        return x.flatten()[picked]
+
+    return map_tensors(change, arguments)
 
 
 def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:

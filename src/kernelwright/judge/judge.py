@@ -22,7 +22,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION, baselines, environment
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
-from kernelwright.judge.inputs import DISTRIBUTIONS
+from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle, derive_seed
 from kernelwright.judge.place import place_of
 from kernelwright.judge.refusal import Refused
@@ -98,8 +98,12 @@ class Judge:
         self._measure_baselines()
         return min(self.baseline_ns, key=self.baseline_ns.__getitem__)
 
-    def evaluate(self, candidate: Candidate, *, max_time_s: float = TIME_BUDGET_S) -> Evaluation:
+    def evaluate(
+        self, candidate: Candidate, *, timed: bool = True, max_time_s: float = TIME_BUDGET_S
+    ) -> Evaluation:
         """The verdict on one candidate; whatever it does, a status and never an exception.
+
+        With ``timed`` false only its results are checked, and no baseline is started.
 
         Units:
             ``max_time_s`` bounds the timed rounds, in seconds; fewer make a wider interval.
@@ -109,14 +113,16 @@ class Judge:
         seed = secrets.randbits(63)
         verdict = _Verdict(self, candidate, seed)
         try:
-            self._judge(verdict, candidate, seed, max_time_s)
+            self._judge(verdict, candidate, seed, max_time_s if timed else None)
         except Refused as refused:
             return verdict.conclude(refused.status, refused.reason)
         except (DeviceError, MemoryError) as error:
             return verdict.conclude(Status.INFRA_ERROR, str(error))
         return verdict.conclude(Status.PASSED)
 
-    def _judge(self, verdict: _Verdict, candidate: Candidate, seed: int, max_time_s: float) -> None:
+    def _judge(
+        self, verdict: _Verdict, candidate: Candidate, seed: int, max_time_s: float | None
+    ) -> None:
         reason = screen(candidate)
         if reason is not None:
             raise Refused(Status.BUILD_ERROR, reason)
@@ -124,7 +130,7 @@ class Judge:
         lacking = dialect.missing(self.device)
         if lacking is not None:
             raise Refused(Status.INFRA_ERROR, lacking)
-        is_timed = dialect.is_timed(self.device)
+        is_timed = dialect.is_timed(self.device) and max_time_s is not None
         if is_timed:
             self._start_baselines()
         with ExitStack() as stack:
@@ -136,6 +142,7 @@ class Judge:
                 self._build(runner, candidate.source, candidate.entry, {})
             finally:
                 verdict.build_s = time.monotonic() - start_s
+            self.stopwatch.prioritise(runner)
             check = Check(self.oracle, runner, derive_seed(seed, "verify"))
             try:
                 self._check(check)
@@ -144,27 +151,34 @@ class Judge:
                 verdict.warnings += check.tally.warnings
                 verdict.numerics = check.tally.numerics()
             if not is_timed:
-                verdict.warnings.append(
-                    f"not timed: {candidate.dialect} on {self.device.kind} runs in an interpreter"
-                )
+                why = f"{candidate.dialect} on {self.device.kind} runs in an interpreter"
+                verdict.warnings.append(f"not timed: {'as asked' if max_time_s is None else why}")
                 return
             verdict.timing = self._time(verdict, check, seed, max_time_s)
             verdict.numerics = check.tally.numerics()
 
     def _check(self, check: Check) -> None:
         """Calls on every distribution, and with other weights; first the task's own inputs."""
-        check.run(self.oracle.first, limit_s=FIRST_CALL_LIMIT_S)
+        turn = self.stopwatch.turn
+        self.stopwatch.limit_s = FIRST_CALL_LIMIT_S
+        check.run(self.oracle.first, turn)
+        self.stopwatch.limit_s = self._call_limit_s()
         if self.oracle.has_weights:
             check.runner.load(self.oracle.state(RANDOMISED), limit_s=CALL_LIMIT_S)
-            draw = Draw(RANDOMISED, derive_seed(self._secret, RANDOMISED, 0))
-            check.run(draw, limit_s=CALL_LIMIT_S)
+            check.run(Draw(RANDOMISED, derive_seed(self._secret, RANDOMISED, 0)), turn)
             check.runner.load(self.oracle.state(TASK), limit_s=CALL_LIMIT_S)
+        if self.oracle.has_integers:
+            check.run(Draw(RESAMPLED, derive_seed(self._secret, RESAMPLED, 0)), turn)
         for number, draw in enumerate(self._draws):
             if self.oracle.spent_s > ORACLE_BUDGET_S and number >= FEWEST_DRAWS:
                 del self._draws[number:]  # for later candidates too: all are checked alike
                 break
-            check.run(draw, limit_s=CALL_LIMIT_S)
+            check.run(draw, turn)
         check.finish()
+
+    def _call_limit_s(self) -> float:
+        slowest_ns = max(self.baseline_ns.values(), default=0.0)
+        return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
 
     def _time(self, verdict: _Verdict, check: Check, seed: int, max_time_s: float) -> Timing:
         self._measure_baselines()
@@ -178,6 +192,7 @@ class Judge:
                 strongest=self.strongest,
                 arguments_of=self.oracle.arguments,
                 check=check,
+                draws=self._draws,
                 seed=seed,
                 budget_s=max_time_s,
             )
@@ -256,8 +271,7 @@ class Judge:
                 do="run the task by itself on this machine and see what fails",
             )
         self.baseline_ns = measured
-        slowest_s = max(self.baseline_ns.values()) * 1e-9
-        self.stopwatch.limit_s = max(CALL_LIMIT_S, SLOWEST * slowest_s)
+        self.stopwatch.limit_s = self._call_limit_s()
         for name, runner in ready.items():
             if name not in (*baselines.ALWAYS, self.strongest):
                 runner.close()

@@ -23,6 +23,8 @@ MS_REC, MS_PRIVATE = 16384, 1 << 18
 MNT_DETACH = 2
 SYS_MOUNT_SETATTR = 442
 SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+SYS_KEYCTL = {"x86_64": 250, "aarch64": 219}
+KEYCTL_JOIN_SESSION_KEYRING = 1  # include/uapi/linux/keyctl.h
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 1, 2
 # include/uapi/linux/prctl.h
@@ -109,6 +111,17 @@ def drop_capabilities() -> None:
         _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
     header = struct.pack("Ii", CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, struct.pack("6I", *[0] * 6)), "capset")
+
+
+def leave_keyrings() -> None:
+    """Join a fresh session keyring, so that the user's keys are out of reach.
+
+    Raises:
+        OSError: this kernel has no keyrings.
+    """
+    number = SYS_KEYCTL[os.uname().machine]
+    if _libc.syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None) < 0:
+        raise OSError(ctypes.get_errno(), "keyctl")
 
 
 class _Span(ctypes.Structure):

@@ -19,7 +19,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.compare import FACTOR, Expected, allowed_error, conditioning
-from kernelwright.judge.inputs import randomise_weights, transform
+from kernelwright.judge.inputs import (
+    RESAMPLED,
+    randomise_weights,
+    resample_integers,
+    transform,
+)
 from kernelwright.judge.layout import dtype_name, map_tensors
 from kernelwright.load import open_reference
 
@@ -98,6 +103,8 @@ class Oracle:
         own = self.reference.inputs(draw.seed, self.device)
         if draw.distribution in (TASK, RANDOMISED):
             return own
+        if draw.distribution == RESAMPLED:
+            return resample_integers(own, draw.seed)
         return transform(own, draw.distribution, draw.seed)
 
     def workload(self) -> Workload:
@@ -198,7 +205,11 @@ class Oracle:
         n_outputs = max(1, sum(t.numel() for t in outputs))
         inputs = _leaves([arguments, list(self.state(TASK).values())])
         n_inputs = sum(t.numel() for t in inputs)
-        self.n_terms = max(self.flops / (2 * n_outputs), n_inputs / n_outputs, 1.0)
+        longest = max((max(t.shape, default=1) for t in inputs), default=1)
+        self.n_terms = max(self.flops / (2 * n_outputs), n_inputs / n_outputs, longest)
+        self.has_integers = any(
+            not t.is_floating_point() and t.numel() > 1 for t in _leaves(arguments)
+        )
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
         again = self._forward_unseeded(arguments)
         for one, two in zip(outputs, again, strict=True):

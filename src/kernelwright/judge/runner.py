@@ -21,6 +21,9 @@ from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.wire import Garbled, Late
 
+CPU_SHARE = 0.9
+"""Of the processor time that is held against a claim: between the judge's stop and the
+standstill, threads that wait in a loop go on for some microseconds."""
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
 
@@ -64,6 +67,7 @@ class Runner:
         self.threads = threads
         self.slots: Any = None
         self.memory = torch.empty(0, dtype=torch.uint8)
+        self.n_calls = 0
         self.copy_ns: list[int] = []
         """How long each copy of outputs took, where the child makes it."""
 
@@ -130,7 +134,7 @@ class Runner:
             ``elapsed_ns`` in nanoseconds.
         """
         copied = take and not self.place.reads_from_outside
-        elapsed_ns, reply = self._guard(
+        answer = self._guard(
             lambda: self.child.call(
                 timeout_s=limit_s,
                 spin=not self.place.reads_from_outside,
@@ -139,8 +143,16 @@ class Runner:
             "run",
             limit_s,
         )
-        self._raise_error(reply)
-        claims = check_claims(reply, self.like)
+        self._raise_error(answer.reply)
+        if answer.others:
+            if self.n_calls:  # the first may leave a compiler's processes behind
+                raise Refused(Status.REJECTED, "it leaves processes running after a call")
+            self._guard(self.child.clear, "stop", 0.0)
+        self.n_calls += 1
+        claims = check_claims(answer.reply, self.like)
+        # No call is shorter than its processor time over the threads that it may use.
+        least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
+        elapsed_ns = max(answer.wall_ns, least_ns)
         return Call(elapsed_ns, claims, self._outputs(claims) if take else None)
 
     def outputs_held(self, claims: list[Claim]) -> list[torch.Tensor]:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import CANDIDATE, Ratio, Timing, bootstrap_ratio
+from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.check import Check
 from kernelwright.judge.oracle import TASK, Draw, derive_seed
 from kernelwright.judge.place import Place
@@ -60,19 +61,32 @@ def half_width(interval: Ratio) -> float:
     return (interval.high - interval.low) / 2 / interval.median
 
 
-@contextlib.contextmanager
-def on_one_core() -> Iterator[None]:
-    """Keep this thread on the first core, and let the judge's torch use no other thread.
+def lead(on: bool) -> bool:
+    """Let this thread run before the children that it times; whether this machine allows it."""
+    try:
+        policy, priority = (os.SCHED_FIFO, 2) if on else (os.SCHED_OTHER, 0)
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
+    except OSError:
+        return False
+    return True
 
-    A child is woken where its waker runs, and the threads of an OpenMP pool spin for
-    milliseconds after their work: either would cost the measured child a core.
+
+@contextlib.contextmanager
+def on_last_core() -> Iterator[None]:
+    """Keep this thread on the last core, first in line, and let the judge's torch use no other.
+
+    A child's main thread then finds the first core free when it is woken (cpu.spread_threads
+    puts its other threads on the others), and the judge looks as soon as it says that it is done.
+    The threads of an OpenMP pool spin for milliseconds after their work, so the judge starts none.
     """
     threads, cores = torch.get_num_threads(), os.sched_getaffinity(0)
     torch.set_num_threads(1)
-    os.sched_setaffinity(0, {min(cores)})
+    os.sched_setaffinity(0, {max(cores)})
+    lead(True)
     try:
         yield
     finally:
+        lead(False)
         torch.set_num_threads(threads)
         os.sched_setaffinity(0, cores)
 
@@ -87,13 +101,22 @@ class Stopwatch:
         """What an empty call costs; taken off every time."""
         self._flush = CacheFlush(place) if cache == "cold" else None
 
+    def prioritise(self, runner: Runner) -> None:
+        """Let a child run before other programs, if the judge itself can run before the child.
+
+        Otherwise a child that says too early that it is done could keep the judge from looking.
+        """
+        if lead(True):
+            lead(False)
+            runner.child.prioritise()
+
     def turn(self, runner: Runner, arguments: list[Any], *, take: bool = False) -> Call:
         """One timed call, from standstill to standstill.
 
         Units:
             Nanoseconds of the judge's clock, less the cost of an empty call.
         """
-        with on_one_core():
+        with on_last_core():
             runner.put(arguments)
             if self._flush is not None:
                 self._flush()
@@ -106,7 +129,7 @@ class Stopwatch:
         Units:
             Nanoseconds of the judge's clock.
         """
-        runner.child.prioritise()
+        self.prioritise(runner)
         samples = []
         for _ in range(n_calls + 1):
             samples.append(self.turn(runner, arguments).elapsed_ns)
@@ -126,6 +149,7 @@ class Stopwatch:
         strongest: str,
         arguments_of: Callable[[Draw], list[Any]],
         check: Check,
+        draws: list[Draw],
         seed: int,
         budget_s: float,
     ) -> Timing:
@@ -135,7 +159,6 @@ class Stopwatch:
             Pairing within rounds and random order: STABILIZER (Curtsinger & Berger 2013).
         """
         runners = {CANDIDATE: candidate, **baselines}
-        candidate.child.prioritise()
         samples: dict[str, list[int | None]] = {name: [] for name in runners}
         order = random.Random(derive_seed(seed, "order"))
         start_s = time.monotonic()
@@ -147,16 +170,21 @@ class Stopwatch:
                 for runner in runners.values():
                     self.turn(runner, arguments)
                     self.rest(runner)
-            take = check.wants()
+            surprise = check.surprise(draws)
+            if surprise is not None:
+                check.run(surprise, self.turn)
+            outputs: dict[str, Any] = {}
             for name in order.sample(list(runners), len(runners)):
+                take = name in (CANDIDATE, EAGER)
                 call = self.turn(runners[name], arguments, take=take)
-                if take and name == CANDIDATE:
-                    check.take(draw, arguments, call)
-                    runners[name].stand_still()
+                samples[name].append(call.elapsed_ns)
+                outputs[name] = call.outputs
+                if name == CANDIDATE:
+                    check.look(arguments, call)
                 else:
                     runners[name].release(hold=take)
-                    runners[name].stand_still()
-                samples[name].append(call.elapsed_ns)
+                runners[name].stand_still()
+            check.compare_timed(draw, arguments, outputs[CANDIDATE], outputs.get(EAGER))
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
         check.finish()
         check.refuse_late_work(baselines[strongest])

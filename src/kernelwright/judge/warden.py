@@ -21,6 +21,10 @@ from kernelwright.judge import kernel_calls as kernel
 from kernelwright.judge import sandbox, wire, worker
 
 MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
+WATCH_S = 0.1
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+COMMON_BYTES = 2 << 30
+"""Shared pages that are not counted: torch's libraries, and the arguments."""
 END_WAIT_S = 2.0
 """How long a worker that has closed its channel may take to end."""
 
@@ -51,6 +55,8 @@ def _run_warden(
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         granted = set(entered.granted)
+        with contextlib.suppress(OSError):
+            kernel.leave_keyrings()
         if "filesystem" in granted:
             try:
                 sandbox.build_root(plan)
@@ -66,7 +72,13 @@ def _run_warden(
             os.close(fd)
         os.set_blocking(out_read, False)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-        _Warden(pid, socket.socket(fileno=warden_fd), out_read, "processes" in granted).serve()
+        _Warden(
+            pid,
+            socket.socket(fileno=warden_fd),
+            out_read,
+            "processes" in granted,
+            plan.limits.memory_bytes,
+        ).serve()
     finally:
         os._exit(1)
 
@@ -98,6 +110,7 @@ class _Warden:
     sock: socket.socket
     out_fd: int
     owns_namespace: bool
+    max_memory_bytes: int
     status: int | None = None
     log: bytearray = field(default_factory=bytearray)
 
@@ -111,7 +124,10 @@ class _Warden:
         }
         watched = [self.sock, self.out_fd]
         while True:
-            ready, _, _ = select.select(watched, [], [])
+            ready, _, _ = select.select(watched, [], [], WATCH_S)
+            if not ready and self.memory_bytes() > self.max_memory_bytes:
+                self.log += b"\nkilled: it took more memory than it may\n"
+                os.kill(self.worker, signal.SIGKILL)
             if self.out_fd in ready and not self.drain():
                 watched.remove(self.out_fd)
             if self.sock in ready:
@@ -155,6 +171,16 @@ class _Warden:
         """Living processes of the child besides its worker."""
         return [p for p, state in self.descendants().items() if p != self.worker and state != "Z"]
 
+    def memory_bytes(self) -> int:
+        """Memory of all of its processes, and of files in memory."""
+        total = 0
+        for pid in self.descendants():
+            with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/statm") as file:
+                pages = file.read().split()
+                total += (int(pages[1]) - int(pages[2])) * PAGE_BYTES
+                total += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
+        return total
+
     def signal_all(self, number: int) -> None:
         if self.owns_namespace:
             with contextlib.suppress(ProcessLookupError):
@@ -170,11 +196,15 @@ class _Warden:
     def stop(self) -> dict[str, Any]:
         """Stop every process; returns when all threads of the worker stand still."""
         self.signal_all(signal.SIGSTOP)
-        if self.status is None:
-            info = os.waitid(os.P_PID, self.worker, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-            if info.si_code == os.CLD_STOPPED:
+        end_s = time.monotonic() + END_WAIT_S
+        stopped = self.status is not None
+        while not stopped and time.monotonic() < end_s:
+            flags = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+            info = os.waitid(os.P_PID, self.worker, flags)
+            stopped = info is not None
+            if info is not None and info.si_code == os.CLD_STOPPED:
                 os.waitid(os.P_PID, self.worker, os.WSTOPPED)
-        return {"others": len(self.others())}
+        return {"stopped": stopped, "others": len(self.others())}
 
     def clear(self) -> dict[str, Any]:
         """Kill every process but the worker; returns when they are gone."""

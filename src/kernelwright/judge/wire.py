@@ -7,7 +7,6 @@ JSON and nothing else: whatever a candidate sends is parsed, never executed.
 from __future__ import annotations
 
 import array
-import contextlib
 import json
 import pickle
 import select
@@ -19,8 +18,6 @@ from typing import Any
 LENGTH = struct.Struct("<I")
 MAX_REPLY_BYTES = 8 << 20  # a profile of a large module is about 1 MB as JSON
 CREDENTIALS = struct.Struct("iii")
-TIMESTAMP = struct.Struct("ll")
-SO_TIMESTAMPNS = 35  # include/uapi/asm-generic/socket.h; the same number marks the message
 MAX_BELL_BYTES = 128 << 10  # below the default send buffer of a Unix socket, 208 kB
 GO = b"G"
 """The one-byte request of a call; everything else about it was agreed on before."""
@@ -167,35 +164,24 @@ def receive_greeting(sock: socket.socket, *, deadline_s: float) -> tuple[Any, in
     return parse_reply(body), pids[0]
 
 
-def listen_for_bell(sock: socket.socket) -> None:
-    """Let the kernel stamp every message that arrives at ``sock`` with its time of sending."""
-    with contextlib.suppress(OSError):
-        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-
-
-def hear_bell(sock: socket.socket, *, spin_s: float = 0.0) -> tuple[bytes, int | None]:
-    """The next message of a bell, and when it was sent, in ns of CLOCK_REALTIME if the kernel says.
+def hear_bell(sock: socket.socket, *, spin_s: float = 0.0) -> bytes:
+    """The next message of a bell.
 
     For ``spin_s`` this process polls, so that it hears at once; then it sleeps until one comes.
 
     Raises:
         Closed, Late: as their names say.
     """
-    space = socket.CMSG_SPACE(TIMESTAMP.size)
     end_s = time.monotonic() + spin_s
     while time.monotonic() < end_s:
         if select.select([sock], [], [], 0)[0]:
             break
     try:
-        body, ancillary, _, _ = sock.recvmsg(MAX_BELL_BYTES, space)
+        body = sock.recv(MAX_BELL_BYTES)
     except TimeoutError as error:
         raise Late from error
     except ConnectionResetError as error:
         raise Closed from error
     if not body:
         raise Closed
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
-            seconds, nanoseconds = TIMESTAMP.unpack(data)
-            return body, seconds * 1_000_000_000 + nanoseconds
-    return body, None
+    return body
