@@ -44,6 +44,8 @@ def with_small_blocks(schedule: Schedule) -> Schedule:
             name: min(value, small[name]) if name in small else value
             for name, value in knobs.items()
         }
+        if knobs.get("shape") != "lanes"
+        else knobs
         for step, knobs in schedule.items()
     }
 

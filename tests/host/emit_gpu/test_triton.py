@@ -1,0 +1,27 @@
+"""Emitted Triton, run by Triton's interpreter, means what the program means, and compiles for
+NVIDIA and AMD GPUs on a machine that has neither."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+
+CHILD = Path(__file__).with_name("triton_child.py")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", ["values", "compile"])
+def test_every_program(check):
+    command = [sys.executable, "-W", "ignore", str(CHILD), check]
+    environment = {**os.environ, "TRITON_INTERPRET": "1" if check == "values" else "0"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    wrong = {name: what for name, what in json.loads(done.stdout).items() if what}
+    assert not wrong, "\n\n".join(f"{name}: {what}" for name, what in wrong.items())
