@@ -13,6 +13,7 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.export.graph_signature import InputKind, OutputKind
 
 from kernelwright.propose.rules.lower.every import HANDLERS
+from kernelwright.propose.rules.steps import variable
 
 if TYPE_CHECKING:
     from torch import fx, nn
@@ -86,7 +87,7 @@ def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) ->
     for spec in program.graph_signature.input_specs:
         name = spec.arg.name
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and spec.target is not None:
-            placeholders[name]._rename(spec.target.replace(".", "_"))
+            placeholders[name]._rename(variable(spec.target.replace(".", "_"), set()))
             attributes[placeholders[name].name] = spec.target
         elif spec.kind is InputKind.CONSTANT_TENSOR and spec.target is not None:
             if isinstance(_attribute(module, spec.target), torch.Tensor):

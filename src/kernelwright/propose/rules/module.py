@@ -14,6 +14,8 @@ from kernelwright.propose.rules.steps import call_text, literal, references
 
 _LIBRARY_IMPORTS = ("import torch", "import torch.nn.functional as F", "from torch import nn")
 _WIDTH = 96
+LET_GO_ELEMENTS = 1 << 18
+"""Smaller tensors may live until forward returns: a line for each would say nothing."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Face:
     """A first line that names the inputs of a forward with ``*inputs``; empty elsewhere."""
     paths: Mapping[str, str]
     """Attribute path → the expression that reaches it."""
+    compiled: str = ""
+    """Arguments of torch.compile, where the new forward is compiled."""
 
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
@@ -88,18 +92,38 @@ def _forward_text(program: Program, emitted: Emitted, reference: Spliced, face: 
         *([face.unpacked] if face.unpacked else []),
         f"if not ({test}):",
         f"    return self._reference_forward({face.passed})",
-        *(f"{tensor.name} = {face.paths[path]}" for tensor, path in _used_attributes(program)),
-        *_step_lines(program, emitted),
+        *(f"{tensor.name} = {face.paths[path]}" for tensor, path in _bound(program)),
+        *_step_lines(program, emitted, face),
         *(f"{face.paths[path]}.copy_({name})" for name, path in program.mutations),
-        f"return {literal(program.outputs, '')}",
+        f"return {literal(program.outputs, names=_expressions(program, face))}",
     ]
-    head = f"    def forward({reference.signature}):\n"
-    return head + textwrap.indent("\n".join(lines), " " * 8)
+    name = "_rewritten_forward" if face.compiled else "forward"
+    text = (
+        f"    def {name}({reference.signature}):\n{textwrap.indent(chr(10).join(lines), ' ' * 8)}"
+    )
+    return text + (_compiled_text(reference, face) if face.compiled else "")
 
 
-def _used_attributes(program: Program) -> Iterator[tuple[Tensor, str]]:
-    used = set(references(program.outputs)).union(*map(needs, program.steps))
-    return ((tensor, path) for tensor, path in program.attributes if tensor.name in used)
+def _compiled_text(reference: Spliced, face: Face) -> str:
+    return f"""
+
+    def forward({reference.signature}):
+        return _compiled(self, {face.passed})
+
+
+_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"""
+
+
+def _bound(program: Program) -> list[tuple[Tensor, str]]:
+    """The attributes that kernels use: launches know them by name."""
+    used: set[str] = set().union(*map(needs, program.own()))
+    return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
+
+
+def _expressions(program: Program, face: Face) -> dict[str, str]:
+    """How calls name the other attributes: by their place in the module."""
+    bound = {tensor.name for tensor, _ in _bound(program)}
+    return {t.name: face.paths[p] for t, p in program.attributes if t.name not in bound}
 
 
 def needs(step: Step) -> set[str]:
@@ -109,13 +133,14 @@ def needs(step: Step) -> set[str]:
     return {tensor.name for tensor in (*step.reads, *step.writes)}
 
 
-def _step_lines(program: Program, emitted: Emitted) -> Iterator[str]:
+def _step_lines(program: Program, emitted: Emitted, face: Face) -> Iterator[str]:
     """Every step, own ones under a comment; tensors are let go where nothing needs them."""
     device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
+    names = _expressions(program, face)
     last = _last_uses(program)
     for number, step in enumerate(program.steps):
         if isinstance(step, Call):
-            yield call_text(step, device)
+            yield call_text(step, device, names)
         else:
             about = " → ".join(step.origin)
             yield from textwrap.wrap(
@@ -127,19 +152,20 @@ def _step_lines(program: Program, emitted: Emitted) -> Iterator[str]:
 
 
 def _last_uses(program: Program) -> list[list[str]]:
-    """Per step the own and called results whose memory later steps can have."""
+    """Per step the big results whose memory later steps can have."""
     returned: set[Any] = set(references(program.outputs)) | {n for n, _ in program.mutations}
-    views: dict[str, set[str]] = {}
+    big: set[str] = set()
     ends: dict[str, int] = {}
     for number, step in enumerate(program.steps):
         for name in needs(step):
             ends[name] = number
         for made in step.outputs if isinstance(step, Call) else step.writes:
             ends.setdefault(made.name, number)
-            views[made.name] = needs(step)
+            if made.n_elements >= LET_GO_ELEMENTS:
+                big.add(made.name)
     fixed = {t.name for t in program.inputs} | {t.name for t, _ in program.attributes} | returned
     result: list[list[str]] = [[] for _ in program.steps]
     for name, number in ends.items():
-        if name in views and name not in fixed:
+        if name in big - fixed:
             result[number].append(name)
     return result

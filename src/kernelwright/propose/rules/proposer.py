@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +19,11 @@ from kernelwright.propose.rules.interface import face_of, reference_text
 from kernelwright.propose.rules.ir import Program
 from kernelwright.propose.rules.module import Face, write
 from kernelwright.propose.rules.naming import renamed
+from kernelwright.propose.rules.rewrite import rewrite
 from kernelwright.propose.rules.splice import Spliced
 
 EMITTERS = {
+    "torch": "kernelwright.propose.rules.library:LibraryEmitter",
     "cpp": "kernelwright.propose.rules.emit.cpp:CppEmitter",
     "triton": "kernelwright.propose.rules.emit.triton:TritonEmitter",
     "cuda": "kernelwright.propose.rules.emit.cuda:CudaEmitter",
@@ -35,12 +37,14 @@ N_FIRST = 4
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to fuse the graph."""
+    """One way to rewrite and fuse the graph."""
 
     name: str
     fusion: Fusion
-    products: bool
+    products: bool = False
     """Whether matrix products and convolutions are own code where the dialect can."""
+    rules: bool = True
+    """Whether the graph is rewritten first."""
 
 
 def variants(device_kind: str) -> tuple[Variant, ...]:
@@ -48,10 +52,11 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     many_rows = 128 if device_kind == "cuda" else 2  # blocks that keep a GPU busy, or two cores
     full = Fusion(join_rows=many_rows)
     return (
-        Variant("fused, products by the library", full, False),
-        Variant("fused, own products", full, True),
-        Variant("fused as far as it goes", Fusion(join_rows=1, recompute_cost=40), False),
-        Variant("reductions apart", Fusion(join_rows=1 << 62, siblings=False), False),
+        Variant("fused", full),
+        Variant("fused, own products", full, products=True),
+        Variant("fused as far as it goes", Fusion(join_rows=1, recompute_cost=40)),
+        Variant("reductions apart", Fusion(join_rows=1 << 62, siblings=False)),
+        Variant("fused, as written", full, rules=False),
     )
 
 
@@ -66,6 +71,7 @@ class Workshop:
         reference = open_reference(self.brief.task)
         self.module = reference.build(SEED)
         self.captured: Captured = capture(self.module, reference.inputs(SEED))
+        self.rewritten, self.applied = rewrite(self.captured)
 
     @cached_property
     def text(self) -> Spliced:
@@ -84,8 +90,11 @@ class Workshop:
         """The task as ``variant`` fuses it, as far as ``emitter`` can do it."""
         key = (variant.name, emitter.dialect)
         if key not in self._programs:
+            graph, lineage = (
+                (self.rewritten, self.applied) if variant.rules else (self.captured, ())
+            )
             program = assemble_supported(
-                self.captured, variant.fusion, emitter.supports, products=variant.products
+                graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
             )
             self._programs[key] = renamed(program, self.face[1])
         return self._programs[key]
@@ -96,7 +105,8 @@ class Workshop:
         """One candidate."""
         program = self.program(variant, emitter)
         emitted: Emitted = emitter.emit(program, schedule, self.target)
-        text = write(program, emitted, self.text, self.face[0])
+        face = replace(self.face[0], compiled=schedule.get("compile", ""))
+        text = write(program, emitted, self.text, face)
         return Proposal(
             candidate=Candidate(text, emitter.dialect),
             proposer=NAME,
@@ -138,9 +148,9 @@ def _first(workshop: Workshop) -> Iterator[Proposal]:
 def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
     if _failed(workshop.brief, variant, emitter):
         return
-    program = workshop.program(variant, emitter)
-    if not any(program.own()):
+    if not variant.rules and not workshop.applied:
         return
+    program = workshop.program(variant, emitter)
     schedules = emitter.schedules(program, workshop.target)
     for schedule in itertools.islice(schedules, N_FIRST):
         yield workshop.proposal(variant, emitter, schedule)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -16,28 +16,41 @@ _METHODS = frozenset({
     "add_",
 })  # fmt: skip
 _FUNCTIONS = {
-    "linear": "F.linear", "scaled_dot_product_attention": "F.scaled_dot_product_attention",
+    "linear": "F.linear", "gelu": "F.gelu", "silu": "F.silu",
+    "scaled_dot_product_attention": "F.scaled_dot_product_attention",
     "_unsafe_view": "torch.reshape", "numpy_T": "torch.t",
 } | {name: f"torch.{name}" for name in (
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "matmul", "mm", "bmm", "addmm", "baddbmm", "zeros", "ones", "full", "dropout", "einsum",
-    "lstm", "gru", "rnn_tanh", "rnn_relu", "relu",
+    "lstm", "gru", "rnn_tanh", "rnn_relu", "relu", "sigmoid", "tanh", "exp", "sum", "mean", "amax",
+    "softmax", "layer_norm", "group_norm", "cat", "stack", "clamp", "embedding", "masked_fill",
+    "logical_not", "full_like", "sqrt", "rsqrt", "cumsum",
 )}  # fmt: skip
 """Spellings whose positional arguments are those of the ATen operator."""
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_NO_NAMES: Mapping[str, str] = {}
 _DROPPED = frozenset({"pin_memory", "layout"})
 
 
-def call_text(call: Call, device: str) -> str:
-    """``a, b = torch.f(x, 1)``; ``device`` is the expression for the device to make tensors on."""
+def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
+    """``a, b = torch.f(x, 1)``.
+
+    ``device`` is the expression for the device to make tensors on; ``names`` has the expressions
+    for tensors that are no variables.
+    """
     name = call.target.removeprefix("torch.ops.aten.").partition(".")[0]
-    args = [literal(arg, device) for arg in call.args]
-    if name == "slice":
+    args = [literal(arg, device, names) for arg in call.args]
+    if name in _OPERATORS and not call.kwargs:
+        text = f"{args[0]} {_OPERATORS[name]} {args[1]}"
+    elif name == "slice":
         text = _slice_text(call, args)
     elif name in _METHODS:
         text = f"{args.pop(0)}.{name.removesuffix('_with_sizes')}({', '.join(_spread(args))})"
     else:
         args += [
-            f"{key}={literal(value, device)}" for key, value in call.kwargs if key not in _DROPPED
+            f"{key}={literal(value, device, names)}"
+            for key, value in call.kwargs
+            if key not in _DROPPED
         ]
         text = f"{_FUNCTIONS.get(name, call.target)}({', '.join(args)})"
     results = ", ".join(tensor.name for tensor in call.outputs)
@@ -59,20 +72,24 @@ def _slice_text(call: Call, args: list[str]) -> str:
     return f"{args[0]}[{', '.join([':'] * (dim % rank) + [cut])}]"
 
 
-def literal(value: Any, device: str) -> str:
+def literal(value: Any, device: str = "", names: Mapping[str, str] = _NO_NAMES) -> str:
     """Python text for an argument."""
     match value:
         case Ref(name):
-            return name
+            return names.get(name, name)
         case torch.device():
             return device
         case list():
-            return "[" + ", ".join(literal(part, device) for part in value) + "]"
+            return "[" + ", ".join(literal(part, device, names) for part in value) + "]"
         case tuple():
-            inside = ", ".join(literal(part, device) for part in value)
+            inside = ", ".join(literal(part, device, names) for part in value)
             return f"({inside},)" if len(value) == 1 else f"({inside})"
         case dict():
-            return "{" + ", ".join(f"{k!r}: {literal(v, device)}" for k, v in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(f"{k!r}: {literal(v, device, names)}" for k, v in value.items())
+                + "}"
+            )
         case float() if value != value or value in (float("inf"), float("-inf")):
             return f'float("{value}")'
     return repr(value)
@@ -92,6 +109,8 @@ def references(structure: Any) -> Iterator[str]:
 
 def variable(name: str, taken: set[str]) -> str:
     """``name`` as a Python variable that is none of ``taken``; it is added there."""
+    if name[:1].isdigit():
+        name = f"layer_{name}"
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         name += "_"
     fresh, n = name, 1

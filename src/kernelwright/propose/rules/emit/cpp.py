@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any
 
 from kernelwright.propose.rules.emit import cpp_loader
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
@@ -13,6 +15,7 @@ from kernelwright.propose.rules.emit.cpp_gemm_text import gemm_prelude
 from kernelwright.propose.rules.emit.cpp_loop import Knobs, parameters
 from kernelwright.propose.rules.emit.cpp_math import prelude
 from kernelwright.propose.rules.emit.cpp_rows import kernel_text
+from kernelwright.propose.rules.emit.cpp_same import anonymous
 from kernelwright.propose.rules.emit.cpp_schedule import first_schedules, knobs_of, neighbours
 from kernelwright.propose.rules.emit.cpp_types import MEMORY
 from kernelwright.propose.rules.ir import (
@@ -65,6 +68,7 @@ class CppEmitter:
         texts: list[str] = []
         launches: dict[str, str] = {}
         binds: list[str] = []
+        written: dict[Hashable, str] = {}
         for step in program.steps:
             if isinstance(step, Call):
                 made |= {tensor.name for tensor in step.outputs}
@@ -72,9 +76,14 @@ class CppEmitter:
             fresh = [tensor for tensor in step.writes if tensor.name not in made]
             made |= {tensor.name for tensor in fresh}
             reads, writes = parameters(step)
-            texts.append(_function(step, schedule, target, fresh))
-            launches[step.name] = _launch(step.name, fresh, [*reads, *writes])
-            binds.append(f'_{step.name} = _bind("{step.name}", {len(reads) + len(writes)})')
+            knobs = knobs_of(step, schedule, target)
+            is_fresh = tuple(tensor in fresh for tensor in writes)
+            same = (anonymous(step), is_fresh, json.dumps(knobs, sort_keys=True))
+            if same not in written:
+                written[same] = step.name
+                binds.append(f'_{step.name} = _bind("{step.name}", {len(reads) + len(writes)})')
+                texts.append(_function(step, knobs, fresh))
+            launches[step.name] = _launch(written[same], fresh, [*reads, *writes])
         if not texts:
             return Emitted((), "", {})
         source = _source("\n".join(texts), program)
@@ -82,10 +91,7 @@ class CppEmitter:
         return Emitted(cpp_loader.IMPORTS, definitions, launches)
 
 
-def _function(
-    step: Kernel | Contraction, schedule: Schedule, target: Target, fresh: list[Tensor]
-) -> str:
-    knobs = knobs_of(step, schedule, target)
+def _function(step: Kernel | Contraction, knobs: Mapping[str, Any], fresh: list[Tensor]) -> str:
     names = tuple(tensor.name for tensor in fresh)
     if isinstance(step, Contraction):
         return contraction_text(step, knobs, names)

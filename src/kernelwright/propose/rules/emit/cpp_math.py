@@ -295,6 +295,12 @@ static inline uint16_t to_float16(float f) {  // to nearest, ties to even
   return (uint16_t)((w >> 16 & 0x8000u) | (twice > 0xff000000u ? 0x7e00u : magnitude));
 }
 """,
+    "fetch": """
+// Ask for the n elements at p, a cache line at a time.
+template <int n, class T> static inline void fetch(const T* p) {
+  for (int i = 0; i < n; i += 64 / (int)sizeof(T)) __builtin_prefetch(p + i);
+}
+""",
     "fold_sum": """
 // The sum of n lanes, pairwise.
 template <int n, class T> static inline T fold_sum(T* lane) {

@@ -9,10 +9,12 @@ from kernelwright.propose.rules.emit.cpp_nest import Pass, arguments
 from kernelwright.propose.rules.emit.cpp_reduce import Accumulator, start
 from kernelwright.propose.rules.emit.cpp_scan import declare_carry, scan_column, scan_lanes
 from kernelwright.propose.rules.emit.cpp_types import SIZE_BYTES, arithmetic
-from kernelwright.propose.rules.ir import Axis, Compute, Scan, Store
+from kernelwright.propose.rules.ir import Axis, Compute, Load, Scan, Store
 
 STACK_BYTES = 32 << 10
 """Larger row buffers do not go on the stack, which threads have little of."""
+ROW_BYTES = 128 << 10
+"""The next row is fetched ahead only up to this size, an eighth of a second-level cache."""
 Lanes = int | str
 """The number of lanes of a block: a number, or 'n' inside text that is used for two numbers."""
 
@@ -179,7 +181,13 @@ def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lan
     scans = [op for op in trip.values if isinstance(op, Scan)]
     carries = {op: declare_carry(loop, op, n) for op in scans}
 
+    ahead = _fetched_ahead(loop, trip)
+
     def block(n: Lanes) -> None:
+        for op, stride in ahead:
+            place = loop.v.index(op.index, {loop.knobs.vector: loop.first})
+            pointer = loop.v.pointer[op.tensor.name]
+            loop.text.line(f"math::fetch<{n}>({pointer} + {place} + {stride});  // next row")
         with loop.reading(trip):
             values = list(trip.values)
             if loop.is_rows and carries:
@@ -205,10 +213,33 @@ def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lan
     with loop.text.loops(heads):
         if not loop.is_rows:
             block(n)
-        elif accumulators or carries:
+        elif accumulators or carries or ahead:
             _row_blocks(loop, trip, block)
         else:
             _row_elements(loop, trip)
+
+
+def _fetched_ahead(loop: Loop, trip: Pass) -> list[tuple[Load, int]]:
+    """Loads whose next row this pass should ask for, with the distance to it.
+
+    A first pass over a row waits for memory; later ones find the row in cache and leave the memory
+    idle. So the second asks for the next row.
+    """
+    passes = loop.nest.passes(loop.knobs.keep_cost)
+    outer = loop.kernel.outer
+    if not (loop.knobs.prefetch and loop.is_rows and outer and not loop.cut):
+        return []
+    if len(passes) < 2 or trip.level != passes[1].level:
+        return []
+    found = {}
+    for op in passes[0].values:
+        if isinstance(op, Load) and not op.bounds and not op.gather:
+            stride = op.index.coefficient(outer[-1].name)
+            row_bytes = loop.nest.n_inner * SIZE_BYTES[op.tensor.dtype]
+            is_row = op.index.coefficient(loop.knobs.vector) == 1 and stride >= loop.lanes
+            if is_row and row_bytes <= ROW_BYTES:
+                found[op.tensor.name, op.index] = (op, stride)
+    return list(found.values())
 
 
 def _row_elements(loop: Loop, trip: Pass) -> None:

@@ -154,6 +154,7 @@ def _kernel_moves(nest: Nest, choice: Choice, target: Target) -> Iterator[Choice
         if axis.name != choice["vector"]:
             yield {"vector": axis.name} | _threads(nest, axis, target)
     if kernel.inner:
+        yield {"prefetch": not choice["prefetch"]}
         yield {"lanes": 128 if choice["lanes"] == 64 else 64}
         yield {"lanes": 32}
         yield {"keep_cost": 2}

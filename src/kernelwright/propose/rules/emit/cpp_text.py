@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from kernelwright.propose.rules.emit import cpp_ops
@@ -99,10 +99,11 @@ class Values:
         """The expression for a value that has been computed."""
         return self.arrays.get(value, self.name[value])
 
-    def index(self, index: Affine, kind: str = "") -> str:
-        """An affine expression of the axes; ``kind`` is the type its variables are cast to."""
+    def index(self, index: Affine, instead: Mapping[str, str] | None = None) -> str:
+        """An affine expression of the axes; some may go by another name ``instead``."""
+        names = self.axis | dict(instead or {})
         parts = [
-            f"{kind}{self.axis[name]}" + (f" * {c}" if c != 1 else "")
+            names[name] + (f" * {c}" if c != 1 else "")
             for name, c in sorted(index.terms, key=lambda term: -abs(term[1]))
         ]
         if index.offset or not parts:

@@ -9,7 +9,7 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes
 
-from kernelwright.propose.rules.flow import HALF, Constant, Node, Unsupported
+from kernelwright.propose.rules.flow import HALF, Constant, Node, Position, Unsupported
 from kernelwright.propose.rules.interpret import dtype_name
 from kernelwright.propose.rules.lower.table import (
     Result,
@@ -298,8 +298,6 @@ def filled(result: Result, *args: Any, **_: Any) -> Node:
 
 @lowers("arange")
 def arange(result: Result, *args: Any, **_: Any) -> Node:
-    from kernelwright.propose.rules.flow import Position
-
     start, step = (args[0] if len(args) > 1 else 0), (args[2] if len(args) > 2 else 1)
     value: Node = Position(result.shape, "int64", 0)
     dtype = result.dtype if "float" in result.dtype else "int64"

@@ -18,7 +18,7 @@ from kernelwright.propose.rules.flow import (
     reshape,
     row,
 )
-from kernelwright.propose.rules.lower.table import Result, cast, constant, lowers, point
+from kernelwright.propose.rules.lower.table import Result, cast, constant, lowers, operand, point
 
 
 def compute(dtype: str) -> str:
@@ -83,7 +83,8 @@ def maximum(result: Result, arg: Node, *args: Any, **_: Any) -> Any:
     if not args:
         return _shaped(fold(op, arg, dims_of(arg, None)), result)
     if isinstance(args[0], Node):
-        raise Unsupported("max of two tensors")
+        left, right = (operand(x, result, result.dtype) for x in (arg, args[0]))
+        return point(op + "imum", left, right)
     dims = dims_of(arg, args[0])
     keepdim = len(args) > 1 and args[1]
     return fold(op, arg, dims, keepdim=keepdim), fold("arg" + op, arg, dims, keepdim=keepdim)

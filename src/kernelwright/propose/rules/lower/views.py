@@ -7,6 +7,7 @@ from typing import Any
 
 from kernelwright.propose.rules.flow import (
     Node,
+    Position,
     Row,
     Unsupported,
     View,
@@ -150,8 +151,6 @@ def padded(result: Result, arg: Node, pad: Sequence[int], *args: Any, **named: A
 @lowers("cat")
 def cat(result: Result, parts: Sequence[Node], dim: int = 0) -> Node:
     """Every element from the one part that has it: bounded loads, chosen by position."""
-    from kernelwright.propose.rules.flow import Position
-
     dim %= len(result.shape)
     parts = [part for part in parts if part.shape != (0,)]
     if len(parts) > 4:
@@ -184,8 +183,6 @@ def stack(result: Result, parts: Sequence[Node], dim: int = 0) -> Node:
 
 @lowers("tril", "triu")
 def triangle(result: Result, arg: Node, diagonal: int = 0) -> Node:
-    from kernelwright.propose.rules.flow import Position
-
     rank = len(result.shape)
     line = Position(result.shape, "int64", rank - 2)
     column = Position(result.shape, "int64", rank - 1)
@@ -194,6 +191,21 @@ def triangle(result: Result, arg: Node, diagonal: int = 0) -> Node:
     kept = point(op, column, limit, dtype="bool")
     zero = operand(0, result, arg.dtype)
     return point("where", kept, arg, zero, dtype=arg.dtype)
+
+
+@lowers("diag_embed")
+def diagonal_matrix(
+    result: Result, arg: Node, offset: int = 0, dim1: int = -2, dim2: int = -1
+) -> Node:
+    if (offset, dim1, dim2) != (0, -2, -1):
+        raise Unsupported("a diagonal elsewhere")
+    rank = len(result.shape)
+    line = Position(result.shape, "int64", rank - 2)
+    column = Position(result.shape, "int64", rank - 1)
+    rows = tuple(row(d) for d in range(rank - 1))
+    value = View(result.shape, arg.dtype, arg, rows)
+    on_line = point("eq", line, column, dtype="bool")
+    return point("where", on_line, value, operand(0, result, arg.dtype), dtype=arg.dtype)
 
 
 @lowers("repeat")

@@ -1,0 +1,37 @@
+"""The dialect 'torch': the rewritten program as library calls, run as it is or by torch.compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
+from kernelwright.propose.rules.ir import Program, Step
+
+COMPILED = {
+    "cpu": ("dynamic=False",),
+    "cuda": ("dynamic=False", 'mode="max-autotune-no-cudagraphs"'),
+}
+"""Arguments of torch.compile by kind of device, the cheapest to compile first."""
+
+
+class LibraryEmitter:
+    """Emits no kernels; a schedule says with which arguments torch.compile runs the forward."""
+
+    dialect = "torch"
+
+    def supports(self, step: Step) -> bool:
+        return False
+
+    def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
+        """As it is, then compiled; as it is only where a rule changed something."""
+        if program.lineage:
+            yield {}
+        for arguments in COMPILED.get(target.device.partition(":")[0], ()):
+            if program.lineage or "mode" in arguments:
+                yield {"compile": arguments}
+
+    def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+        return iter(())
+
+    def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
+        return Emitted((), "", {})

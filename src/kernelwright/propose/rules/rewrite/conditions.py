@@ -1,0 +1,168 @@
+"""Conditions of rules: each looks at a match and returns the names that the replacement needs
+besides the pattern's own, or None where the rule does not hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from torch import fx
+
+from kernelwright.propose.rules.rewrite.pattern import Bindings
+from kernelwright.propose.rules.rewrite.terms import rank_of, shape_of, term_of
+
+Condition = Callable[[Bindings], dict[str, Any] | None]
+_NON_NEGATIVE = ("relu", "sigmoid", "softmax", "exp", "abs", "square", "hardsigmoid")
+
+
+def always(found: Bindings) -> dict[str, Any] | None:
+    return {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_float(node: Any) -> bool:
+    return isinstance(node, fx.Node) and node.meta["val"].is_floating_point()
+
+
+def attention(found: Bindings) -> dict[str, Any] | None:
+    """Four dimensions, equal batches and heads, a number as scale, a mask that broadcasts."""
+    q, k, v = found["q"], found["k"], found["v"]
+    if not all(_is_float(x) and rank_of(x) == 4 for x in (q, k, v)):
+        return None
+    if len({shape_of(x)[:2] for x in (q, k, v)}) != 1 or shape_of(k)[2] != shape_of(v)[2]:
+        return None
+    factor = found.get("s", 1.0)
+    if "d" in found:
+        factor = 1.0 / found["d"] if _is_number(found["d"]) and found["d"] else None
+    if not _is_number(factor):
+        return None
+    mask = found.get("mask")
+    if mask is not None and not (isinstance(mask, fx.Node) and rank_of(mask) <= 4):
+        return None
+    if "infinite" in found and found["infinite"] != -math.inf:
+        return None
+    if mask is not None and "infinite" not in found and not _is_float(mask):
+        return None
+    return {"scale": float(factor)}  # type: ignore[arg-type]
+
+
+def computed(found: Bindings) -> dict[str, Any] | None:
+    """x is computed in the graph."""
+    return {} if found["x"].op == "call_function" else None
+
+
+def number(found: Bindings) -> dict[str, Any] | None:
+    """c is a finite number, not zero."""
+    return {} if _is_number(found["c"]) and found["c"] else None
+
+
+def product_of_numbers(found: Bindings) -> dict[str, Any] | None:
+    """Both are numbers and so is their product, far from overflow and underflow of float32."""
+    if not (_is_number(found["c"]) and _is_number(found["e"])) or not _is_float(found["x"]):
+        return None
+    product = found["c"] * found["e"]
+    return {"ce": product} if 1e-30 < abs(product) < 1e30 else None
+
+
+def number_of_linear(found: Bindings) -> dict[str, Any] | None:
+    """c is a number, and x is a linear map that can take the sum into its weights."""
+    term = term_of(found["x"])
+    return number(found) if term is not None and term.op in ("linear", "matmul") else None
+
+
+def last_dim(found: Bindings) -> dict[str, Any] | None:
+    """The last dimension alone, of more than one element; ``w`` is a plain matrix."""
+    if tuple(found["dims"]) != (-1,) or rank_of(found["w"]) != 2:
+        return None
+    return {"shape": _reduced_shape(found)}
+
+
+def last_dim_of_product(found: Bindings) -> dict[str, Any] | None:
+    is_last = tuple(found["dims"]) == (-1,) and rank_of(found["b"]) >= 2 <= rank_of(found["a"])
+    return {"shape": _reduced_shape(found)} if is_last else None
+
+
+def rows_of_product(found: Bindings) -> dict[str, Any] | None:
+    is_row = tuple(found["dims"]) == (-2,) and rank_of(found["b"]) >= 2 <= rank_of(found["a"])
+    return {"shape": _reduced_shape(found)} if is_row else None
+
+
+def _reduced_shape(found: Bindings) -> list[int]:
+    """The shape of the whole match, to which the replacement is brought."""
+    return list(shape_of(found[""][0]))
+
+
+def never_negative(found: Bindings) -> dict[str, Any] | None:
+    """x is the result of an operator whose values are never below zero."""
+    term = term_of(found["x"]) if isinstance(found["x"], fx.Node) else None
+    if term is None:
+        return None
+    if term.op == "clamp":
+        return {} if term.args[1] is not None and term.args[1] >= 0 else None
+    return {} if term.op in _NON_NEGATIVE else None
+
+
+def nested_limits(found: Bindings) -> dict[str, Any] | None:
+    """Both ranges are given and the result is one range, not empty."""
+    a, b, c, d = (found[name] for name in ("low", "high", "low2", "high2"))
+    if any(limit is None for limit in (a, b, c, d)):
+        return None
+    low, high = max(a, c), min(b, d)
+    return {"lowest": low, "highest": high} if low <= high else None
+
+
+def empty_range(found: Bindings) -> dict[str, Any] | None:
+    """Everything is at most c, and raised to at least ``low``: a constant."""
+    low, c, high = found["low"], found["c"], found["high"]
+    if not _is_number(low) or not _is_number(c) or c > low or (high is not None and high < low):
+        return None
+    return {}
+
+
+def single_element(found: Bindings) -> dict[str, Any] | None:
+    """The reduction runs over dimensions of one element, which stay."""
+    shape = shape_of(found["x"])
+    return {} if found["keep"] and all(shape[d] == 1 for d in found["dims"]) else None
+
+
+def whole_spatial_sum(found: Bindings) -> dict[str, Any] | None:
+    """All spatial dimensions, no cropping by padding, one group: every product is summed."""
+    spatial = rank_of(found["x"]) - 2
+    pads = found["padding"]
+    pads = [pads] if isinstance(pads, int) else list(pads)
+    if tuple(found["dims"]) != tuple(range(-spatial, 0)) or any(pads) or found["groups"] != 1:
+        return None
+    positions = math.prod(shape_of(_argument(found))[2:])
+    dims = list(range(2, 2 + spatial))
+    return {
+        "spatial": dims, "positions": float(positions), "shape": _reduced_shape(found),
+    }  # fmt: skip
+
+
+def _argument(found: Bindings) -> fx.Node:
+    """The node under the reduction that the match starts with."""
+    return found[""][1]
+
+
+def pooled_features(found: Bindings) -> dict[str, Any] | None:
+    """Windows of the features side by side, all inside: means of groups of rows of the weight."""
+    (size,) = found["size"] if len(found["size"]) == 1 else (0,)
+    weight = found["w"]
+    if found["d1"] % 3 != 1 or not size or rank_of(weight) != 2 or rank_of(found["x"]) != 2:
+        return None
+    features, inputs = shape_of(weight)
+    if features % size:
+        return None
+    groups = features // size
+    return {"grouped": [groups, size, inputs], "groups": [groups, size]}
+
+
+def cheaper_as_one(found: Bindings) -> dict[str, Any] | None:
+    """Two maps in a row of which the first widens, so that the product of both is smaller."""
+    (hidden, inputs), (outputs, _) = shape_of(found["w"]), shape_of(found["w2"])
+    is_smaller = inputs * outputs < (inputs * hidden + hidden * outputs) // 2
+    return {} if is_smaller and found["b"] is not None and found["b2"] is not None else None

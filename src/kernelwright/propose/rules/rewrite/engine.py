@@ -1,0 +1,77 @@
+"""The engine: applies rules to a copy of a captured graph until none applies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch import fx
+
+from kernelwright.propose.rules.capture import Captured
+from kernelwright.propose.rules.rewrite.pattern import build, match, parsed
+from kernelwright.propose.rules.rewrite.table import RULES, Rule
+
+MAX_STEPS = 200
+"""Every rule makes the graph smaller or moves an operator towards the inputs; this stops a table
+with a rule and its reverse."""
+
+
+def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured, tuple[str, ...]]:
+    """The rewritten graph, and the names of the rules in the order in which they were applied."""
+    graph = _copy(captured)
+    applied: list[str] = []
+    while len(applied) < MAX_STEPS:
+        rule = _apply_one(graph, rules)
+        if rule is None:
+            break
+        applied.append(rule.name)
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    returned, mutated = output.args[0]
+    mutations = tuple(
+        (node.name, path) for node, (_, path) in zip(mutated, captured.mutations, strict=True)
+    )
+    rewritten = replace(captured, graph=graph, outputs=returned, mutations=mutations)
+    return rewritten, tuple(dict.fromkeys(applied))
+
+
+def _copy(captured: Captured) -> fx.Graph:
+    """A copy whose output is (what forward returns, the new values of the buffers)."""
+    graph = fx.Graph()
+    copies: dict[fx.Node, fx.Node] = {}
+    for node in captured.graph.nodes:
+        if node.op != "output":
+            copies[node] = graph.node_copy(node, lambda arg: copies[arg])
+    by_name = {node.name: copy for node, copy in copies.items()}
+    mutated = [by_name[name] for name, _ in captured.mutations]
+    graph.output((fx.node.map_arg(captured.outputs, lambda node: copies[node]), mutated))
+    return graph
+
+
+def _apply_one(graph: fx.Graph, rules: Sequence[Rule]) -> Rule | None:
+    """Apply the first rule that matches anywhere; None when none does."""
+    for rule in rules:
+        for node in graph.nodes:
+            for found in match(parsed(rule.pattern), node, {}):
+                extra = rule.when(found) if _is_closed(found[""]) else None
+                if extra is not None:
+                    _replace(graph, rule, node, {**found, **extra})
+                    return rule
+    return None
+
+
+def _is_closed(covered: tuple[fx.Node, ...]) -> bool:
+    """Whether nothing else needs the values inside the match: else they are computed twice."""
+    return all(set(node.users) <= set(covered) for node in covered[1:])
+
+
+def _replace(graph: fx.Graph, rule: Rule, node: fx.Node, found: dict[str, Any]) -> None:
+    with graph.inserting_before(node):
+        new = build(parsed(rule.replacement), graph, found)
+    old, value = node.meta["val"], new.meta["val"]
+    if (old.shape, old.dtype) != (value.shape, value.dtype):
+        raise AssertionError(
+            f"{rule.name}: {value.shape} {value.dtype} for {old.shape} {old.dtype}"
+        )
+    node.replace_all_uses_with(new)
+    graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))

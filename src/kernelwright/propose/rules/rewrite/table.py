@@ -1,0 +1,149 @@
+"""The rules. Each row is true for real numbers under its condition; rounding may differ.
+
+``holds`` says the condition in words, ``source`` where the equality comes from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelwright.propose.rules.rewrite import conditions as on
+from kernelwright.propose.rules.rewrite.conditions import Condition
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An equality, read from left to right."""
+
+    name: str
+    pattern: str
+    replacement: str
+    when: Condition
+    holds: str
+    source: str
+
+
+def _attention() -> list[Rule]:
+    """Scores times, divided by, or without a number; no mask, an added one, or a filled one."""
+    scores = {
+        "": "matmul(q, mT(k))", "mul": "mul(matmul(q, mT(k)), s)",
+        "div": "div(matmul(q, mT(k)), d)",
+    }  # fmt: skip
+    masked = {
+        "": ("{}", "None"),
+        "added mask": ("add({}, mask)", "mask"),
+        "filled mask": ("masked_fill({}, mask, infinite)", "logical_not(mask)"),
+    }
+    return [
+        Rule(
+            name="softmax(Q·Kᵀ·s)·V is scaled dot product attention",
+            pattern=f"matmul(softmax({form.format(score)}, -1), v)",
+            replacement=f"scaled_dot_product_attention(q, k, v, {mask}, 0.0, False, scale=scale)",
+            when=on.attention,
+            holds="four dimensions with equal batch and heads; no row is masked altogether "
+            "(the softmax of such a row is not a number)",
+            source="definition, Vaswani et al. 2017, eq. 1",
+        )
+        for score in scores.values()
+        for form, mask in masked.values()
+    ]
+
+
+_SUM = "the sum is linear: Σⱼ (Σᵢ xᵢ wⱼᵢ + bⱼ) = Σᵢ xᵢ (Σⱼ wⱼᵢ) + Σⱼ bⱼ"
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "a copy is the value that it copies", "clone(x)", "x", on.computed,
+        "x is not an argument or attribute, so that nobody sees the difference",
+        "values of the captured graph never change",
+    ),
+    *_attention(),
+    Rule(
+        "a number leaves a sum", "sum(mul(x, c), dims, keep)", "mul(sum(x, dims, keep), c)",
+        on.number_of_linear, "c is a finite number", "distributivity",
+    ),
+    Rule(
+        "a number leaves a sum", "sum(div(x, c), dims, keep)", "div(sum(x, dims, keep), c)",
+        on.number_of_linear, "c is a finite number, not 0", "distributivity",
+    ),
+    Rule(
+        "the sum over a linear map's outputs is one output",
+        "sum(linear(x, w, b), dims, keep)",
+        "view(linear(x, sum(w, [0], True), sum(b, [0], True)), shape)",
+        on.last_dim, "the sum runs over the outputs alone", _SUM,
+    ),
+    Rule(
+        "the mean over a linear map's outputs is one output",
+        "mean(linear(x, w, b), dims, keep)",
+        "view(linear(x, mean(w, [0], True), mean(b, [0], True)), shape)",
+        on.last_dim, "the mean runs over the outputs alone", _SUM,
+    ),
+    Rule(
+        "the sum over a product's columns is a product with summed columns",
+        "sum(matmul(a, b), dims, keep)", "view(matmul(a, sum(b, [-1], True)), shape)",
+        on.last_dim_of_product, "the sum runs over the columns alone", _SUM,
+    ),
+    Rule(
+        "the sum over a product's rows is a product with summed rows",
+        "sum(matmul(a, b), dims, keep)", "view(matmul(sum(a, [-2], True), b), shape)",
+        on.rows_of_product, "the sum runs over the rows alone", _SUM,
+    ),
+    Rule(
+        "the mean of pooled outputs of a linear map is a linear map of pooled weights",
+        "squeeze(avg_pool1d(unsqueeze(linear(x, w, b), d1), size), d1)",
+        "linear(x, mean(view(w, grouped), [1]), mean(view(b, groups), [1]))",
+        on.pooled_features, "windows side by side that cover the outputs", _SUM,
+    ),
+    Rule(
+        "the mean over all positions of a transposed convolution is a product of sums",
+        "mean(conv_transpose2d(x, w, b, stride, padding, extra, groups, dilation), dims, keep)",
+        "view(add(div(matmul(sum(x, [2, 3]), sum(w, [2, 3])), positions), b), shape)",
+        on.whole_spatial_sum, "nothing is cropped (padding 0), one group",
+        "each input element meets each weight of its channel once: Σₒ Σ xᵢ wₖ = (Σᵢ xᵢ)(Σₖ wₖ)",
+    ),
+    Rule(
+        "the mean over all positions of a transposed convolution is a product of sums",
+        "mean(conv_transpose3d(x, w, b, stride, padding, extra, groups, dilation), dims, keep)",
+        "view(add(div(matmul(sum(x, [2, 3, 4]), sum(w, [2, 3, 4])), positions), b), shape)",
+        on.whole_spatial_sum, "nothing is cropped (padding 0), one group",
+        "each input element meets each weight of its channel once: Σₒ Σ xᵢ wₖ = (Σᵢ xᵢ)(Σₖ wₖ)",
+    ),
+    Rule(
+        "a product with a diagonal matrix scales rows", "matmul(diag_embed(a), b)",
+        "mul(unsqueeze(a, -1), b)", on.always, "always", "(diag(a) B)ᵢⱼ = aᵢ Bᵢⱼ",
+    ),
+    Rule(
+        "a product with a diagonal matrix scales columns", "matmul(a, diag_embed(b))",
+        "mul(a, unsqueeze(b, -2))", on.always, "always", "(A diag(b))ᵢⱼ = Aᵢⱼ bⱼ",
+    ),
+    Rule(
+        "two transpositions are none", "mT(mT(x))", "x", on.always, "always", "definition",
+    ),
+    Rule(
+        "two factors are one", "mul(mul(x, c), e)", "mul(x, ce)", on.product_of_numbers,
+        "both are numbers, their product far from overflow and underflow", "associativity",
+    ),
+    Rule(
+        "relu of what is never negative is the identity", "relu(x)", "x", on.never_negative,
+        "x comes from relu, sigmoid, softmax, exp, abs, square or a clamp from 0 up",
+        "max(x, 0) = x for x ≥ 0",
+    ),
+    Rule(
+        "a clamp of a clamp is one clamp", "clamp(clamp(x, low, high), low2, high2)",
+        "clamp(x, lowest, highest)", on.nested_limits, "the ranges overlap", "lattice laws",
+    ),
+    Rule(
+        "what is at most c and raised to at least c is constant",
+        "clamp(minimum(x, c), low, high)", "full_like(x, low)", on.empty_range,
+        "c ≤ low ≤ high; x has no NaN", "max(min(x, c), low) = low for c ≤ low",
+    ),
+    Rule(
+        "a value less itself is zero", "sub(x, mean(x, dims, keep))", "full_like(x, 0.0)",
+        on.single_element, "the mean runs over one element; x is finite", "x - x = 0",
+    ),
+    Rule(
+        "two linear maps in a row are one", "linear(linear(x, w, b), w2, b2)",
+        "linear(x, matmul(w2, w), linear(b, w2, b2))", on.cheaper_as_one,
+        "the product of the weights is smaller than both", "associativity of the matrix product",
+    ),
+)  # fmt: skip

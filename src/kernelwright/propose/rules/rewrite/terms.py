@@ -1,0 +1,122 @@
+"""Terms: graph nodes in a canonical form, so that one pattern stands for all spellings.
+
+softmax(x, -1)                dimensions count from the end
+sum(x, (-1,), True)           dimensions sorted, keepdim always given; mean, amax, ... alike
+mT(x)                         any exchange of the last two dimensions
+matmul(a, b)                  also mm and bmm
+linear(x, w, b)               None without a bias; conv... with all of its arguments
+clamp(x, low, high)           also clamp_min, clamp_max and hardtanh; None without a limit
+mul(x, y), add(x, y)          y is a number where one of them is; numbers alone as Python's
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from kernelwright.propose.rules.lower.graph import name_of
+
+REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
+_CONVOLUTIONS = {  # arguments after the weight, with their defaults, as in native_functions.yaml
+    "conv1d": (None, 1, 0, 1, 1), "conv2d": (None, 1, 0, 1, 1), "conv3d": (None, 1, 0, 1, 1),
+    "conv_transpose1d": (None, 1, 0, 0, 1, 1), "conv_transpose2d": (None, 1, 0, 0, 1, 1),
+    "conv_transpose3d": (None, 1, 0, 0, 1, 1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Term:
+    """An operator and its arguments; arguments that are values stay graph nodes."""
+
+    op: str
+    args: tuple[Any, ...]
+
+
+def shape_of(node: fx.Node) -> tuple[int, ...]:
+    """The shape of a node's value."""
+    return tuple(int(size) for size in node.meta["val"].shape)
+
+
+def rank_of(node: fx.Node) -> int:
+    """The number of dimensions of a node's value."""
+    return len(node.meta["val"].shape)
+
+
+def term_of(node: fx.Node) -> Term | None:
+    """The canonical form; None for placeholders and for results that are not one tensor."""
+    if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
+        return None
+    name, args = name_of(node), node.args
+    if name in REDUCTIONS:
+        return _reduction(node, name)
+    if name in ("softmax", "log_softmax"):
+        return Term(name, (args[0], args[1] % rank_of(node) - rank_of(node)))
+    if name in ("transpose", "permute", "t", "numpy_T") and _swaps_last_two(node):
+        return Term("mT", (args[0],))
+    if name == "clone":
+        return Term(name, args)
+    if name in ("max", "min") and len(args) == 2 and isinstance(args[1], fx.Node):
+        return Term(name + "imum", tuple(_number(arg) for arg in args))
+    if name in ("mm", "bmm"):
+        return Term("matmul", args)
+    if name in ("clamp", "clamp_min", "clamp_max", "hardtanh"):
+        return _clamp(node, name)
+    if name == "linear":
+        return Term(name, (*args, None)[:3])
+    if name in _CONVOLUTIONS:
+        defaults = _CONVOLUTIONS[name]
+        return Term(name, (*args, *defaults[len(args) - 2 :]))
+    if name in ("mul", "add") and not node.kwargs:
+        first, second = (_number(arg) for arg in args)
+        return Term(name, (second, first) if not isinstance(first, fx.Node) else (first, second))
+    if name in ("div", "sub", "maximum", "minimum") and not node.kwargs:
+        return Term(name, tuple(_number(arg) for arg in args))
+    return Term(name, args) if not node.kwargs else None
+
+
+def _number(arg: Any) -> Any:
+    """The number in a tensor that ``full`` makes of one; anything else as it is."""
+    while isinstance(arg, fx.Node) and arg.op == "call_function" and name_of(arg) == "clone":
+        arg = arg.args[0]
+    is_full = isinstance(arg, fx.Node) and arg.op == "call_function" and name_of(arg) == "full"
+    return arg.args[1] if is_full and arg.meta["val"].numel() == 1 else arg
+
+
+def _reduction(node: fx.Node, name: str) -> Term:
+    args = list(node.args)
+    rank = rank_of(args[0])  # type: ignore[arg-type]
+    dims = args[1] if len(args) > 1 else None
+    dims = [dims] if isinstance(dims, int) else dims
+    chosen = sorted(d % rank - rank for d in dims) if dims else list(range(-rank, 0))  # type: ignore[union-attr]
+    keepdim = bool(args[2]) if len(args) > 2 else bool(node.kwargs.get("keepdim", False))
+    return Term(name, (args[0], tuple(chosen), keepdim))
+
+
+def _swaps_last_two(node: fx.Node) -> bool:
+    rank = rank_of(node)
+    name, args = name_of(node), node.args
+    if rank < 2:
+        return False
+    if name == "permute":
+        order = [d % rank for d in args[1]]  # type: ignore[union-attr]
+        return order == [*range(rank - 2), rank - 1, rank - 2]
+    if name == "transpose":
+        return {d % rank for d in args[1:]} == {rank - 1, rank - 2}  # type: ignore[operator]
+    return rank == 2
+
+
+def _clamp(node: fx.Node, name: str) -> Term | None:
+    given = dict(node.kwargs)
+    if name == "hardtanh":
+        low, high = (*node.args[1:], *(-1.0, 1.0)[len(node.args) - 1 :])
+        low, high = given.get("min_val", low), given.get("max_val", high)
+    else:
+        first = "max" if name == "clamp_max" else "min"
+        given |= dict(zip((first, "max"), node.args[1:], strict=False))
+        low, high = given.get("min"), given.get("max")
+    if isinstance(low, fx.Node) or isinstance(high, fx.Node):
+        return None
+    return Term("clamp", (node.args[0], low, high))

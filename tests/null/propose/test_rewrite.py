@@ -1,0 +1,137 @@
+"""Every rule, on a module that it was made for: it is applied, and the values stay."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from kernelwright.propose.rules.assemble import assemble
+from kernelwright.propose.rules.capture import capture
+from kernelwright.propose.rules.fuse import Fusion
+from kernelwright.propose.rules.interpret import interpret
+from kernelwright.propose.rules.lower.graph import to_flow
+from kernelwright.propose.rules.rewrite import RULES, rewrite
+
+R = torch.randn
+LINEAR = nn.Linear(6, 8)
+WIDEN = nn.Linear(4, 64)
+NARROW = nn.Linear(64, 2)
+DECONV = nn.ConvTranspose2d(3, 5, 3, stride=2)
+DECONV3 = nn.ConvTranspose3d(2, 3, 2)
+DROP = nn.Dropout(0.0)
+QKV = (R(2, 3, 5, 4), R(2, 3, 6, 4), R(2, 3, 6, 7))
+MASK = torch.rand(5, 6) < 0.4
+MASK[:, 0] = False
+
+EXAMPLES = {
+    "a copy is the value that it copies": [(lambda x: DROP(x.exp()) + 1, (R(3, 4),))],
+    "softmax(Q·Kᵀ·s)·V is scaled dot product attention": [
+        (lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) / 2.0, -1) @ v, QKV),
+        (lambda q, k, v: torch.softmax(0.5 * (q @ k.mT), -1) @ v, QKV),
+        (lambda q, k, v: torch.softmax(q @ k.mT, -1) @ v, QKV),
+        (lambda q, k, v, m: torch.softmax(q @ k.mT * 0.3 + m, -1) @ v, (*QKV, R(5, 6))),
+        (
+            lambda q, k, v, m: torch.softmax((q @ k.mT / 2).masked_fill(m, -math.inf), -1) @ v,
+            (*QKV, MASK),
+        ),
+    ],
+    "a number leaves a sum": [
+        (lambda x: (LINEAR(x) * 3.0).sum(1), (R(5, 6),)),
+        (lambda x: (LINEAR(x) / 3.0).sum(1, keepdim=True) * 2, (R(5, 6),)),
+    ],
+    "the sum over a linear map's outputs is one output": [
+        (lambda x: LINEAR(x).sum(-1), (R(2, 5, 6),)),
+        (lambda x: LINEAR(x).sum(1, keepdim=True), (R(5, 6),)),
+    ],
+    "the mean over a linear map's outputs is one output": [
+        (lambda x: LINEAR(x).mean(-1), (R(5, 6),))
+    ],
+    "the sum over a product's columns is a product with summed columns": [
+        (lambda a, b: (a @ b).sum(-1), (R(2, 5, 6), R(2, 6, 7)))
+    ],
+    "the sum over a product's rows is a product with summed rows": [
+        (lambda a, b: (a @ b).sum(-2, keepdim=True), (R(5, 6), R(6, 7)))
+    ],
+    "the mean of pooled outputs of a linear map is a linear map of pooled weights": [
+        (lambda x: F.avg_pool1d(LINEAR(x).unsqueeze(1), 4).squeeze(1), (R(5, 6),))
+    ],
+    "the mean over all positions of a transposed convolution is a product of sums": [
+        (lambda x: DECONV(x).mean((2, 3), keepdim=True), (R(2, 3, 4, 5),)),
+        (lambda x: DECONV3(x).mean((2, 3, 4)), (R(2, 2, 3, 4, 5),)),
+    ],
+    "a product with a diagonal matrix scales rows": [
+        (lambda a, b: torch.diag(a) @ b, (R(5), R(5, 3)))
+    ],
+    "a product with a diagonal matrix scales columns": [
+        (lambda a, b: a @ torch.diag(b), (R(3, 5), R(5)))
+    ],
+    "two transpositions are none": [(lambda x: x.mT.transpose(-1, -2).exp(), (R(3, 5),))],
+    "two factors are one": [(lambda x: x * 2.0 * 0.3, (R(3, 5),))],
+    "relu of what is never negative is the identity": [
+        (lambda x: torch.relu(torch.sigmoid(x)), (R(3, 5),)),
+        (lambda x: torch.relu(x.clamp(0.0, 1.0)), (R(3, 5),)),
+    ],
+    "a clamp of a clamp is one clamp": [
+        (lambda x: x.clamp(-1.0, 0.5).clamp(-0.5, 2.0), (R(3, 5),))
+    ],
+    "what is at most c and raised to at least c is constant": [
+        (lambda x: torch.clamp(torch.min(x, torch.tensor(0.0)), min=0.0, max=1.0), (R(3, 5),))
+    ],
+    "a value less itself is zero": [(lambda x: x - x.mean(1, keepdim=True), (R(5, 1),))],
+    "two linear maps in a row are one": [(lambda x: NARROW(WIDEN(x)), (R(5, 4),))],
+}
+CASES = [
+    pytest.param(name, function, inputs, id=f"{name} {number}")
+    for name, examples in EXAMPLES.items()
+    for number, (function, inputs) in enumerate(examples)
+]
+
+
+class Wrapped(nn.Module):
+    """A function as a module that owns the weights used here."""
+
+    def __init__(self, function) -> None:
+        super().__init__()
+        self.function = function
+        self.parts = nn.ModuleList([LINEAR, NARROW, WIDEN, DECONV, DECONV3, DROP])
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        return self.function(*inputs)
+
+
+@pytest.mark.parametrize(("name", "function", "inputs"), CASES)
+def test_a_rule_is_applied_and_keeps_the_values(name, function, inputs) -> None:
+    module = Wrapped(function)
+    rewritten, applied = rewrite(capture(module, inputs))
+    assert name in applied
+    program = assemble(to_flow(rewritten), Fusion())
+    state = module.state_dict()
+    with torch.no_grad():
+        torch.testing.assert_close(
+            interpret(program, list(inputs), state), function(*inputs), rtol=2e-5, atol=2e-5
+        )
+
+
+def test_every_rule_has_an_example() -> None:
+    assert {rule.name for rule in RULES} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: DROP(x).relu(),
+        lambda x: x.clone(),
+        lambda x: LINEAR(x).relu().sum(1),
+        lambda x: torch.relu(torch.tanh(x)),
+        lambda x: x.clamp(-1.0, 0.0).clamp(0.5, 1.0),
+        lambda x: torch.clamp(torch.min(x, torch.tensor(0.5)), min=0.0, max=1.0),
+        lambda x: x - x.mean(1, keepdim=True),
+    ],
+)
+def test_a_rule_whose_condition_fails_is_not_applied(function) -> None:
+    _, applied = rewrite(capture(Wrapped(function), (R(5, 6),)))
+    assert set(applied) <= {"a copy is the value that it copies"}
