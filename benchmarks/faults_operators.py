@@ -167,6 +167,9 @@ CHANGES = (
 )
 
 ROUND = '''
+import torch
+
+
 def _round(value, name):
     """Cut a float32 tensor to the mantissa of a shorter format; its range too, but for tf32."""
     if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:

@@ -19,7 +19,8 @@ from kernelwright.testing.zoo.table import row, summary, table
 @click.argument("names", nargs=-1)
 @click.option("--device", default="cpu", help="cpu or cuda.")
 @click.option("--quick", is_flag=True, help="Leave out the cases that take long.")
-def main(names: tuple[str, ...], device: str, quick: bool) -> None:
+@click.option("--untimed", is_flag=True, help="Check results only: no baselines, no clock.")
+def main(names: tuple[str, ...], device: str, quick: bool, untimed: bool) -> None:
     """Judge the cases NAMES, or all of them; exit 1 on an escape or a false accusation."""
     known = {case.name: case for case in cases(Device.parse(device).kind)}
     for name in names:
@@ -33,7 +34,7 @@ def main(names: tuple[str, ...], device: str, quick: bool) -> None:
     def report(outcome: Outcome) -> None:
         talk.print("  ".join(row(outcome)), style="bold red" if outcome.is_failure else None)
 
-    outcomes = run(device, chosen, report=report)
+    outcomes = run(device, chosen, timed=not untimed, report=report)
     result.print(table(outcomes))
     result.print(summary(outcomes))
     sys.exit(1 if any(outcome.is_failure for outcome in outcomes) else 0)

@@ -18,12 +18,14 @@ def run(
     device: str = "cpu",
     chosen: Iterable[Case] | None = None,
     *,
+    timed: bool = True,
     report: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
     """The outcome of every case for ``device`` that can run here, or of the ``chosen`` ones.
 
-    Cases of one task share a judge, as candidates of a search do. ``report`` is called with each
-    outcome as soon as it is known.
+    Cases of one task share a judge, as candidates of a search do. With ``timed`` false only
+    results are checked, which is quick and says nothing about cheats on the clock. ``report`` is
+    called with each outcome as soon as it is known.
 
     Raises:
         DeviceError: the device cannot be used.
@@ -37,7 +39,7 @@ def run(
             settings = Settings(device=device, threads=threads)
             with Judge(task(name), device=Device.parse(device), settings=settings) as judge:
                 for case in group:
-                    outcomes.append(_judge_case(judge, case, canaries))
+                    outcomes.append(_judge_case(judge, case, canaries, timed=timed))
                     report(outcomes[-1])
     return outcomes
 
@@ -46,10 +48,10 @@ def _judge_key(case: Case) -> tuple[str, int]:
     return case.task, case.threads
 
 
-def _judge_case(judge: Judge, case: Case, canaries: Canaries) -> Outcome:
+def _judge_case(judge: Judge, case: Case, canaries: Canaries, *, timed: bool) -> Outcome:
     start_s = time.monotonic()
     try:
-        evaluation = judge.evaluate(case.candidate)
+        evaluation = judge.evaluate(case.candidate, timed=timed)
     except Exception as error:  # a candidate that makes the judge fail stops the judging of others
         why = f"the judge raised {type(error).__name__}: {error}"
         return Outcome(case, Result.ESCAPE, why, None, time.monotonic() - start_s)

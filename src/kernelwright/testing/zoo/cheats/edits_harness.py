@@ -16,15 +16,14 @@ from torch import nn
 
 
 def writable():
-    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    files = [Path(each) for each in files if each]
-    own = Path(__file__).resolve()
-    folders = {each.parent for each in files}
+    named = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    # Relative names, as torch.ops has, lie nowhere.
+    files = [Path(each).resolve() for each in named if each and each.startswith("/")]
+    files = [path for path in files if not path.is_relative_to(Path.cwd())]
     for path in files:
-        if path.resolve() != own and str(path.resolve()) != str(Path.cwd() / "candidate.py"):
-            with suppress(OSError), open(path, "r+b"):
-                return True
-    for folder in folders - {own.parent, Path.cwd()}:
+        with suppress(OSError), open(path, "r+b"):
+            return True
+    for folder in {path.parent for path in files}:
         with suppress(OSError):
             (folder / ".kernelwright-zoo-written").touch()
             (folder / ".kernelwright-zoo-written").unlink()

@@ -1,0 +1,29 @@
+"""A part of the zoo that is quick enough for every commit; ``make zoo`` judges all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelwright.testing.zoo import cases, run
+
+SAMPLE = (
+    # values
+    "stale_memory", "last_tile_unwritten", "cache_by_shape", "half_softmax", "previous_call",
+    "softmax_without_maximum", "half_the_batch", "smaller_output", "nan_everywhere",
+    # the caller's memory and the judge's channel
+    "forged_types", "forged_nesting", "early_bell_queue", "points_at_inputs", "pickled_code",
+    # the machine
+    "steals_environment", "steals_files", "steals_from_memory", "network", "kills_everyone",
+    "edits_harness", "crashes", "raises_exit", "persuasive_comment", "identity", "returns_input",
+    # honest
+    "softmax_by_log_softmax", "online_softmax_in_blocks", "slice_of_larger_buffer",
+    "cpp_online_softmax", "mapped_over_rows", "custom_operator", "talkative",
+)  # fmt: skip
+
+
+@pytest.mark.timeout(120)
+def test_sample_of_the_zoo() -> None:
+    known = {case.name: case for case in cases("cpu")}
+    outcomes = run("cpu", [known[name] for name in SAMPLE], timed=False)
+    assert len(outcomes) == len(SAMPLE)
+    assert [(o.case.name, o.result, o.why) for o in outcomes if o.is_failure] == []
