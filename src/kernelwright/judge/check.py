@@ -22,6 +22,7 @@ VERIFIED_SHARE = 0.1
 """Of the timed calls, compared with float64; all are compared with eager's result."""
 SURPRISE_SHARE = 0.2
 """Of the rounds, preceded by a checked call on another distribution."""
+LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 MIN_COPIES = 30
 LATE_NS, LATE_SHARE = 50_000, 0.5
 """How much longer than a baseline's its copy may take: the noise of a request and a reply."""
@@ -64,9 +65,14 @@ class Check:
         arguments = self.oracle.arguments(draw)
         if self.oracle.expected(draw, arguments) is None:
             return
+        is_reloaded = draw.weights != TASK
+        if is_reloaded:
+            self.runner.load(self.oracle.state(draw.weights), limit_s=LOAD_LIMIT_S)
         call = turn(self.runner, arguments, take=True)
         self.look(arguments, call)
         self._judge(draw, call.outputs, arguments)
+        if is_reloaded:
+            self.runner.load(self.oracle.state(TASK), limit_s=LOAD_LIMIT_S)
 
     def look(self, arguments: list[Any], call: Call) -> None:
         """What must hold after every call, before the child goes on."""

@@ -48,8 +48,10 @@ def _sparse(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _constant(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    # No power of two near: a downcast rounds every element the same way and cannot average out.
-    return torch.full_like(x, float(1.1 + 0.7 * _uniform((), draw)))
+    # Halfway between numbers of 7 and of 10 bits, nearly: a downcast rounds every element the
+    # same way, by almost as much as it can, and the errors cannot average out.
+    step = int(128 * _uniform((), draw))
+    return torch.full_like(x, 1.0 + (step + 0.43125) / 128)
 
 
 def _one_hot(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -82,6 +84,8 @@ def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
     return torch.rand(shape, generator=draw, device=draw.device)
 
 
+EQUAL_TERMS = frozenset({"shifted", "constant", "one_hot", "sparse", "near_one"})
+"""Distributions whose sums have many equal or nearly equal terms."""
 RESAMPLED = "integers"
 """The integer inputs in another order: indices stay legal, offsets may not."""
 

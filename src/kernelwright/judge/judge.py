@@ -37,7 +37,7 @@ SLOWEST = 50.0
 """A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
 ORACLE_BUDGET_S = 10.0
 """Of the reference's own runs, once per task; then the remaining distributions are left out."""
-FEWEST_DRAWS = 4
+FEWEST_DRAWS = 6
 N_QUICK = 5
 TIME_BUDGET_S = 1.5
 """Of rounds per candidate; with a build of one second it keeps a verdict near two seconds."""
@@ -73,7 +73,11 @@ class Judge:
             environment.use_threads(self.threads)
             self._zygote({})
             self.oracle = Oracle(self.task, self.device.torch_name, self._secret)
-            self._draws = [Draw(d, derive_seed(self._secret, d, 0)) for d in DISTRIBUTIONS]
+            names = [RANDOMISED] if self.oracle.has_weights else []
+            names += [RESAMPLED] if self.oracle.has_integers else []
+            self._draws = [
+                Draw(name, derive_seed(self._secret, name, 0)) for name in (*names, *DISTRIBUTIONS)
+            ]
             self.workload = self.oracle.workload()
             self.environment = environment.describe(
                 self.device, self.place, self.threads, self.settings.cache
@@ -163,12 +167,6 @@ class Judge:
         self.stopwatch.limit_s = FIRST_CALL_LIMIT_S
         check.run(self.oracle.first, turn)
         self.stopwatch.limit_s = self._call_limit_s()
-        if self.oracle.has_weights:
-            check.runner.load(self.oracle.state(RANDOMISED), limit_s=CALL_LIMIT_S)
-            check.run(Draw(RANDOMISED, derive_seed(self._secret, RANDOMISED, 0)), turn)
-            check.runner.load(self.oracle.state(TASK), limit_s=CALL_LIMIT_S)
-        if self.oracle.has_integers:
-            check.run(Draw(RESAMPLED, derive_seed(self._secret, RESAMPLED, 0)), turn)
         for number, draw in enumerate(self._draws):
             if self.oracle.spent_s > ORACLE_BUDGET_S and number >= FEWEST_DRAWS:
                 del self._draws[number:]  # for later candidates too: all are checked alike

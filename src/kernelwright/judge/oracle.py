@@ -18,8 +18,15 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
-from kernelwright.judge.compare import FACTOR, Expected, allowed_error, conditioning
+from kernelwright.judge.compare import (
+    FACTOR,
+    Expected,
+    allowed_error,
+    conditioning,
+    summation_growth,
+)
 from kernelwright.judge.inputs import (
+    EQUAL_TERMS,
     RESAMPLED,
     randomise_weights,
     resample_integers,
@@ -165,7 +172,9 @@ class Oracle:
         if exact is None:
             exact = [_widen(t) for t in own]
             warnings = ("float64 is not possible for this reference: its own result is compared",)
-        rows = [allowed_error(mine, e, self.n_terms) for mine, e in zip(own, exact, strict=True)]
+        is_equal = draw.distribution in EQUAL_TERMS
+        growth_ulp = summation_growth(self.n_terms, equal_terms=is_equal)
+        rows = [allowed_error(mine, e, growth_ulp) for mine, e in zip(own, exact, strict=True)]
         return Expected(
             exact=exact,
             own=own,
