@@ -133,7 +133,7 @@ void each_granule(std::uintptr_t base, std::uintptr_t at, std::size_t bytes, F f
 }
 
 void access(const volatile void* where, std::size_t bytes, bool is_write, bool is_atomic,
-            std::uintptr_t site) {
+            std::uintptr_t site, bool is_update = false) {
   if (!machine.in_device) return;
   const auto at = reinterpret_cast<std::uintptr_t>(where);
   if (at >= machine.stack_low && at < machine.stack_high) return;
@@ -150,7 +150,7 @@ void access(const volatile void* where, std::size_t bytes, bool is_write, bool i
     }
     bool is_unwritten = false;
     each_granule(base, at, bytes, [&](std::size_t i, unsigned char mask) {
-      if (!is_write || is_atomic) is_unwritten |= (arena.written[i] & mask) != mask;
+      if (!is_write || is_update) is_unwritten |= (arena.written[i] & mask) != mask;
       if (is_write) arena.written[i] |= mask;
       check_granule(arena.cells[i], arena.run, mask, is_write, is_atomic, &race);
     });
@@ -301,7 +301,7 @@ void simt_fence() {
 
 void simt_atomic(const volatile void* at, std::size_t bytes, std::uintptr_t site) {
   if (!machine.in_device) return;
-  access(at, bytes, true, true, site);
+  access(at, bytes, true, true, site, true);
   yield_sometimes();
 }
 

@@ -31,7 +31,11 @@ _CHECKS = (
     "-fsanitize=thread", "-fsanitize=bounds", "-mllvm", "-tsan-distinguish-volatile=1",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
 )  # fmt: skip
-_FLAGS = ("-std=c++17", "-O1", "-g1", "-w", "-fno-exceptions", "-fno-pie", "-ffp-contract=off")
+_FLAGS = (
+    "-std=c++17", "-O1", "-g1", "-w", "-fno-exceptions", "-fno-pie", "-ffp-contract=off",
+    "-fno-optimize-sibling-calls",
+)  # fmt: skip
+"""No tail calls: a collective's return address says where it stands."""
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-no-pie")
 
 

@@ -22,7 +22,7 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     """Every hazard of a CUDA file, with its repair where there is one."""
     for rule in (
         _warp_size, _wave_arithmetic, _launch_bounds, _arch_macros, _cub_widths, _wmma,
-        _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics,
+        _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics, _textures,
     ):  # fmt: skip
         for change in rule(source):
             if change.finding.construct not in own:
@@ -212,5 +212,17 @@ def _float_atomics(source: Source) -> Iterator[Change]:
                     source.line(call), State.TRANSLATED, "atomicAdd", "atomicAdd",
                     "sums of floating numbers depend on the order of the threads; on fine-grained "
                     "memory AMD's hardware atomics may be ignored",
+                )
+            )  # fmt: skip
+
+
+def _textures(source: Source) -> Iterator[Change]:
+    for call in source.nodes("call_expression"):
+        if re.fullmatch(r"tex(1D|2D|3D|Cubemap)\w*", callee(source, call)):
+            yield Change(
+                Finding(
+                    source.line(call), State.CHANGED, callee(source, call), "",
+                    "gfx942 and gfx950 have no texture units: it does not compile for them",
+                    "read the memory itself there, and interpolate by hand",
                 )
             )  # fmt: skip

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 TABLES = Path(__file__).parent / "tables"
+WAY_BACK = "way back"
+"""The note of a header that stands for its HIP counterpart where several have the same one."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def _to_cuda() -> ApiMap:
         if not row.hip or row.hip == row.cuda:
             continue
         into = headers if row.kind == "header" else names
-        if row.hip not in into:
+        if row.hip not in into or row.note == WAY_BACK:
             into[row.hip] = Row(**{**row.__dict__, "cuda": row.hip, "hip": row.cuda})
     return ApiMap(
         names, headers, re.compile(r"hip[A-Z_]\w*|HIP_\w+|hiprtc\w*|roc\w+_\w+|__hip_\w+")

@@ -103,7 +103,7 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
         node for node in source.nodes("preproc_include") if node.parent.type == "translation_unit"
     ]
     paths = [source.text_of(node.child_by_field_name("path"))[1:-1] for node in includes]
-    became = {api.headers[path].hip for path in paths if path in api.headers}
+    became = {api.headers[path].hip for path in paths if path in api.headers} | set(paths)
     lines = []
     uses = _DEVICE_WORDS.search(source.text) is not None
     if implicit and uses and RUNTIME[to] not in became:

@@ -8,7 +8,7 @@
 
 __global__ void expand(const int* start, const int* edge, int* level, int depth, int n, int* changed) {
   int v = blockIdx.x * blockDim.x + threadIdx.x;
-  if (v >= n || level[v] != depth) return;
+  if (v >= n || atomicAdd(&level[v], 0) != depth) return;
   for (int i = start[v]; i < start[v + 1]; ++i)
     if (atomicCAS(&level[edge[i]], -1, depth + 1) == -1) atomicExch(changed, 1);
 }

@@ -296,8 +296,9 @@ template <typename... P, std::size_t... I>
 int API(LaunchWith)(simt::Config at, void (*kernel)(P...), void** given, std::index_sequence<I...>) {
   auto held = std::tuple<P...>(*static_cast<P*>(given[I])...);
   auto call = [kernel](P... a) {
+    const auto held_kernel = kernel;  // the closure is the host's memory
     simt::simt_enter();
-    kernel(a...);
+    held_kernel(a...);
   };
   return simt::submit(at, [call, held]() mutable { std::apply(call, held); });
 }

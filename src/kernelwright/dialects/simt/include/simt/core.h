@@ -15,6 +15,12 @@
 #include <utility>
 
 #define SIMT_RAW __attribute__((no_sanitize("thread"), noinline))
+// A collective's call must stay one call: its return address says where in the program it stands.
+#ifdef __clang__
+#define SIMT_COLLECTIVE SIMT_RAW __attribute__((convergent, noduplicate))
+#else
+#define SIMT_COLLECTIVE SIMT_RAW
+#endif
 #define SIMT_SITE reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
 
 struct uint3 { unsigned x, y, z; };

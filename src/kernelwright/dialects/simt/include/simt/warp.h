@@ -67,12 +67,12 @@ inline int from_xor(int lane, int bits, int width) {
 
 #define SIMT_SHUFFLE(name, from)                                                                   \
   template <typename T>                                                                            \
-  SIMT_RAW T name(T value, int at, int width = simt::simt_width()) {                               \
+  SIMT_COLLECTIVE T name(T value, int at, int width = simt::simt_width()) {                               \
     return simt::gather(value, simt::from(simt::simt_lane(), at, width), simt::Wait::converged, 0, \
                         SIMT_SITE);                                                                \
   }                                                                                                \
   template <typename T>                                                                            \
-  SIMT_RAW T name##_sync(SIMT_MASK mask, T value, int at, int width = simt::simt_width()) {        \
+  SIMT_COLLECTIVE T name##_sync(SIMT_MASK mask, T value, int at, int width = simt::simt_width()) {        \
     return simt::gather(value, simt::from(simt::simt_lane(), at, width), simt::Wait::mask, mask,   \
                         SIMT_SITE);                                                                \
   }
@@ -82,38 +82,38 @@ SIMT_SHUFFLE(__shfl_down, from_down)
 SIMT_SHUFFLE(__shfl_xor, from_xor)
 #undef SIMT_SHUFFLE
 
-SIMT_RAW inline SIMT_BALLOT __ballot(int p) {
+SIMT_COLLECTIVE inline SIMT_BALLOT __ballot(int p) {
   return static_cast<SIMT_BALLOT>(simt::vote(p != 0, simt::Wait::converged, 0, SIMT_SITE));
 }
-SIMT_RAW inline int __any(int p) {
+SIMT_COLLECTIVE inline int __any(int p) {
   return simt::vote(p != 0, simt::Wait::converged, 0, SIMT_SITE) != 0;
 }
-SIMT_RAW inline int __all(int p) {
+SIMT_COLLECTIVE inline int __all(int p) {
   return simt::vote(p == 0, simt::Wait::converged, 0, SIMT_SITE) == 0;
 }
-SIMT_RAW inline SIMT_BALLOT __activemask() {
+SIMT_COLLECTIVE inline SIMT_BALLOT __activemask() {
   return static_cast<SIMT_BALLOT>(simt::active(simt::Wait::converged, 0, SIMT_SITE));
 }
-SIMT_RAW inline SIMT_BALLOT __ballot_sync(SIMT_MASK mask, int p) {
+SIMT_COLLECTIVE inline SIMT_BALLOT __ballot_sync(SIMT_MASK mask, int p) {
   return static_cast<SIMT_BALLOT>(simt::vote(p != 0, simt::Wait::mask, mask, SIMT_SITE));
 }
-SIMT_RAW inline int __any_sync(SIMT_MASK mask, int p) {
+SIMT_COLLECTIVE inline int __any_sync(SIMT_MASK mask, int p) {
   return simt::vote(p != 0, simt::Wait::mask, mask, SIMT_SITE) != 0;
 }
-SIMT_RAW inline int __all_sync(SIMT_MASK mask, int p) {
+SIMT_COLLECTIVE inline int __all_sync(SIMT_MASK mask, int p) {
   return simt::vote(p == 0, simt::Wait::mask, mask, SIMT_SITE) == 0;
 }
-template <typename T> SIMT_RAW SIMT_BALLOT __match_any_sync(SIMT_MASK mask, T value) {
+template <typename T> SIMT_COLLECTIVE SIMT_BALLOT __match_any_sync(SIMT_MASK mask, T value) {
   return static_cast<SIMT_BALLOT>(simt::match(value, simt::Wait::mask, mask, SIMT_SITE));
 }
-template <typename T> SIMT_RAW SIMT_BALLOT __match_all_sync(SIMT_MASK mask, T value, int* all) {
+template <typename T> SIMT_COLLECTIVE SIMT_BALLOT __match_all_sync(SIMT_MASK mask, T value, int* all) {
   const auto same = simt::match(value, simt::Wait::mask, mask, SIMT_SITE);
   const auto present = simt::active(simt::Wait::mask, mask, SIMT_SITE);
   *all = same == present;
   return static_cast<SIMT_BALLOT>(*all ? present : 0);
 }
 #define SIMT_REDUCE(name, expression)                                                  \
-  template <typename T> SIMT_RAW T __reduce_##name##_sync(SIMT_MASK mask, T value) {   \
+  template <typename T> SIMT_COLLECTIVE T __reduce_##name##_sync(SIMT_MASK mask, T value) {   \
     std::uint64_t words[2];                                                            \
     simt::Bits<T>::out(value, words);                                                  \
     auto* all = simt::simt_exchange(0, mask, words[0], words[1], SIMT_SITE);           \
@@ -136,19 +136,19 @@ SIMT_REDUCE(or, a | b)
 SIMT_REDUCE(xor, a ^ b)
 #undef SIMT_REDUCE
 
-SIMT_RAW inline void __syncwarp() {
+SIMT_COLLECTIVE inline void __syncwarp() {
 #if SIMT_IS_HIP
   simt::active(simt::Wait::converged, 0, SIMT_SITE);
 #else
   simt::active(simt::Wait::mask, simt::wave_mask(), SIMT_SITE);
 #endif
 }
-SIMT_RAW inline void __syncwarp(SIMT_MASK mask) { simt::active(simt::Wait::mask, mask, SIMT_SITE); }
-SIMT_RAW inline void __syncthreads() { simt::simt_barrier(SIMT_SITE, 0, 0); }
-SIMT_RAW inline int __syncthreads_count(int p) { return simt::simt_barrier(SIMT_SITE, 1, p != 0); }
-SIMT_RAW inline int __syncthreads_or(int p) { return simt::simt_barrier(SIMT_SITE, 1, p != 0) != 0; }
-SIMT_RAW inline int __syncthreads_and(int p) { return simt::simt_barrier(SIMT_SITE, 1, p == 0) == 0; }
-SIMT_RAW inline void __threadfence() { simt::simt_fence(); }
-SIMT_RAW inline void __threadfence_block() { simt::simt_fence(); }
-SIMT_RAW inline void __threadfence_system() { simt::simt_fence(); }
+SIMT_COLLECTIVE inline void __syncwarp(SIMT_MASK mask) { simt::active(simt::Wait::mask, mask, SIMT_SITE); }
+SIMT_COLLECTIVE inline void __syncthreads() { simt::simt_barrier(SIMT_SITE, 0, 0); }
+SIMT_COLLECTIVE inline int __syncthreads_count(int p) { return simt::simt_barrier(SIMT_SITE, 1, p != 0); }
+SIMT_COLLECTIVE inline int __syncthreads_or(int p) { return simt::simt_barrier(SIMT_SITE, 1, p != 0) != 0; }
+SIMT_COLLECTIVE inline int __syncthreads_and(int p) { return simt::simt_barrier(SIMT_SITE, 1, p == 0) == 0; }
+SIMT_COLLECTIVE inline void __threadfence() { simt::simt_fence(); }
+SIMT_COLLECTIVE inline void __threadfence_block() { simt::simt_fence(); }
+SIMT_COLLECTIVE inline void __threadfence_system() { simt::simt_fence(); }
 inline unsigned __lane_id() { return static_cast<unsigned>(simt::simt_lane()); }

@@ -1,0 +1,143 @@
+"""The emulation: it computes what a GPU computes, and it sees what a GPU only suffers."""
+
+import pytest
+
+from kernelwright.dialects.simt import machine
+
+BUFFER = "int* p; apiMalloc(&p, 64 * sizeof(int)); apiMemset(p, 0, 64 * sizeof(int));\n"
+SUM = 'int s = 0; for (int i = 0; i < 64; ++i) s += p[i]; printf("%d\\n", s);'
+
+
+def kinds(run: machine.Run) -> set[str]:
+    return {complaint.kind for complaint in run.complaints}
+
+
+@pytest.mark.parametrize("width", machine.WIDTHS)
+@pytest.mark.parametrize("schedule", machine.SCHEDULES)
+def test_barriers_and_shared_memory(emulate, width, schedule):
+    run = emulate(
+        """__global__ void k(int* p) {
+          __shared__ int s[64];
+          s[threadIdx.x] = threadIdx.x * threadIdx.x;
+          __syncthreads();
+          p[threadIdx.x] = s[63 - threadIdx.x] + blockDim.x;
+        }""",
+        BUFFER + 'k<<<1, 64>>>(p); printf("%d %d\\n", p[0], p[63]);',
+        width=width,
+        schedule=schedule,
+    )
+    assert run.output == "4033 64\n"
+    assert run.exit_code == 0
+    assert not run.complaints
+    assert (run.threads, run.barriers) == (64, 64)
+
+
+@pytest.mark.parametrize(("width", "wanted"), [(32, "32 32 0\n"), (64, "64 64 32\n")])
+def test_the_width_is_that_of_the_wave(emulate, width, wanted):
+    run = emulate(
+        """__global__ void k(int* p) {
+          unsigned long long all = __ballot(1);
+          if (threadIdx.x == 32) p[0] = warpSize, p[1] = __popcll(all), p[2] = __lane_id();
+        }""",
+        BUFFER + 'k<<<1, 64>>>(p); printf("%d %d %d\\n", p[0], p[1], p[2]);',
+        hip=True,
+        width=width,
+    )
+    assert run.output == wanted
+
+
+def test_converged_operations_leave_out_the_lanes_that_went_elsewhere(emulate):
+    run = emulate(
+        """__global__ void k(unsigned long long* p) {
+          if (threadIdx.x < 10) p[0] = __ballot(threadIdx.x & 1);
+          unsigned long long all = __ballot(1);
+          if (threadIdx.x == 20) p[1] = all;
+        }""",
+        "unsigned long long* p; apiMalloc(&p, 64); k<<<1, 32>>>(p);\n"
+        'printf("%llx %llx\\n", p[0], p[1]);',
+        hip=True,
+    )
+    assert run.output == "2aa ffffffff\n"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "detail"),
+    [
+        ("__shared__ int s[64]; s[t] = t; p[t] = s[63 - t];", "race", "read of another"),
+        ("p[0] = t;", "race", "two threads write"),
+        ("p[64 + t] = 1;", "out-of-bounds", "outside every"),
+        ("__shared__ int s[32]; s[t] = t; p[t] = 1;", "out-of-bounds", "outside an array"),
+        ("extern __shared__ int d[]; d[t + 8] = t; p[t] = 1;", "out-of-bounds", "beyond"),
+        ("__shared__ int s[64]; p[t] = s[t];", "uninitialised", "before it is written"),
+        (
+            "if (t < 32) { p[t] = 2; __syncthreads(); p[t] *= 3; } else __syncthreads();",
+            "barrier",
+            "",
+        ),
+        ("if (t < 32) return; __syncthreads(); p[t] = 1;", "barrier-exit", "returned"),
+        ("if (t < 9) p[t] = __shfl_sync(~0u, t, 0); else __syncthreads();", "mask", "never reach"),
+        ("p[t] = __shfl_sync(1u, t, 0);", "mask", "not in its own mask"),
+    ],
+)
+def test_what_is_wrong_is_seen_and_placed(emulate, kernel, kind, detail):
+    body = f"__global__ void k(int* p) {{ int t = threadIdx.x;\n{kernel}\n}}"
+    run = emulate(body, BUFFER + "k<<<1, 64, 128>>>(p);" + SUM)
+    found = [c for c in run.complaints if c.kind == kind and detail in c.detail]
+    assert found, run.complaints
+    assert found[0].place.startswith("program:4")
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "atomicAdd(p, t);",
+        "if (t == 0) p[0] = 1; __syncwarp(); if (t == 1) p[0] = 2;",
+        "p[0] = 7; p[1 + t % 63] = 0;",  # all threads store the same value
+        "volatile int* v = p; v[0] = t;",
+    ],
+)
+def test_what_is_ordered_or_harmless_is_not_a_race(emulate, kernel):
+    body = f"__global__ void k(int* p) {{ int t = threadIdx.x; {kernel} }}"
+    assert "race" not in kinds(emulate(body, BUFFER + "k<<<1, 32>>>(p);"))
+
+
+def test_blocks_that_wait_for_one_another_run_together(emulate):
+    run = emulate(
+        """__global__ void k(int* p) {
+          if (blockIdx.x == 0) { while (atomicAdd(p, 0) < 3) {} p[1] = 5; }
+          else atomicAdd(p, 1);
+        }""",
+        BUFFER + 'k<<<4, 1>>>(p); printf("%d %d\\n", p[0], p[1]);',
+    )
+    assert run.output == "3 5\n"
+
+
+def test_a_program_that_hangs_is_given_up(emulate):
+    run = emulate(
+        "__global__ void k(int* p) { while (atomicAdd(p, 0) == 0) {} }", BUFFER + "k<<<1, 1>>>(p);"
+    )
+    assert run.exit_code != 0
+    assert "hang" in kinds(run)
+
+
+def test_cuda_text_that_trusts_32_lanes_is_wrong_at_64(emulate):
+    kernel = """__global__ void k(int* p) {
+      int v = threadIdx.x;
+      for (int o = 16; o; o >>= 1) v += __shfl_down_sync(0xffffffffu, v, o);
+      if (threadIdx.x % 32 == 0) p[threadIdx.x / 32] = v;
+    }"""
+    main = BUFFER + 'k<<<1, 64>>>(p); printf("%d %d\\n", p[0], p[1]);'
+    assert emulate(kernel, main, width=32).output == "496 1520\n"
+    assert "mask" in kinds(emulate(kernel, main, width=64))
+
+
+def test_errors_of_a_launch_are_the_runtimes(emulate):
+    run = emulate(
+        "__global__ void k() {}", 'k<<<1, 4096>>>(); printf("%d", (int)apiGetLastError());'
+    )
+    assert run.output == "9"
+
+
+def test_what_does_not_compile_is_a_build_error(tmp_path):
+    with pytest.raises(machine.BuildError, match="undeclared"):
+        machine.build("int main() { return nothing; }", folder=tmp_path)

@@ -1,0 +1,154 @@
+"""From sources to verdict: compiled for AMD targets, run at both widths, reported."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from tests.host.port.conftest import needs_amd
+
+from kernelwright.core.errors import UsageError
+from kernelwright.dialects.amdgpu import WAVE_WIDTH, compile_hip
+from kernelwright.port import RungStatus, port
+from kernelwright.port.ladder import emulates
+from kernelwright.propose.port import translate
+from kernelwright.testing.port_bench import evaluate, programs
+
+GOOD = """#include <cstdio>
+__global__ void sum(int* p) {
+  __shared__ int s[100];
+  s[threadIdx.x] = threadIdx.x;
+  int v = threadIdx.x;
+  for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffffu, v, o);
+  if (threadIdx.x % 32 == 0) p[threadIdx.x / 32] = v;
+}
+int main() {
+  int* p;
+  cudaMallocManaged(&p, 8);
+  sum<<<1, 64>>>(p);
+  cudaDeviceSynchronize();
+  printf("%d %d\\n", p[0], p[1]);
+}
+"""
+
+
+@needs_amd
+def test_resources_are_read_from_the_object(tmp_path):
+    path = tmp_path / "a.hip"
+    path.write_text(
+        "#include <hip/hip_runtime.h>\n__global__ void k(int* p) {\n"
+        "__shared__ int s[128]; s[threadIdx.x] = p[threadIdx.x]; __syncthreads();\n"
+        "p[threadIdx.x] = s[127 - threadIdx.x]; }\n"
+    )
+    for target in ("gfx942", "gfx1100"):
+        built = compile_hip(path, target=target)
+        (kernel,) = built.kernels
+        assert kernel.lds_bytes == 512
+        assert kernel.wave_width == WAVE_WIDTH[target]
+        assert kernel.vgprs > 0
+        assert kernel.scratch_bytes == kernel.vgpr_spills == 0
+
+
+@needs_amd
+def test_a_32_bit_mask_does_not_compile_and_its_port_does(tmp_path):
+    path = tmp_path / "a.hip"
+    path.write_text("#include <hip/hip_runtime.h>\n" + GOOD.replace("cudaM", "hipM"))
+    assert not compile_hip(path, target="gfx942").is_built
+    path.write_text(translate(GOOD).text)
+    assert compile_hip(path, target="gfx942").is_built
+
+
+@needs_amd
+def test_a_file_climbs_the_ladder(tmp_path):
+    (tmp_path / "sum.cu").write_text(GOOD)
+    report = port(tmp_path / "sum.cu", out=tmp_path / "out", rungs=(0, 1, 2), targets=("gfx942",))
+    (file,) = report.files
+    assert [str(rung.status) for rung in file.rungs] == ["passed"] * 3
+    assert report.is_done
+    assert json.loads((tmp_path / "out/port.json").read_text())["done"] is True
+    assert "hipMallocManaged" in (tmp_path / "out/sum.hip").read_text()
+
+
+def test_what_cannot_be_checked_is_not_passed(tmp_path):
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    report = port(tmp_path / "a.cu", rungs=(0, 3, 4))
+    assert [rung.status for rung in report.files[0].rungs[1:]] == [RungStatus.NOT_CHECKED] * 2
+    assert not report.is_done
+
+
+def test_a_port_that_prints_something_else_fails():
+    ported = translate(GOOD).text
+    assert emulates(GOOD, ported).status is RungStatus.PASSED
+    rung = emulates(GOOD, ported, expected="496 1521\n")
+    assert rung.status is RungStatus.FAILED
+    assert "prints something else: -496 1521 | +496 1520" in rung.details[0]
+
+
+def test_a_port_without_repairs_fails_at_64_lanes():
+    naive = GOOD.replace("cudaM", "hipM").replace("cudaD", "hipD").replace("0xffffffffu", "~0ull")
+    naive = naive.replace("p[threadIdx.x / 32]", "p[threadIdx.x / warpSize]")
+    rung = emulates(GOOD, "#include <hip/hip_runtime.h>\n" + naive)
+    assert rung.status is RungStatus.FAILED
+    assert all(detail.startswith("64 lanes") for detail in rung.details)
+
+
+def test_a_folder_knows_the_names_of_all_its_files(tmp_path):
+    (tmp_path / "own.cuh").write_text("inline void cudaMine() { cudaFree(0); }\n")
+    (tmp_path / "main.cu").write_text('#include "own.cuh"\nvoid f() { cudaMine(); }\n')
+    (tmp_path / "ext.py").write_text('S = """__global__ void k() { __syncwarp(3); }"""\n')
+    (tmp_path / "notes.py").write_text("x = 1\n")
+    report = port(tmp_path, rungs=(0,), out=tmp_path / "out")
+    assert [file.path for file in report.files] == ["ext.py", "main.cu", "own.cuh"]
+    assert report.is_done
+    assert "hipFree" in (tmp_path / "out/own.cuh").read_text()
+
+
+@needs_amd
+def test_a_compile_database_gives_include_paths(tmp_path):
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc/n.h").write_text("#define N (M + 1)\n")
+    (tmp_path / "a.cu").write_text('#include "n.h"\n__global__ void k(int* p) { *p = N; }\n')
+    entry = {"directory": str(tmp_path), "file": "a.cu", "command": "nvcc -Iinc -DM=3 a.cu"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+    report = port(tmp_path, targets=("gfx90a",))
+    assert {f.path: f.is_done for f in report.files}["a.cu"]
+
+
+def test_wrong_use(tmp_path):
+    with pytest.raises(UsageError, match="nothing to port"):
+        port(tmp_path / "none.cu")
+    (tmp_path / "a.cu").write_text("")
+    with pytest.raises(UsageError, match="unknown target"):
+        port(tmp_path / "a.cu", targets=("gfx90",))
+    with pytest.raises(UsageError, match="no rung"):
+        port(tmp_path / "a.cu", rungs=(9,))
+
+
+def test_the_command_leaves_with_1_where_something_is_left(tmp_path):
+    from kernelwright.cli import main
+
+    source = tmp_path / "a.cu"
+    source.write_text("void f() { cudaNothing(); }\n")
+    done = CliRunner().invoke(main, ["port", str(source), "--rungs", "0"])
+    assert done.exit_code == 1
+    assert "unported: cudaNothing" in done.output
+    source.write_text("void f() { cudaFree(0); }\n")
+    assert CliRunner().invoke(main, ["port", str(source), "--rungs", "0"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["reduce_volatile_tail", "image_histogram_match", "ptx_lane_prefix"]
+)
+def test_programs_of_the_bench_run_at_both_widths(name):
+    (program,) = [p for p in programs() if p.name == name]
+    outcome = evaluate(program, lambda p: translate(p.source).text, targets=())
+    assert not outcome.faults
+    assert outcome.runs_at(32)
+    assert outcome.runs_at(64)
+
+
+def test_the_bench_is_as_wide_as_it_says():
+    known = programs()
+    assert len(known) >= 60
+    assert len({program.domain for program in known}) >= 16
+    assert sum(bool(program.hazards) for program in known) * 3 >= len(known)
+    assert all(program.expected not in ("", "?") for program in known)

@@ -1,0 +1,179 @@
+"""Hazards: code that would compile on AMD and then compute something else."""
+
+import pytest
+
+from kernelwright.propose.port import State, translate
+
+HEAD = "__global__ void k(int* p) {\n"
+
+
+def port(body: str):
+    return translate(f"{HEAD}{body}\n}}\n", implicit=False)
+
+
+def states(done, construct: str) -> list[State]:
+    return [f.state for f in done.findings if construct in f.construct]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("v = __shfl_sync(m, v, 0);", "v = __shfl(v, 0, 32);"),
+        ("v = __shfl_down_sync(0xffffffff, f(v), o);", "v = __shfl_down(f(v), o, 32);"),
+        ("v = __shfl_xor_sync(0xffffffff, v, o, 16);", "v = __shfl_xor(v, o, 16);"),
+        ("v = __shfl_up(v, 1);", "v = __shfl_up(v, 1, 32);"),
+        ("m = __ballot_sync(a, p[0] > 0);", "m = port_ballot(a, p[0] > 0);"),
+        ("m = __ballot(p[0]);", "m = port_ballot(~0u, p[0]);"),
+        ("m = __any_sync(a, b);", "m = port_any(a, b);"),
+        ("m = __all(b);", "m = port_all(~0u, b);"),
+        ("m = __activemask();", "m = port_activemask();"),
+        ("__syncwarp(mask);", "__syncwarp();"),
+        ("m = __match_any_sync(a, v);", "m = port_match_any(a, v);"),
+        ("v = __reduce_max_sync(a, v);", "v = port__reduce_max(a, v);"),
+        ("__nanosleep(100);", "port_nanosleep(100);"),
+        ("atomicAdd_block(p, 1);", "port_block_atomicAdd(p, 1);"),
+        ("int n = blockDim.x / warpSize;", "int n = blockDim.x / 32 /*warpSize*/;"),
+    ],
+)
+def test_warp_operations_work_on_logical_warps_of_32(before, after):
+    assert after in port(before).text
+
+
+def test_helpers_are_put_in_once_after_the_includes_with_what_they_need():
+    done = translate(
+        "#include <cstdio>\n#include <cuda_runtime.h>\nint x;\n"
+        + HEAD
+        + "__any_sync(m, 1); __any_sync(m, 2); }\n"
+    )
+    assert done.text.count("int port_any(") == 1
+    assert done.text.count("unsigned port_ballot(") == 1
+    assert (
+        done.text.index("<hip/hip_runtime.h>")
+        < done.text.index("port_ballot(")
+        < done.text.index("int x")
+    )
+
+
+def test_a_device_property_is_the_logical_width_as_well():
+    text = "int f() { cudaDeviceProp p; return 64 / p.warpSize; }"
+    assert "64 / 32 /*warpSize*/" in translate(text).text
+
+
+def test_arithmetic_on_32_lanes_is_kept_and_mentioned():
+    done = port("int lane = threadIdx.x & 31, w = threadIdx.x >> 5;")
+    assert "threadIdx.x & 31, w = threadIdx.x >> 5" in done.text
+    assert len(states(done, "threadIdx.x")) == 2
+
+
+def test_the_second_launch_bound_is_dropped():
+    done = translate("__global__ void __launch_bounds__(256, 4) k() {}\n")
+    assert "__launch_bounds__(256)" in done.text
+    assert states(done, "__launch_bounds__") == [State.CHANGED]
+
+
+def test_architecture_tests_are_decided_as_for_one_architecture():
+    done = translate(
+        "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 600\n#endif\n#ifdef __CUDA_ARCH__\n#endif\n"
+    )
+    assert "defined(__HIP_DEVICE_COMPILE__) && (__HIP_DEVICE_COMPILE__ * 700) >= 600" in done.text
+    assert "#ifdef __HIP_DEVICE_COMPILE__" in done.text
+    assert set(states(done, "__CUDA_ARCH__")) == {State.CHANGED}
+
+
+def test_cubs_warp_operations_keep_their_width():
+    done = port(
+        "typedef cub::WarpReduce<int> R; typedef cub::WarpScan<int, 16> S;"
+        "cub::BlockReduce<int, 64> b;"
+    )
+    assert "hipcub::WarpReduce<int, 32>" in done.text
+    assert "hipcub::WarpScan<int, 16>" in done.text
+    assert "hipcub::BlockReduce<int, 64>" in done.text
+
+
+def test_implicit_synchrony_of_volatile_memory_gets_barriers():
+    done = translate(
+        "__device__ void f(volatile int* s, int t) { s[t] += s[t + 16]; }\n", implicit=False
+    )
+    assert (
+        "const auto port_value_0 = s[t + 16]; __syncwarp(); s[t] += port_value_0; __syncwarp();"
+        in done.text
+    )
+
+
+def test_implicit_synchrony_in_the_last_warp_gets_barriers_where_there_is_none():
+    shared = "__shared__ int s[64]; int t = threadIdx.x;\n"
+    body = shared + "if (t < 32) { s[t] = s[t] + s[t + 32]; s[t] += s[t + 16]; }"
+    assert port(body).text.count("__syncwarp()") == 4
+    assert (
+        "port_value"
+        not in port("__shared__ int s[64];\nif (t < 32) { s[t] += s[t + 32]; __syncwarp(); }").text
+    )
+
+
+def test_memory_that_is_not_shared_is_left():
+    assert "port_value" not in port("p[0] += p[1];").text
+
+
+@pytest.mark.parametrize(
+    ("body", "construct", "state"),
+    [
+        ("nvcuda::wmma::load_matrix_sync(a, p, 16);", "nvcuda::wmma", State.UNPORTED),
+        ("k<<<1, 1>>>(p);", "launch from device code", State.UNPORTED),
+        ("while (atomicCAS(p, 0, 1) != 0) {}", "spin lock", State.CHANGED),
+        ("long t = clock64();", "clock64", State.CHANGED),
+        ('printf("%d", 1);', "printf", State.TRANSLATED),
+        ("atomicAdd(f, 1.0f);", "atomicAdd", State.TRANSLATED),
+        ("int v = __ldcs(p);", "__ldcs", State.CHANGED),
+        ("float v = tex2D<float>(t, 1, 2);", "tex2D", State.CHANGED),
+    ],
+)
+def test_what_cannot_be_repaired_is_reported(body, construct, state):
+    assert state in states(port(body), construct)
+
+
+def test_more_shared_memory_than_amd_has():
+    text = "void f() { cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, %s); }"
+    assert translate(text % "96 * 1024").unported
+    assert not translate(text % "65536").unported
+    assert states(translate(text % "bytes"), "dynamic shared memory") == [State.CHANGED]
+
+
+@pytest.mark.parametrize(
+    ("asm", "text"),
+    [
+        ('asm("mov.u32 %0, %%laneid;" : "=r"(lane));', "(lane) = port_lane();"),
+        (
+            'asm volatile("bfe.u32 %0, %1, 4, 8;" : "=r"(a) : "r"(b + 1));',
+            "(a) = port_bfe((b + 1), 4, 8);",
+        ),
+        ('asm("membar.gl;");', "__threadfence();"),
+        ('asm("bar.sync 0;");', "__syncthreads();"),
+        (
+            'asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(d) : "f"(a), "f"(b), "f"(c));',
+            "(d) = fmaf((a), (b), (c));",
+        ),
+        (
+            'asm("add.u32 %0, %1, 1;" "popc.b32 %0, %0;" : "=r"(a) : "r"(b));',
+            "((a) = (b) + 1), ((a) = __popc((a)));",
+        ),
+    ],
+)
+def test_inline_ptx_with_a_rule_becomes_an_expression(asm, text):
+    done = port(asm)
+    assert text in done.text
+    assert not done.unported
+
+
+@pytest.mark.parametrize(
+    "asm",
+    [
+        'asm("mma.sync.aligned.m16n8k16.row.col.f32 {%0}, {%1}, {%2}, {%3};" : : "r"(a));',
+        'asm("bar.sync 1, 64;");',
+        'asm("{ .reg .pred p; setp.ne.u32 p, %0, 0; }" : : "r"(a));',
+        'asm("mov.u32 %0, %%smid;" : "=r"(a));',
+    ],
+)
+def test_inline_ptx_without_a_rule_is_left_and_reported(asm):
+    done = port(asm)
+    assert asm in done.text
+    assert [f.construct for f in done.unported] == ["inline PTX"]

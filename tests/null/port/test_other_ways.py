@@ -1,0 +1,87 @@
+"""The way back to CUDA, device code inside Python, and the proposer."""
+
+import pytest
+
+from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
+from kernelwright.core.device import Device
+from kernelwright.core.errors import UsageError
+from kernelwright.core.evaluation import Environment, Evaluation, Status
+from kernelwright.core.task import Task
+from kernelwright.dialects.simt.lower import lower
+from kernelwright.propose.port import PortProposer, translate, translate_python
+
+
+def test_back_to_cuda():
+    text = (
+        "#include <hip/hip_runtime.h>\n"
+        "void f() { hipMalloc(&p, 4); hipMemcpyToSymbol(HIP_SYMBOL(c), h, 4);\n"
+        "hipLaunchKernelGGL(HIP_KERNEL_NAME(k<int>), dim3(1), dim3(2), 0, s, p, 3);\n"
+        "hipFooBar(); }\n"
+        "__global__ void k() { int v = __shfl_down(v, 1); unsigned long long m = __ballot(v); }\n"
+    )
+    done = translate(text, to="cuda")
+    assert "#include <cuda_runtime.h>" in done.text
+    assert "cudaMemcpyToSymbol(c, h, 4)" in done.text
+    assert "k<int><<<dim3(1), dim3(2), 0, s>>>(p, 3)" in done.text
+    assert "__shfl_down_sync(0xffffffffu, v, 1)" in done.text
+    assert "__ballot_sync(__activemask(), v)" in done.text
+    assert [f.construct for f in done.unported] == ["hipFooBar"]
+
+
+PYTHON = '''import torch
+SOURCE = r"""
+__global__ void k(float* p) {
+  p[0] = __shfl_sync(0xffffffffu, p[0], 0);  // \\n
+}
+"""
+NOTE = "cudaMalloc is not device text"
+'''
+
+
+def test_device_text_in_python_strings():
+    done = translate_python(PYTHON, file="a.py")
+    assert "__shfl(p[0], 0, 32);  // \\n" in done.text
+    assert done.text.replace("__shfl(p[0], 0, 32)", "__shfl_sync(0xffffffffu, p[0], 0)") == PYTHON
+    assert {f.line for f in done.findings} == {4}
+    with pytest.raises(UsageError, match="is not Python"):
+        translate_python("def (")
+
+
+def brief(source: str, dialects=("hip",), parent=None) -> Brief:
+    task = Task("t", "builtin", "class Model: pass")
+    evaluation = Evaluation(
+        task.digest, "w", "c", Status.PASSED, (), Environment("cuda", {}), seed=0, judge_version=1
+    )
+    proposal = Proposal(Candidate(source, "cuda"), "rules", ("fuse",), {"tile": 8}, parent)
+    return Brief(
+        task, Device.parse("hip:gfx942"), dialects, (Exemplar(proposal, evaluation, "better"),)
+    )
+
+
+def test_the_proposer_ports_cuda_candidates():
+    given = brief(PYTHON)
+    (proposal,) = PortProposer().propose(given)
+    assert proposal.candidate.dialect == "hip"
+    assert proposal.parent == given.exemplars[0].proposal.candidate.digest
+    assert proposal.schedule == {"tile": 8}
+
+
+def test_the_proposer_proposes_nothing_half_ported_and_nothing_unasked():
+    assert not list(PortProposer().propose(brief(PYTHON.replace("p[0] =", "cudaFoo(); p[0] ="))))
+    assert not list(PortProposer().propose(brief(PYTHON, dialects=("cuda",))))
+
+
+def test_launches_and_shared_memory_are_lowered_and_lines_kept():
+    text = (
+        "__global__ void k(int* p) {\n  __shared__ float s[4][8], t;\n"
+        "  extern __shared__ int d[];\n}\n"
+        "void f() {\n  k<<<1, dim3(2)>>>(p);\n  cudaLaunchKernel((void*)k, 1, 2, a, 0, 0);\n}\n"
+    )
+    done = lower(text)
+    assert (
+        "auto& s = simt::shared<float[4][8]>([] {}); auto& t = simt::shared<float>([] {});" in done
+    )
+    assert "simt::DynamicShared<int> d;" in done
+    assert "simt::launch(simt::config(1, dim3(2))" in done
+    assert "cudaLaunchKernel(k, 1, 2" in done
+    assert done.count("\n") == text.count("\n")

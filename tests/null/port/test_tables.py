@@ -1,0 +1,52 @@
+"""The API map: complete rows, no contradictions, and the libraries that a user expects."""
+
+import csv
+
+import pytest
+
+from kernelwright.propose.port.table import TABLES, load_map
+
+COLUMNS = ["cuda", "hip", "kind", "since", "state", "note", "source"]
+
+
+@pytest.mark.parametrize("path", sorted(TABLES.glob("*.csv")), ids=lambda path: path.stem)
+def test_every_row_says_its_state_and_source(path):
+    with path.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert list(rows[0]) == COLUMNS
+    names = [row["cuda"] for row in rows]
+    assert len(set(names)) == len(names)
+    for row in rows:
+        assert row["cuda"] and row["state"] and row["source"], row
+        assert bool(row["hip"]) or row["state"] == "no counterpart", row
+
+
+@pytest.mark.parametrize(
+    ("cuda", "hip"),
+    [
+        ("cudaMalloc", "hipMalloc"),
+        ("cudaDeviceProp", "hipDeviceProp_t"),
+        ("cudaGraphLaunch", "hipGraphLaunch"),
+        ("cuLaunchKernel", "hipModuleLaunchKernel"),
+        ("cublasSgemm", "hipblasSgemm"),
+        ("cusparseSpMV", "hipsparseSpMV"),
+        ("cufftExecC2C", "hipfftExecC2C"),
+        ("curand_init", "hiprand_init"),
+        ("cusolverDnDgetrf", "hipsolverDnDgetrf"),
+        ("cudnnCreate", "miopenCreate"),
+        ("nvrtcCompileProgram", "hiprtcCompileProgram"),
+        ("cuFloatComplex", "hipFloatComplex"),
+        ("__nv_bfloat16", "__hip_bfloat16"),
+        ("__nv_fp8_e4m3", "__hip_fp8_e4m3"),
+        ("cudaTextureObject_t", "hipTextureObject_t"),
+    ],
+)
+def test_names_of_every_library_are_mapped(cuda, hip):
+    row = load_map("hip").names[cuda]
+    assert row.is_mapped
+    assert row.hip == hip
+
+
+def test_the_way_back_maps_to_the_runtime_before_the_driver():
+    assert load_map("cuda").names["hipMalloc"].hip == "cudaMalloc"
+    assert load_map("cuda").headers["hip/hip_runtime.h"].hip == "cuda_runtime.h"
