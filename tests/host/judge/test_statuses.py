@@ -1,0 +1,168 @@
+"""Each status is reached by a small candidate, and one judge survives them all."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+import psutil
+import pytest
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import TaskError
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge
+
+REFERENCE = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+
+    def forward(self, x):
+        return torch.relu(self.norm(x))
+
+
+def get_inputs():
+    return [torch.rand(64, 256)]
+
+
+def get_init_inputs():
+    return [256]
+"""
+HEAD = """
+import ctypes, os, signal, socket, subprocess, sys, threading, time
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+
+    def right(self, x):
+        return torch.relu(self.norm(x))
+
+    def forward(self, x):
+"""
+TASK = Task("norm_relu", "builtin", REFERENCE)
+
+
+def candidate(body: str) -> Candidate:
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    return Candidate(HEAD + lines, "torch")
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(TASK, settings=Settings(threads=1)) as one:
+        yield one
+
+
+WRONG = {
+    "raises": ("raise ValueError('no')", Status.RUNTIME_ERROR, "ValueError: no"),
+    "crashes": ("ctypes.string_at(0)", Status.RUNTIME_ERROR, "signal 11"),
+    "exits": ("os._exit(3)", Status.RUNTIME_ERROR, "code 3"),
+    "leaves": ("sys.exit()", Status.RUNTIME_ERROR, "SystemExit"),
+    "shape": ("return self.right(x)[:, :-1]", Status.WRONG_SHAPE, "[64, 255]"),
+    "number": ("return self.right(x), x", Status.WRONG_SHAPE, "2 outputs"),
+    "dtype": ("return self.right(x).half()", Status.WRONG_DTYPE, "float16"),
+    "kind": ("return self.right(x).numpy()", Status.REJECTED, "ndarray"),
+    "subclass": ("return nn.Parameter(self.right(x))", Status.REJECTED, "Parameter"),
+    "zeros": ("return torch.zeros_like(x)", Status.WRONG_VALUES, "instead of"),
+    "last": ("y = self.right(x); y[-1, -1] += 1e-3; return y", Status.WRONG_VALUES, "[63, 255]"),
+    "bf16": ("return self.right(x.bfloat16().float())", Status.WRONG_VALUES, "of its row"),
+    "weights": ("return torch.relu(F.layer_norm(x, x.shape[-1:]))", Status.WRONG_VALUES, "weights"),
+    "mutates": ("y = self.right(x); x.zero_(); return y", Status.REJECTED, "writes to its inputs"),
+    "static": (
+        "self.__dict__.setdefault('y', torch.empty_like(x)).copy_(self.right(x))\n"
+        "return self.__dict__['y']",
+        Status.REJECTED,
+        "overwritten",
+    ),
+    "address": (
+        "key = x.data_ptr()\ncache = self.__dict__.setdefault('cache', {})\n"
+        "if key not in cache: cache[key] = self.right(x)\nreturn cache[key].clone()",
+        Status.WRONG_VALUES,
+        "",
+    ),
+    "network": ("socket.create_connection(('1.1.1.1', 53), 1)", Status.RUNTIME_ERROR, "nreachable"),
+    "process": ("subprocess.Popen(['sleep', '60']); return self.right(x)", Status.REJECTED, "proc"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_candidate_gets_its_status_and_a_reason(judge, name):
+    body, status, words = WRONG[name]
+    evaluation = judge.evaluate(candidate(body), timed=False)
+    assert evaluation.status is status, evaluation.reasons
+    assert words in " ".join(evaluation.reasons)
+
+
+def test_a_right_candidate_passes_with_numerics_and_guarantees(judge):
+    evaluation = judge.evaluate(candidate("return self.right(x)"), timed=False)
+    assert evaluation.passed, evaluation.reasons
+    assert evaluation.timing is None
+    assert evaluation.numerics.max_error <= evaluation.numerics.allowed_error
+    assert {"task", "centred", "shifted", "weights"} <= set(evaluation.numerics.distributions)
+    assert {"memory", "environment"} <= set(evaluation.guarantees)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("class ModelNew(:", "does not parse"),
+        ("x = 1", "defines no ModelNew"),
+        ("import nothing_of_this_name\nclass ModelNew: pass", "nothing_of_this_name"),
+        ("class ModelNew:\n    def __init__(self): pass", "TypeError"),
+    ],
+)
+def test_a_file_that_makes_no_module_is_a_build_error(judge, source, words):
+    evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
+    assert evaluation.status is Status.BUILD_ERROR
+    assert words in " ".join(evaluation.reasons)
+
+
+def test_a_hang_is_a_timeout(judge, monkeypatch):
+    limits = importlib.import_module("kernelwright.judge.judge")
+    monkeypatch.setattr(limits, "FIRST_CALL_LIMIT_S", 2.0)
+    evaluation = judge.evaluate(candidate("while True: pass"), timed=False)
+    assert evaluation.status is Status.TIMEOUT
+
+
+def test_nothing_of_the_user_is_seen(judge, monkeypatch, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    body = (
+        f"assert 'KERNELWRIGHT_SECRET' not in os.environ\n"
+        f"assert not os.path.exists({str(secret)!r})\n"
+        f"assert not os.path.exists({os.getcwd() + '/kernelwright-out'!r})\n"
+        f"assert not os.path.exists('/proc/{os.getpid()}/environ')\n"
+        "return self.right(x)"
+    )
+    monkeypatch.setenv("KERNELWRIGHT_SECRET", "x")
+    evaluation = judge.evaluate(candidate(body), timed=False)
+    if {"filesystem", "processes"} <= set(evaluation.guarantees):
+        assert evaluation.passed, evaluation.reasons
+
+
+def test_the_judge_ends_all_that_it_started():
+    with Judge(TASK, settings=Settings(threads=1)) as judge:
+        judge.evaluate(candidate("os.fork(); time.sleep(60)"), timed=False, max_time_s=0.1)
+        scratch = [zygote.scratch for zygote in judge._zygotes.values()]
+    assert not any(os.path.exists(path) for path in scratch)
+    assert not [p for p in psutil.Process().children(recursive=True) if p.is_running()]
+
+
+def test_a_reference_that_disagrees_with_itself_is_an_error_of_the_task():
+    source = REFERENCE.replace("torch.relu(self.norm(x))", "torch.dropout(x, 0.5, True)")
+    with pytest.raises(TaskError, match="not deterministic"), Judge(Task("t", "builtin", source)):
+        pass
