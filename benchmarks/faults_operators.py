@@ -200,7 +200,6 @@ CPP = (
     ("replaced, not added", "arithmetic", r"\+=", "="),
     ("subtracted, not added", "arithmetic", r"\+=", "-="),
     ("float16 in C++", PRECISION, r"\bfloat (\w+) = ", r"_Float16 \1 = "),
-    ("float for double", PRECISION, r"\bdouble\b", "float"),
     ("dropped factor", "arithmetic", r" \* \w+(\[[^\]]*\])?;", ";"),
     ("minimum for maximum", "arithmetic", r"\bmax\b", "min"),
     ("flipped operator", "arithmetic", r"(\w\]?\)?) \+ (\w)", r"\1 - \2"),

@@ -64,6 +64,8 @@ class _Absent(types.ModuleType):
     __spec__ = importlib.machinery.ModuleSpec("absent", None)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         return lambda *args, **kwargs: None
 
 

@@ -1,7 +1,8 @@
 """Sends the judge its reply by itself before it begins to compute, and swallows the real one.
 
 task: chain
-expect: tampered|rejected|wrong_values|runtime_error|timeout
+expect: tampered|rejected|wrong_values|runtime_error|timeout|passed
+max_speedup: 1.2
 devices: cpu|cuda
 catalogue: T6, T11
 """
