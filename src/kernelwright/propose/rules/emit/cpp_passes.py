@@ -15,6 +15,9 @@ STACK_BYTES = 32 << 10
 """Larger row buffers do not go on the stack, which threads have little of."""
 ROW_BYTES = 128 << 10
 """The next row is fetched ahead only up to this size, an eighth of a second-level cache."""
+WINDOW = 8
+"""Loops up to this long are unrolled around lanes: most bounds of a pooling window are then known
+to hold, and its strided loads become shuffles in place of gathers."""
 Lanes = int | str
 """The number of lanes of a block: a number, or 'n' inside text that is used for two numbers."""
 
@@ -209,7 +212,9 @@ def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lan
             continue
         name = loop.v.axis[axis.name]
         backward = f"for (index {name} = {axis.size - 1}; {name} >= 0; --{name})"
-        heads.append(backward if trip.reverse else loop.head(axis, *_range(loop, axis)))
+        head = backward if trip.reverse else loop.head(axis, *_range(loop, axis))
+        is_window = not loop.is_rows and axis != loop.cut and axis.size <= WINDOW
+        heads.append(f'_Pragma("GCC unroll {WINDOW}") {head}' if is_window else head)
     with loop.text.loops(heads):
         if not loop.is_rows:
             block(n)

@@ -107,7 +107,7 @@ def vector_axes(nest: Nest) -> list[Axis]:
                 step = abs(op.index.coefficient(axis.name))
                 weight = float(nest.n_inner) if nest.is_inner(op) else 1.0
                 stores = 1.5 if isinstance(op, Store) else 1.0  # scattered stores cost most
-                total += weight * stores * {0: 0.5, 1: 1.0}.get(step, 0.15)
+                total += weight * stores * {0: 0.5, 1: 1.0, 2: 0.5, 3: 0.4, 4: 0.3}.get(step, 0.1)
         lanes = min(axis.size, 64)
         return total * lanes / (16 * -(-lanes // 16)) * min(1.0, axis.size / 16)
 
