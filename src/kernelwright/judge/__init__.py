@@ -7,9 +7,9 @@ from typing import Any
 
 JUDGE_VERSION = 1
 """Changes when the same candidate may get another verdict."""
-_PLACES = {"Judge": "judge", "guarantees": "sandbox", "library_candidate": "library"}
+_PLACES = {"Judge": "judge", "library_candidate": "library"}
 
-__all__ = ["JUDGE_VERSION", "Judge", "guarantees", "library_candidate"]
+__all__ = ["JUDGE_VERSION", "Judge", "library_candidate"]
 
 
 def __getattr__(name: str) -> Any:

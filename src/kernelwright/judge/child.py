@@ -23,7 +23,7 @@ from typing import Any
 import psutil
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.judge import sandbox, wire
+from kernelwright.judge import cpu, sandbox, wire
 
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
 ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
@@ -150,11 +150,8 @@ class Zygote:
     def close(self) -> None:
         """End it and all of its children, and remove their scratch."""
         self.control.close()
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.process.kill()  # its children die with it, and theirs with them
+        self.process.wait()
         self.process.stderr.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
@@ -167,7 +164,9 @@ class Child:
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         greeting, self.pid = wire.receive_greeting(worker, deadline_s=deadline_s)
         self.pidfd = os.pidfd_open(self.pid)
-        self.granted: frozenset[str] = frozenset(greeting["granted"])
+        self.is_readable = cpu.may_read(self.pid)
+        held = {"freeze", "copy-free"} if self.is_readable else {"freeze"}
+        self.granted: frozenset[str] = frozenset(greeting["granted"]) | held
         self.is_stopped = False
         self.is_closed = False
 

@@ -19,16 +19,17 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Cost, Evaluation, Numerics, Status, Timing
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import JUDGE_VERSION, baselines, environment
+from kernelwright.judge import JUDGE_VERSION, baselines, environment, kinds
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
 from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED
+from kernelwright.judge.layout import dtype_name
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle, derive_seed
 from kernelwright.judge.place import place_of
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Program, Runner
 from kernelwright.judge.screen import screen
-from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.timing import RunnerFailed, Stopwatch
 
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
 FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
@@ -84,7 +85,7 @@ class Judge:
             )
             self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
         except BaseException:
-            self._stack.close()
+            self.__exit__(None, None, None)
             raise
         return self
 
@@ -94,6 +95,9 @@ class Judge:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # First, so that threads that wait for a baseline to compile wait no longer.
+        for zygote in self._zygotes.values():
+            zygote.close()
         self._stack.close()
 
     @property
@@ -160,6 +164,7 @@ class Judge:
                 return
             verdict.timing = self._time(verdict, check, seed, max_time_s)
             verdict.numerics = check.tally.numerics()
+            verdict.kinds = kinds.of(runner, self.oracle)
 
     def _check(self, check: Check) -> None:
         """Calls on every distribution, and with other weights; first the task's own inputs."""
@@ -201,7 +206,6 @@ class Judge:
         key = tuple(sorted(extra.items()))
         if key not in self._zygotes:
             zygote = Zygote(extra, threads=self.threads)
-            self._stack.callback(zygote.close)
             self._zygotes[key] = zygote
         return self._zygotes[key]
 
@@ -241,6 +245,17 @@ class Judge:
         runner.stand_still()
         return runner
 
+    def _calibrate(self) -> None:
+        """Measure what a call costs that does nothing; it is taken off every time."""
+        runner = self._spawn({})
+        try:
+            shapes = [(list(t.shape), dtype_name(t.dtype)) for t in self.oracle.example]
+            program = Program(EMPTY_MODULE, "ModelNew", [shapes], 0, {})
+            runner.build(program, {}, self.oracle.first_arguments, limit_s=BUILD_LIMIT_S)
+            self.stopwatch.calibrate(runner, self.oracle.first_arguments)
+        finally:
+            runner.close()
+
     def _runner(self, name: str) -> Runner:
         return self._baselines[name].result()
 
@@ -255,13 +270,15 @@ class Judge:
                 ready[name] = future.result()
             except Refused as refused:
                 self.dropped[name] = refused.reason
-        arguments = self.oracle.arguments(self.oracle.first)
+        arguments = self.oracle.first_arguments
+        self._calibrate()
         measured: dict[str, float] = {}
-        for name, runner in ready.items():
+        while ready and not measured:
             try:
-                measured[name] = self.stopwatch.quick(runner, arguments, N_QUICK)
-            except Refused as refused:
-                self.dropped[name] = refused.reason
+                measured = self.stopwatch.rank(ready, arguments, N_QUICK)
+            except RunnerFailed as failed:
+                self.dropped[failed.name] = failed.reason
+                ready.pop(failed.name).close()
         if not measured:
             raise DeviceError(
                 "no baseline can be measured",
@@ -281,6 +298,21 @@ def compiler_cache() -> Path:
     folder = root / "kernelwright" / "baselines"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+EMPTY_MODULE = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, shapes):
+        super().__init__()
+        for number, (shape, dtype) in enumerate(shapes):
+            self.register_buffer(f"b{number}", torch.zeros(shape, dtype=getattr(torch, dtype)))
+
+    def forward(self, *arguments):
+        return list(self._buffers.values())
+"""
 
 
 class _Verdict:

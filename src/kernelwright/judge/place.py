@@ -16,7 +16,9 @@ class Place(Protocol):
     name: str
     """The device's name in torch."""
     reads_from_outside: bool
-    """Whether outputs are read from the stopped child (else the child copies them out)."""
+    """Whether the outputs of a stopped child can be read."""
+    is_spinning: bool
+    """Whether the judge polls for a child's answer: cores are many where there is a GPU."""
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         """New memory to share with a child: a file descriptor, and this side's bytes."""
@@ -40,6 +42,7 @@ class Cpu:
 
     name = "cpu"
     reads_from_outside = True
+    is_spinning = False
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         return cpu.share(n_bytes)
@@ -58,6 +61,7 @@ class Gpu:
     """Device memory; the judge's and the child's contexts take turns."""
 
     reads_from_outside = False
+    is_spinning = True
 
     def __init__(self, device: Device) -> None:
         from kernelwright.judge import gpu

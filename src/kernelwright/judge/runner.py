@@ -24,6 +24,7 @@ from kernelwright.judge.wire import Garbled, Late
 CPU_SHARE = 0.9
 """Of the processor time that is held against a claim: between the judge's stop and the
 standstill, threads that wait in a loop go on for some microseconds."""
+PROFILE_LIMIT_S = 60.0
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
 
@@ -65,6 +66,8 @@ class Runner:
         self.like = like
         """Outputs of the shapes and dtypes that are expected."""
         self.threads = threads
+        self.is_read = place.reads_from_outside and child.is_readable
+        """Whether outputs are read from the stopped child; else it copies them out itself."""
         self.slots: Any = None
         self.memory = torch.empty(0, dtype=torch.uint8)
         self.n_calls = 0
@@ -133,11 +136,11 @@ class Runner:
         Units:
             ``elapsed_ns`` in nanoseconds.
         """
-        copied = take and not self.place.reads_from_outside
+        copied = take and not self.is_read
         answer = self._guard(
             lambda: self.child.call(
                 timeout_s=limit_s,
-                spin=not self.place.reads_from_outside,
+                spin=self.place.is_spinning,
                 then=self._copy if copied else None,
             ),
             "run",
@@ -157,7 +160,7 @@ class Runner:
 
     def outputs_held(self, claims: list[Claim]) -> list[torch.Tensor]:
         """What now lies where the outputs of an earlier call, still held, were."""
-        if not self.place.reads_from_outside:
+        if not self.is_read:
             self._copy(held=True)
         self.stand_still()
         return self._outputs(claims)
@@ -175,6 +178,12 @@ class Runner:
             for slot, t in zip(slots, tensors, strict=True)
             if slot.span_bytes
         )
+
+    def profile(self, arguments: list[Any]) -> dict[str, Any]:
+        """What the child's profiler says about one untimed call; unchecked."""
+        self.put(arguments)
+        reply = self._ask("profile", PROFILE_LIMIT_S)
+        return reply if isinstance(reply, dict) else {}
 
     def release(self, *, hold: bool = False) -> None:
         """Let the child drop its last output, or hold it until the next is held."""
@@ -201,7 +210,7 @@ class Runner:
             self.copy_ns.append(time.perf_counter_ns() - start_ns)
 
     def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
-        if not self.place.reads_from_outside:
+        if not self.is_read:
             return [view(slot, self.memory).clone() for slot in self.output_slots]
         return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
 

@@ -18,6 +18,7 @@ from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.check import Check
 from kernelwright.judge.oracle import TASK, Draw, derive_seed
 from kernelwright.judge.place import Place
+from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Call, Runner
 
 MIN_ROUNDS = 7  # the fewest for which a percentile interval of a median excludes single outliers
@@ -27,6 +28,16 @@ TIGHT = 0.02
 HOPELESS = 0.85
 """A candidate whose whole interval is below this is not measured more closely."""
 HOPELESS_ROUNDS = 5
+N_CALIBRATION = 15
+
+
+class RunnerFailed(Exception):
+    """One of several modules cannot be measured: its name and why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name}: {reason}")
 
 
 class CacheFlush:
@@ -123,18 +134,37 @@ class Stopwatch:
             call = runner.call(limit_s=self.limit_s, take=take)
         return replace(call, elapsed_ns=max(1, call.elapsed_ns - self.overhead_ns))
 
-    def quick(self, runner: Runner, arguments: list[Any], n_calls: int) -> float:
-        """The median of a few calls, after one that is not counted.
+    def rank(
+        self, runners: Mapping[str, Runner], arguments: list[Any], n_rounds: int
+    ) -> dict[str, float]:
+        """The median time of each, over a few rounds in random order after one not counted.
 
         Units:
             Nanoseconds of the judge's clock.
+        Raises:
+            RunnerFailed: one of them cannot be measured; says which.
         """
+        samples: dict[str, list[int]] = {name: [] for name in runners}
+        for runner in runners.values():
+            self.prioritise(runner)
+        for _ in range(n_rounds + 1):
+            for name in random.sample(list(runners), len(runners)):
+                try:
+                    samples[name].append(self.turn(runners[name], arguments).elapsed_ns)
+                    self.rest(runners[name])
+                except Refused as refused:
+                    raise RunnerFailed(name, refused.reason) from None
+        return {name: statistics.median(values[1:]) for name, values in samples.items()}
+
+    def calibrate(self, runner: Runner, arguments: list[Any]) -> None:
+        """Set ``overhead_ns`` from a module that does nothing."""
         self.prioritise(runner)
         samples = []
-        for _ in range(n_calls + 1):
+        for _ in range(N_CALIBRATION):
             samples.append(self.turn(runner, arguments).elapsed_ns)
             self.rest(runner)
-        return statistics.median(samples[1:])
+        # The lower quartile: what is taken off must not exceed what every call costs.
+        self.overhead_ns = int(statistics.quantiles(samples, n=4)[0])
 
     def rest(self, runner: Runner) -> None:
         """Let a child drop its output, and stop it again."""
@@ -190,5 +220,11 @@ class Stopwatch:
             check.run(draw, self.turn)
         check.finish()
         check.refuse_late_work(baselines[strongest])
-        frozen = {name: tuple(values) for name, values in samples.items()}
-        return Timing(frozen, strongest=strongest, clock="parent", cache=self.cache)
+        # The strongest is the fastest of this very run, so that no lucky ranking flatters.
+        medians = {name: statistics.median(samples[name]) for name in baselines}
+        return Timing(
+            {name: tuple(values) for name, values in samples.items()},
+            strongest=min(medians, key=medians.__getitem__),
+            clock="parent",
+            cache=self.cache,
+        )

@@ -13,15 +13,19 @@ import pickle
 import socket
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.judge import cpu, wire
 from kernelwright.judge.layout import Slot, dtype_name, map_tensors, view
 
+MAX_EVENTS = 10_000
 MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
 
 
@@ -59,12 +63,16 @@ class Worker:
         """One forward: what the judge's clock runs over."""
         try:
             self.output = self.module(*self.arguments)
-            if self.device.type != "cpu":
-                torch.cuda.synchronize(self.device)
+            self.settle()
             reply = describe(self.output)
         except BaseException as error:  # a candidate may raise anything, SystemExit included
             reply = describe_error("run", error)
         self.bell.send(json.dumps(reply).encode())
+
+    def settle(self) -> None:
+        """Return when all work on the device is done."""
+        if self.device.type != "cpu":
+            torch.cuda.synchronize(self.device)
 
     def answer(self, request: dict[str, Any], fds: list[int]) -> None:
         stage = request.pop("do")
@@ -125,7 +133,34 @@ class Worker:
         leaves = _tensors(self.held if held else self.output)
         for slot, tensor in zip(slots, leaves, strict=True):
             view(slot, self.memory).copy_(tensor)
-        torch.cuda.synchronize(self.device)
+        self.settle()
+
+    def profile(self) -> dict[str, Any]:
+        """One call under torch's profiler: operators, device kernels, wall time, arithmetic."""
+        kinds = [ProfilerActivity.CPU]
+        if self.device.type != "cpu":
+            kinds.append(ProfilerActivity.CUDA)
+        self.module(*self.arguments)
+        self.settle()
+        with profile(activities=kinds) as record:
+            start_ns = time.perf_counter_ns()
+            self.module(*self.arguments)
+            self.settle()
+            wall_ns = time.perf_counter_ns() - start_ns
+        with FlopCounterMode(display=False) as counter:
+            self.module(*self.arguments)
+        events = record.events() or []
+        on_cpu = [e for e in events if e.device_type.name == "CPU"]
+        return {
+            "wall_ns": wall_ns,
+            "operators": [(e.name, e.self_cpu_time_total * 1e3) for e in on_cpu][:MAX_EVENTS],
+            "kernels": [
+                (e.name, e.time_range.elapsed_us() * 1e3)
+                for e in events
+                if e.device_type.name != "CPU"
+            ][:MAX_EVENTS],
+            "flops": counter.get_total_flops(),
+        }
 
     def release(self, *, hold: bool) -> None:
         """Drop the last output, or hold it in place of the one held before."""

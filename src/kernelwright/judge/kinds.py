@@ -1,0 +1,65 @@
+"""What kind of win it is, from what ran: one more call, untimed, under torch's profiler.
+
+The labels rest on what the child reports and decide nothing about passing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernelwright.judge.oracle import Oracle
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.runner import Runner
+
+KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
+LARGE_SHARE = 0.5
+"""Of the time that own code must take to be called a kernel."""
+NOTICEABLE_SHARE = 0.2
+"""Of the time that library code must take to be named as well."""
+LESS_WORK = 0.7
+"""Of the reference's arithmetic: a candidate that does less than this rearranges algebra."""
+EVENT_NS = 8_000  # Python and profiler between two operators, on a Zen 5 core
+LIBRARY_KERNELS = (
+    "void at::", "at::", "at_", "void cub::", "void thrust::", "void cutlass", "cutlass", "cudnn",
+    "void cudnn", "cublas", "void cublas", "gemm", "void gemm", "nvjet", "ampere_", "volta_",
+    "turing_", "sm70_", "sm75_", "sm80_", "sm86_", "sm89_", "sm90_", "sm100_", "void splitK",
+    "void flash", "flash", "fmha", "void fmha", "pytorch_flash", "void pytorch_flash", "xmma",
+    "void dot_kernel", "void reduce_1Block", "implicit_convolve", "void implicit", "void conv",
+    "void fft", "void regular_fft", "void vector_fft", "triton_poi_", "triton_red_",
+    "triton_per_", "triton_tem_", "Memcpy", "Memset",
+)  # fmt: skip
+"""How the names of kernels begin that torch, its libraries and its compiler launch, as torch's
+profiler shows them."""
+COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
+
+
+def of(runner: Runner, oracle: Oracle) -> tuple[str, ...]:
+    """The kinds of one candidate; none where it cannot be profiled."""
+    try:
+        profile = runner.profile(oracle.first_arguments)
+        own, library = _shares(profile)
+        flops = float(profile.get("flops", 0.0))
+    except (Refused, TypeError, ValueError, AttributeError, KeyError):
+        return ()
+    found = []
+    if own > LARGE_SHARE and not oracle.warnings:  # a degenerate task is won by no kernel
+        found.append(KERNEL)
+    if library > NOTICEABLE_SHARE or not found:
+        found.append(LIBRARY)
+    if KERNEL not in found and flops < LESS_WORK * oracle.flops:
+        found.append(ALGEBRA)
+    return tuple(found)
+
+
+def _shares(profile: dict[str, Any]) -> tuple[float, float]:
+    """The shares of own and of library code in the time of one call."""
+    kernels = [(str(name), float(ns)) for name, ns in profile["kernels"]]
+    if kernels:
+        total = sum(ns for _, ns in kernels) or 1.0
+        library = sum(ns for name, ns in kernels if name.startswith(LIBRARY_KERNELS))
+        return 1 - library / total, library / total
+    operators = [(str(name), float(ns)) for name, ns in profile["operators"]]
+    total = max(float(profile["wall_ns"]), 1.0)
+    library = sum(ns for name, ns in operators if name.startswith(("aten::", COMPILED_REGION)))
+    library = min(library + EVENT_NS * len(operators), total)
+    return 1 - library / total, library / total
