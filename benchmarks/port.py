@@ -1,10 +1,10 @@
 """The port bench: pass rates of our translator, and of hipify-perl beside it.
 
-    python benchmarks/port.py [--hipify HIPIFY_CHECKOUT] [--only WORD] [--json FILE]
+    python benchmarks/port.py [--hipify CHECKOUT [--alone]] [--arch LIST] [--only WORD] [--json F]
 
-For every program: compiled for gfx90a, gfx942 and gfx1100, and run under the emulation at 32 and 64
-lanes a wave under three schedules. hipify-perl is run from a checkout of its public repository; it
-is no part of this one.
+For every program: compiled for gfx90a, gfx942 and gfx1100 (or LIST), and run under the emulation
+at 32 and 64 lanes a wave under three schedules. hipify-perl is run from a checkout of its public
+repository; it is no part of this one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kernelwright.propose.port import translate
-from kernelwright.testing.port_bench import Outcome, Program, evaluate, programs
+from kernelwright.testing.port_bench import TARGETS, Outcome, Program, evaluate, programs
 
 
 def ours(program: Program) -> str:
@@ -62,18 +62,23 @@ def table(outcomes: list[Outcome]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hipify", type=Path, help="a checkout of ROCm/HIPIFY")
+    parser.add_argument("--alone", action="store_true", help="hipify-perl without ours")
+    parser.add_argument("--arch", default=",".join(TARGETS), help="AMD targets to compile for")
     parser.add_argument("--only", default="", help="programs whose names hold this word")
     parser.add_argument("--json", type=Path, help="write every outcome here")
     options = parser.parse_args()
     translators: dict[str, Callable[[Program], str]] = {"ours": ours}
     if options.hipify:
         translators["hipify-perl"] = hipify(options.hipify / "bin" / "hipify-perl")
+    if options.alone:
+        del translators["ours"]
+    targets = [target for target in options.arch.split(",") if target]
     kept = {}
     for name, translator in translators.items():
         start, outcomes = time.perf_counter(), []
         for program in programs():
             if options.only in program.name:
-                outcomes.append(evaluate(program, translator))
+                outcomes.append(evaluate(program, translator, targets=targets))
                 for fault in outcomes[-1].faults[:2]:
                     print(f"{name}: {program.name}: {fault}", flush=True)
         print(f"\n{name}, {time.perf_counter() - start:.0f} s\n{table(outcomes)}\n", flush=True)

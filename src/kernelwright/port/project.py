@@ -14,15 +14,17 @@ from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
 from kernelwright.dialects.simt.source import Source
 from kernelwright.port.ladder import Rung, RungStatus, compiles, emulates, lint
-from kernelwright.propose.port import Translation, translate, translate_python
+from kernelwright.propose.port import Translation, translate, translate_cmake, translate_python
 from kernelwright.propose.port.names import declared
 
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
 DATABASE = "compile_commands.json"
+BUILD = "CMakeLists.txt"
 RUNGS = (0, 1, 2, 3, 4)
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
 _DEVICE = re.compile(r"\b(cuda|hip)\w+|__global__|__device__|<<<|\bcu(blas|fft|rand|dnn|sparse)\w+")
+_CUDA = re.compile(r"cuda|\.cu\b", re.IGNORECASE)
 _LATER = {
     3: ("nvidia", "runs of a port on an NVIDIA GPU are not built in yet"),
     4: ("amd", "no AMD GPU is driven by this version"),
@@ -147,10 +149,11 @@ def _find(root: Path) -> dict[Path, str]:
     """The files of a tree that hold device code or use its libraries."""
     found = {}
     for path in sorted(root.rglob("*")):
-        if not path.is_file() or path.suffix not in (*UNITS, *HEADERS, ".py"):
+        is_build = path.name == BUILD or path.suffix == ".cmake"
+        if not path.is_file() or not (is_build or path.suffix in (*UNITS, *HEADERS, ".py")):
             continue
         text = path.read_text(errors="surrogateescape")
-        if path.suffix == ".cu" or _DEVICE.search(text):
+        if path.suffix == ".cu" or (_CUDA if is_build else _DEVICE).search(text):
             found[path] = str(path.relative_to(root))
     if not found:
         raise UsageError(
@@ -166,6 +169,8 @@ def _own(text: str) -> frozenset[str]:
 def _translated(path: Path, text: str, to: str, name: str, own: frozenset[str]) -> Translation:
     if path.suffix == ".py":
         return translate_python(text, to=to, file=name)
+    if path.name == BUILD or path.suffix == ".cmake":
+        return translate_cmake(text, file=name) if to == "hip" else Translation(text, ())
     is_unit = path.suffix in (".cu", ".hip")
     return translate(text, to=to, file=name, own=own, implicit=is_unit)
 

@@ -8,7 +8,13 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Environment, Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.dialects.simt.lower import lower
-from kernelwright.propose.port import PortProposer, translate, translate_python
+from kernelwright.propose.port import (
+    PortProposer,
+    State,
+    translate,
+    translate_cmake,
+    translate_python,
+)
 
 
 def test_back_to_cuda():
@@ -85,3 +91,17 @@ def test_launches_and_shared_memory_are_lowered_and_lines_kept():
     assert "simt::launch(simt::config(1, dim3(2))" in done
     assert "cudaLaunchKernel(k, 1, 2" in done
     assert done.count("\n") == text.count("\n")
+
+
+def test_cmake_files_build_hip():
+    text = (
+        "project(p LANGUAGES CXX CUDA)  # CUDA\nset(CMAKE_CUDA_ARCHITECTURES 90)\n"
+        'add_executable(p "src/main.cu")\ntarget_link_libraries(p CUDA::cublas CUDA::nvml)\n'
+    )
+    done = translate_cmake(text)
+    assert done.text == (
+        "project(p LANGUAGES CXX HIP)  # CUDA\nset(CMAKE_HIP_ARCHITECTURES 90)\n"
+        'add_executable(p "src/main.hip")\ntarget_link_libraries(p roc::hipblas CUDA::nvml)\n'
+    )
+    assert [(f.line, f.construct) for f in done.unported] == [(4, "CUDA::nvml")]
+    assert done.count(State.CHANGED) == 1

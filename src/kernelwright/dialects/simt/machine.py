@@ -166,7 +166,7 @@ def _runtime() -> tuple[Path, ...]:
     texts.append((HEADERS / "simt/core.h").read_bytes())
     key = hashlib.sha256(b"".join([*texts, clang.encode()])).hexdigest()[:16]
     folder = Path(tempfile.gettempdir(), f"kernelwright-simt-{os.getuid()}-{key}")
-    names = ("runtime", "checks")
+    names = ("runtime", "launch", "checks")
     built = tuple(folder / f"{name}.o" for name in names)
     if all(path.exists() for path in built):
         return built

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -320,8 +319,6 @@ void run_grid(const std::vector<unsigned>& blocks, std::size_t n_resident) {
   }
 }
 
-std::map<void*, std::vector<std::function<void()>>> captures;
-
 }  // namespace
 
 int run(const Config& config, std::function<void()> body) {
@@ -331,40 +328,10 @@ int run(const Config& config, std::function<void()> body) {
   if (config.shared_bytes > ARENA_BYTES / 2) return 1;              // InvalidValue
   machine.config = config;
   machine.body = &body;
-  ++machine.launch_id;
+  if (!machine.launch_id++) random_order.seed(machine.seed);
   start_fences(threads * blocks);
   run_grid(order_of(blocks), config.is_cooperative ? blocks : 1);
   return 0;
-}
-
-int submit(const Config& config, std::function<void()> body) {
-  if (is_capturing(config.stream)) {
-    enqueue(config.stream, [config, body] { run(config, body); });
-    return 0;
-  }
-  const int error = run(config, std::move(body));
-  if (error) machine.last_error = error;
-  return error;
-}
-
-void enqueue(void* stream, std::function<void()> work) {
-  if (is_capturing(stream)) captures[stream].push_back(std::move(work));
-  else work();
-}
-
-int begin_capture(void* stream) {
-  captures[stream] = {};
-  return 0;
-}
-
-bool is_capturing(void* stream) { return captures.count(stream) != 0; }
-
-std::function<void()> end_capture(void* stream) {
-  auto works = std::move(captures[stream]);
-  captures.erase(stream);
-  return [works] {
-    for (const auto& work : works) work();
-  };
 }
 
 void yield_sometimes() {
@@ -426,29 +393,8 @@ void simt_release(Snapshot* all) {
   if (--all->unread == 0) delete all;
 }
 
-int simt_take_error(bool forget) {
-  const int error = machine.last_error;
-  if (forget) machine.last_error = 0;
-  return error;
-}
-
 void simt_complain(const char* kind, std::uintptr_t site, const char* detail) {
   complain(kind, site, detail);
 }
 
 }  // extern "C"
-
-namespace {
-struct Start {
-  Start() {
-    if (const char* width = std::getenv("SIMT_WIDTH")) machine.width = std::atoi(width);
-    const char* schedule = std::getenv("SIMT_SCHEDULE");
-    if (schedule && schedule[0] == 'r' && schedule[1] == 'e') machine.schedule = Schedule::reverse;
-    if (schedule && schedule[0] == 'r' && schedule[1] == 'a') {
-      machine.schedule = Schedule::random;
-      random_order.seed(static_cast<unsigned>(std::atoi(schedule + 6)));
-    }
-    std::atexit(write_report);
-  }
-} start;
-}  // namespace

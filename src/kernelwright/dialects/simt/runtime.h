@@ -51,8 +51,10 @@ struct Block {
 };
 
 struct Machine {
+  Machine();  // as the environment says
   int width = 32;
   Schedule schedule = Schedule::forward;
+  unsigned seed = 0;  // of the random schedule
   Config config;
   std::function<void()>* body = nullptr;
   std::vector<std::unique_ptr<Block>> resident;

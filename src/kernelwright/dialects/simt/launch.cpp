@@ -1,0 +1,64 @@
+// Work in stream order, its capture into graphs, and how the environment sets up the machine.
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime.h"
+
+namespace simt {
+
+namespace {
+
+auto& captures = *new std::map<void*, std::vector<std::function<void()>>>;
+
+}  // namespace
+
+Machine::Machine() {
+  if (const char* given = std::getenv("SIMT_WIDTH")) width = std::atoi(given);
+  const std::string order = std::getenv("SIMT_SCHEDULE") ? std::getenv("SIMT_SCHEDULE") : "";
+  if (order == "reverse") schedule = Schedule::reverse;
+  if (order.rfind("random", 0) == 0) {
+    schedule = Schedule::random;
+    seed = static_cast<unsigned>(std::atoi(order.c_str() + 6));
+  }
+  std::atexit(write_report);
+}
+
+int submit(const Config& config, std::function<void()> body) {
+  if (is_capturing(config.stream)) {
+    enqueue(config.stream, [config, body] { run(config, body); });
+    return 0;
+  }
+  const int error = run(config, std::move(body));
+  if (error) machine.last_error = error;
+  return error;
+}
+
+void enqueue(void* stream, std::function<void()> work) {
+  if (is_capturing(stream)) captures[stream].push_back(std::move(work));
+  else work();
+}
+
+int begin_capture(void* stream) {
+  captures[stream] = {};
+  return 0;
+}
+
+bool is_capturing(void* stream) { return captures.count(stream) != 0; }
+
+std::function<void()> end_capture(void* stream) {
+  auto works = std::move(captures[stream]);
+  captures.erase(stream);
+  return [works] {
+    for (const auto& work : works) work();
+  };
+}
+
+}  // namespace simt
+
+extern "C" int simt_take_error(bool forget) {
+  const int error = simt::machine.last_error;
+  if (forget) simt::machine.last_error = 0;
+  return error;
+}
