@@ -22,6 +22,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION, baselines, environment, kinds
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
+from kernelwright.judge.exclusive import exclusive
 from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED
 from kernelwright.judge.layout import dtype_name
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle, derive_seed
@@ -153,7 +154,8 @@ class Judge:
             self.stopwatch.prioritise(runner)
             check = Check(self.oracle, runner, derive_seed(seed, "verify"))
             try:
-                self._check(check)
+                with exclusive(self.place.name):
+                    self._check(check)
             finally:
                 verdict.check_s = time.monotonic() - start_s - verdict.build_s
                 verdict.warnings += check.tally.warnings
@@ -187,20 +189,21 @@ class Judge:
         self._measure_baselines()
         names = dict.fromkeys((*baselines.ALWAYS, self.strongest))
         kept = {name: self._runner(name) for name in names if name in self.baseline_ns}
-        start_s = time.monotonic()
-        try:
-            return self.stopwatch.compare(
-                check.runner,
-                kept,
-                strongest=self.strongest,
-                arguments_of=self.oracle.arguments,
-                check=check,
-                draws=self._draws,
-                seed=seed,
-                budget_s=max_time_s,
-            )
-        finally:
-            verdict.time_s = time.monotonic() - start_s
+        with exclusive(self.place.name):
+            start_s = time.monotonic()
+            try:
+                return self.stopwatch.compare(
+                    check.runner,
+                    kept,
+                    strongest=self.strongest,
+                    arguments_of=self.oracle.arguments,
+                    check=check,
+                    draws=self._draws,
+                    seed=seed,
+                    budget_s=max_time_s,
+                )
+            finally:
+                verdict.time_s = time.monotonic() - start_s
 
     def _zygote(self, extra: Mapping[str, str]) -> Zygote:
         key = tuple(sorted(extra.items()))
@@ -271,14 +274,15 @@ class Judge:
             except Refused as refused:
                 self.dropped[name] = refused.reason
         arguments = self.oracle.first_arguments
-        self._calibrate()
         measured: dict[str, float] = {}
-        while ready and not measured:
-            try:
-                measured = self.stopwatch.rank(ready, arguments, N_QUICK)
-            except RunnerFailed as failed:
-                self.dropped[failed.name] = failed.reason
-                ready.pop(failed.name).close()
+        with exclusive(self.place.name):
+            self._calibrate()
+            while ready and not measured:
+                try:
+                    measured = self.stopwatch.rank(ready, arguments, N_QUICK)
+                except RunnerFailed as failed:
+                    self.dropped[failed.name] = failed.reason
+                    ready.pop(failed.name).close()
         if not measured:
             raise DeviceError(
                 "no baseline can be measured",
