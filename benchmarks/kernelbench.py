@@ -28,10 +28,10 @@ LEVELS = (1, 2, 3)
 Row = dict[str, Any]
 
 
-def sample(path: Path) -> list[tuple[int, int, Path]]:
+def sample(path: Path, levels: list[int]) -> list[tuple[int, int, Path]]:
     """(level, problem, file) of the stated sample, in order."""
     found = []
-    for level in LEVELS:
+    for level in levels:
         for file in (path / "KernelBench" / f"level{level}").glob("*.py"):
             problem = int(file.name.split("_")[0])
             if problem % STRIDE == 1:
@@ -116,6 +116,7 @@ def compare(rows: list[Row], anchors: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--path", type=Path, required=True, help="a KernelBench checkout")
+    parser.add_argument("--levels", type=int, nargs="*", default=list(LEVELS))
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--budget", default="40s")
     parser.add_argument("--jobs", type=int, default=4)
@@ -130,7 +131,7 @@ def main() -> None:
         return run(entry, options) if time.monotonic() < stop else None
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = [row for row in pool.map(timely, sample(options.path)) if row is not None]
+        rows = [row for row in pool.map(timely, sample(options.path, options.levels)) if row is not None]
     Path(options.out, "rows.json").write_text(json.dumps(rows, indent=1))
     print("\n".join(line(row) for row in rows))
     summary(rows)
