@@ -30,6 +30,7 @@ SWITCHES = {
     "wavefrontsize64": "wavefrontsize64",
 }  # fmt: skip
 """Variables of the device libraries, and the names of their files."""
+TREE_VERSION = 2  # of what rocm_tree makes
 ABI_VERSIONS = (400, 500, 600)
 HEADERS = Path(__file__).parent / "simt" / "include"
 _LAYOUT = (
@@ -105,7 +106,7 @@ def rocm_tree() -> Path:
     if installed is not None:
         return installed
     assert wheel is not None and clang is not None
-    key = hashlib.sha256(f"{wheel} {_version(clang)}".encode()).hexdigest()[:12]
+    key = hashlib.sha256(f"{wheel} {_version(clang)} {TREE_VERSION}".encode()).hexdigest()[:12]
     tree = Path(tempfile.gettempdir(), f"kernelwright-rocm-{os.getuid()}-{key}")
     if tree.exists():
         return tree
@@ -135,6 +136,9 @@ def _write_constants(clang: str, bitcode: Path) -> None:
     for switch, file in SWITCHES.items():
         for value, end in enumerate(("off", "on")):
             texts[f"oclc_{file}_{end}"] = _constant(switch, "i8", value)
+    for value, end in enumerate(("off", "on")):  # beside the switch, in the same file
+        log2 = _constant("wavefrontsize_log2", "i32", 5 + value)
+        texts[f"oclc_wavefrontsize64_{end}"] += log2
     head = f'target datalayout = "{_LAYOUT}"\ntarget triple = "amdgcn-amd-amdhsa"\n'
     for name, text in texts.items():
         source = bitcode / f"{name}.ll"

@@ -177,3 +177,18 @@ def test_inline_ptx_without_a_rule_is_left_and_reported(asm):
     done = port(asm)
     assert asm in done.text
     assert [f.construct for f in done.unported] == ["inline PTX"]
+
+
+def test_group_reductions_are_written_with_shuffles():
+    done = port("v = cg::reduce(tile, v, cg::plus<int>()); w = cg::reduce(tile, w, mine);")
+    assert "v = port_group_reduce(tile, v, port_plus<int>());" in done.text
+    assert "cg::reduce(tile, w, mine)" in done.text
+    assert [f.construct for f in done.unported] == ["cg::reduce"]
+
+
+def test_atomics_that_hip_has_are_not_defined_twice():
+    text = "__device__\nfloat atomicMin(float* a, float b) { return 0; }\nint x;\n"
+    done = translate("// own\n" + text, implicit=False)
+    start, end = done.text.index("#ifndef __HIP__"), done.text.index("#endif")
+    assert start < done.text.index("__device__") < end < done.text.index("int x")
+    assert "#ifndef" not in translate(text.replace("float", "int"), implicit=False).text

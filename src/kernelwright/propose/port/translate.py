@@ -16,6 +16,7 @@ from kernelwright.propose.port.hazards import hazard_changes
 from kernelwright.propose.port.launches import launch_changes
 from kernelwright.propose.port.names import Names, declared
 from kernelwright.propose.port.ptx import ptx_changes
+from kernelwright.propose.port.replacements import replacement_changes
 from kernelwright.propose.port.table import TABLES, load_map
 from kernelwright.propose.port.warp_synchrony import warp_synchrony_changes
 
@@ -64,6 +65,7 @@ def translate(
         changes += hazard_changes(source, names)
         changes += ptx_changes(source)
         changes += warp_synchrony_changes(source)
+        changes += replacement_changes(source)
     edits = [edit for change in changes for edit in change.edits]
     findings = [change.finding for change in changes]
     taken = {change.at for change in changes}
