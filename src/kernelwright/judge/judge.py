@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import torch
+
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
@@ -85,6 +87,13 @@ class Judge:
                 self.device, self.place, self.threads, self.settings.cache
             )
             self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
+        except (MemoryError, torch.OutOfMemoryError) as error:
+            self.__exit__(None, None, None)
+            raise DeviceError(
+                f"{self.task.name} does not fit in memory beside its judge",
+                seen=str(error).splitlines()[0][:300] if str(error) else type(error).__name__,
+                do="use smaller inputs, or a device with more memory",
+            ) from error
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -125,7 +134,7 @@ class Judge:
             self._judge(verdict, candidate, seed, max_time_s if timed else None)
         except Refused as refused:
             return verdict.conclude(refused.status, refused.reason)
-        except (DeviceError, MemoryError) as error:
+        except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
             return verdict.conclude(Status.INFRA_ERROR, str(error))
         return verdict.conclude(Status.PASSED)
 
