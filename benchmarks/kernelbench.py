@@ -63,7 +63,8 @@ def line(row: Row) -> str:
     """One row of the printed table."""
     head = f"L{row['level']}/{row['problem']:<3} {row['name'][:44]:<44} {row['wall_s']:>6.1f}s "
     if "error" in row:
-        return head + "error: " + str(row["error"].get("what", "")).replace("\n", " ")[:150]
+        error = row["error"]
+        return head + f"error: {error.get('what', '')}: {error.get('seen', '')}".replace("\n", " ")
     counts = " ".join(f"{status}:{n}" for status, n in row["candidates"].items())
     baselines = " ".join(f"{k}={v / 1e6:.3f}ms" for k, v in row["baseline_ns"].items())
     if row["best"] is None:
@@ -130,8 +131,9 @@ def main() -> None:
     def timely(entry: tuple[int, int, Path]) -> Row | None:
         return run(entry, options) if time.monotonic() < stop else None
 
+    entries = sample(options.path, options.levels)
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = [row for row in pool.map(timely, sample(options.path, options.levels)) if row is not None]
+        rows = [row for row in pool.map(timely, entries) if row is not None]
     Path(options.out, "rows.json").write_text(json.dumps(rows, indent=1))
     print("\n".join(line(row) for row in rows))
     summary(rows)
