@@ -99,14 +99,14 @@ class Check:
         """What is left to verify after the last call."""
         self._check_watched()
 
-    def refuse_late_work(self, baseline: Runner) -> None:
+    def refuse_late_work(self, baseline: Runner | None) -> None:
         """Where the child copies its outputs out, that must take no longer than a baseline's copy.
 
         Work that was put off until the clock had stopped shows here.
         """
-        mine, theirs = self.runner.copy_ns[-MIN_COPIES:], baseline.copy_ns[-MIN_COPIES:]
-        if not mine or not theirs:
+        if baseline is None or not self.runner.copy_ns or not baseline.copy_ns:
             return
+        mine, theirs = self.runner.copy_ns[-MIN_COPIES:], baseline.copy_ns[-MIN_COPIES:]
         late_ns = statistics.median(mine) - statistics.median(theirs)
         if late_ns > max(LATE_NS, LATE_SHARE * statistics.median(theirs)):
             raise Refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,8 +12,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-
-import torch
 
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
@@ -42,6 +41,8 @@ SLOWEST = 50.0
 ORACLE_BUDGET_S = 10.0
 """Of the reference's own runs, once per task; then the remaining distributions are left out."""
 FEWEST_DRAWS = 6
+REFUSALS = tuple(map(frozenset, ((), ("processes",), ("filesystem",), ("processes", "filesystem"))))
+"""Guarantees to do without, tried in this order until the device works."""
 N_QUICK = 5
 TIME_BUDGET_S = 1.5
 """Of rounds per candidate; with a build of one second it keeps a verdict near two seconds."""
@@ -63,6 +64,8 @@ class Judge:
         self.settings = settings or Settings()
         self.threads = environment.resolve_threads(self.settings.threads)
         self.place = place_of(self.device)
+        self._refuse: frozenset[str] | None = None
+        self._lock = threading.Lock()
         self._secret = secrets.randbits(63)
         self._zygotes: dict[tuple[tuple[str, str], ...], Zygote] = {}
         self._stack = ExitStack()
@@ -87,13 +90,6 @@ class Judge:
                 self.device, self.place, self.threads, self.settings.cache
             )
             self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
-        except (MemoryError, torch.OutOfMemoryError) as error:
-            self.__exit__(None, None, None)
-            raise DeviceError(
-                f"{self.task.name} does not fit in memory beside its judge",
-                seen=str(error).splitlines()[0][:300] if str(error) else type(error).__name__,
-                do="use smaller inputs, or a device with more memory",
-            ) from error
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -134,7 +130,7 @@ class Judge:
             self._judge(verdict, candidate, seed, max_time_s if timed else None)
         except Refused as refused:
             return verdict.conclude(refused.status, refused.reason)
-        except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
+        except (DeviceError, MemoryError) as error:
             return verdict.conclude(Status.INFRA_ERROR, str(error))
         return verdict.conclude(Status.PASSED)
 
@@ -222,8 +218,36 @@ class Judge:
         return self._zygotes[key]
 
     def _spawn(self, extra: Mapping[str, str], cache: Path | None = None) -> Runner:
-        child = self._zygote(extra).fork(cache=cache)
+        zygote = self._zygote(extra)
+        with self._lock:
+            if self._refuse is None:
+                self._refuse = self._weakest_refusal(zygote)
+        child = zygote.fork(cache=cache, refuse=self._refuse)
         return Runner(child, self.place, self.oracle.example, threads=self.threads)
+
+    def _weakest_refusal(self, zygote: Zygote) -> frozenset[str]:
+        """The fewest guarantees to do without so that the device works in a child.
+
+        Source:
+            CUDA does not start in some process namespaces (error 304, "OS call failed").
+        """
+        if self.place.reads_from_outside:
+            return frozenset()
+        reasons = []
+        for refused in REFUSALS:
+            runner = Runner(zygote.fork(refuse=refused), self.place, [], threads=self.threads)
+            try:
+                runner.try_device()
+                return refused
+            except Refused as error:
+                reasons.append(error.reason)
+            finally:
+                runner.close()
+        raise DeviceError(
+            f"{self.device} does not work in a separate process",
+            seen="; ".join(dict.fromkeys(reasons))[:500],
+            do="run `kernelwright doctor`, and check the driver and its device files",
+        )
 
     def _build(self, runner: Runner, source: str, entry: str, setting: dict[str, Any]) -> None:
         program = Program(source, entry, self.oracle.initial, self.oracle.weight_seed, setting)

@@ -98,7 +98,7 @@ class Oracle:
         self.spent_s = 0.0
         """Seconds spent on expected results so far."""
         self._cache: OrderedDict[Draw, Expected] = OrderedDict()
-        self._cache_bytes = int(free_bytes(device) * CACHE_SHARE)
+        self._cache_bytes = int(psutil.virtual_memory().available * CACHE_SHARE)
         self._study()
 
     def state(self, weights: str) -> dict[str, torch.Tensor]:
@@ -135,8 +135,6 @@ class Oracle:
             return None
         finally:
             self.spent_s += time.monotonic() - start_s
-            if self.device != "cpu":
-                torch.cuda.empty_cache()  # float64 took much; the children need it next
         self._remember(draw, expected)
         return expected
 
@@ -240,13 +238,6 @@ class Oracle:
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
         with torch.no_grad():
             return flatten(self.modules[TASK](*map_tensors(torch.clone, arguments)))
-
-
-def free_bytes(device: str) -> int:
-    """The free memory of the device that outputs are kept on."""
-    if device == "cpu":
-        return psutil.virtual_memory().available
-    return torch.cuda.mem_get_info(device)[0]
 
 
 def _leaves(value: Any) -> list[torch.Tensor]:

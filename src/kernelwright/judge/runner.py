@@ -24,6 +24,7 @@ from kernelwright.judge.wire import Garbled, Late
 CPU_SHARE = 0.9
 """Of the processor time that is held against a claim: between the judge's stop and the
 standstill, threads that wait in a loop go on for some microseconds."""
+DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
 PROFILE_LIMIT_S = 60.0
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
@@ -102,6 +103,10 @@ class Runner:
         )
         self._write(self.slots, arguments)
         self._ask("prepare", limit_s, arguments=self.slots)
+
+    def try_device(self) -> None:
+        """See whether the device works in the child."""
+        self._share(1, DEVICE_LIMIT_S)
 
     def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
         """Give the module other weights, in place."""

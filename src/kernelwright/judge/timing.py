@@ -13,12 +13,13 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import CANDIDATE, Ratio, Timing, bootstrap_ratio
+from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, bootstrap_ratio
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.check import Check
 from kernelwright.judge.oracle import TASK, Draw, derive_seed
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.roofline import least_ns, peak_bytes_per_s
 from kernelwright.judge.runner import Call, Runner
 
 MIN_ROUNDS = 7  # the fewest for which a percentile interval of a median excludes single outliers
@@ -108,6 +109,8 @@ class Stopwatch:
     def __init__(self, place: Place, *, cache: str, limit_s: float) -> None:
         self.cache = cache
         self.limit_s = limit_s
+        self._place = place
+        self._peak_bytes_per_s: float | None = None
         self.overhead_ns = 0
         """What an empty call costs; taken off every time."""
         self._flush = CacheFlush(place) if cache == "cold" else None
@@ -166,6 +169,19 @@ class Stopwatch:
         # The lower quartile: what is taken off must not exceed what every call costs.
         self.overhead_ns = int(statistics.quantiles(samples, n=4)[0])
 
+    def _refuse_impossible(self, call: Call, runner: Runner, samples_ns: list[int]) -> None:
+        """Refuse times in which the outputs cannot have been written."""
+        if self._peak_bytes_per_s is None:
+            self._peak_bytes_per_s = peak_bytes_per_s(self._place)
+        least = least_ns(call.claims, runner.like, self._peak_bytes_per_s)
+        seen = statistics.median(samples_ns)
+        if least > self.overhead_ns and seen < least:
+            raise Refused(
+                Status.REJECTED,
+                f"impossible: {seen / 1e3:.1f} µs for outputs that take {least / 1e3:.1f} µs to "
+                "write at this device's highest rate",
+            )
+
     def rest(self, runner: Runner) -> None:
         """Let a child drop its output, and stop it again."""
         runner.release()
@@ -210,6 +226,7 @@ class Stopwatch:
                 samples[name].append(call.elapsed_ns)
                 outputs[name] = call.outputs
                 if name == CANDIDATE:
+                    call_of_candidate = call
                     check.look(arguments, call)
                 else:
                     runners[name].release(hold=take)
@@ -219,7 +236,8 @@ class Stopwatch:
         for draw in order.sample(draws, min(2, len(draws))):
             check.run(draw, self.turn)
         check.finish()
-        check.refuse_late_work(baselines[strongest])
+        self._refuse_impossible(call_of_candidate, candidate, samples[CANDIDATE])
+        check.refuse_late_work(baselines.get(EAGER))
         # The strongest is the fastest of this very run, so that no lucky ranking flatters.
         medians = {name: statistics.median(samples[name]) for name in baselines}
         return Timing(
