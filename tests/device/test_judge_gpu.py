@@ -1,0 +1,187 @@
+"""The judge on an NVIDIA GPU.
+
+Run with: python -m pytest -q -s tests/device/test_judge_gpu.py
+It prints what the machine grants, what an empty call costs and what each verdict cost.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import Device
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
+]
+REFERENCE = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, features)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x)) * 0.5
+
+
+def get_inputs():
+    return [torch.randn(4096, 1024)]
+
+
+def get_init_inputs():
+    return [1024]
+"""
+HEAD = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, features)
+
+    def right(self, x):
+        return torch.relu(self.linear(x)) * 0.5
+
+    def forward(self, x):
+"""
+TRITON = """
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+
+@triton.jit
+def epilogue(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + i, mask=i < n)
+    tl.store(x + i, tl.maximum(value, 0.0) * 0.5, mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, features)
+
+    def forward(self, x):
+        y = self.linear(x)
+        epilogue[(triton.cdiv(y.numel(), 1024),)](y, y.numel(), BLOCK=1024)
+        return y
+"""
+
+
+def candidate(body: str) -> Candidate:
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    return Candidate(HEAD + lines, "torch")
+
+
+def show(name, evaluation, seconds):
+    ratios = {k: f"{r.median:.3f} [{r.low:.3f}, {r.high:.3f}]" for k, r in speedups(evaluation)}
+    print(f"\n{name}: {evaluation.status} {seconds:.1f} s {evaluation.cost}")
+    print(f"  {evaluation.reasons} {evaluation.warnings} {evaluation.kinds} {ratios}")
+    if evaluation.timing is not None:
+        rows = evaluation.timing.samples_ns
+        print({k: f"{evaluation.timing.median_ns(k) / 1e3:.1f} us x{len(rows[k])}" for k in rows})
+
+
+def speedups(evaluation):
+    return evaluation.timing.speedups.items() if evaluation.timing else ()
+
+
+@pytest.fixture(scope="module")
+def judge():
+    start_s = time.monotonic()
+    task = Task("linear_relu", "builtin", REFERENCE)
+    with Judge(task, device=Device.parse("cuda"), settings=Settings(device="cuda")) as one:
+        print(f"\nthe judge is ready after {time.monotonic() - start_s:.1f} s")
+        yield one
+        print(f"\nlibrary settings: { {k: v / 1e3 for k, v in one.baseline_ns.items()} } us")
+        print(f"dropped: {one.dropped}")
+        print(f"an empty call: {one.stopwatch.overhead_ns / 1e3:.1f} us")
+
+
+def judged(judge, name, one, **how):
+    start_s = time.monotonic()
+    evaluation = judge.evaluate(one, **how)
+    show(name, evaluation, time.monotonic() - start_s)
+    return evaluation
+
+
+def test_the_reference_itself_passes_and_is_timed(judge):
+    evaluation = judged(judge, "reference", candidate("return self.right(x)"))
+    print("guarantees:", evaluation.guarantees)
+    assert evaluation.passed, evaluation.reasons
+    assert evaluation.timing is not None
+    assert {"memory", "environment", "freeze"} <= set(evaluation.guarantees)
+
+
+def test_a_triton_kernel_passes_and_is_timed(judge):
+    evaluation = judged(judge, "triton", Candidate(TRITON, "triton"))
+    assert evaluation.passed, evaluation.reasons
+    assert evaluation.timing is not None
+
+
+WRONG = {
+    "half": ("return F.relu(F.linear(x.half(), self.linear.weight.half(), self.linear.bias.half()))"
+             ".float() * 0.5", Status.WRONG_VALUES),
+    "tf32": ("torch.backends.cuda.matmul.allow_tf32 = True\nreturn self.right(x)",
+             Status.WRONG_VALUES),
+    "last": ("y = self.right(x)\ny[-1, -1] += 0.5\nreturn y", Status.WRONG_VALUES),
+    "host": ("return self.right(x).cpu()", Status.REJECTED),
+    "static": ("self.__dict__.setdefault('y', torch.empty_like(x)).copy_(self.right(x))\n"
+               "return self.__dict__['y']", Status.REJECTED),
+    "mutates": ("y = self.right(x)\nx.zero_()\nreturn y", Status.REJECTED),
+    "fault": ("y = self.right(x)\nreturn torch.take(y, torch.full_like(x, 1 << 40).long())",
+              Status.RUNTIME_ERROR),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_candidate_gets_its_status(judge, name):
+    body, status = WRONG[name]
+    evaluation = judged(judge, name, candidate(body), timed=False)
+    assert evaluation.status is status, evaluation.reasons
+
+
+def test_work_on_a_side_stream_wins_nothing(judge):
+    body = (
+        "side = self.__dict__.setdefault('side', torch.cuda.Stream())\n"
+        "y = torch.empty_like(x)\n"
+        "with torch.cuda.stream(side):\n"
+        "    y.copy_(self.right(x))\n"
+        "return y"
+    )
+    evaluation = judged(judge, "side stream", candidate(body))
+    assert not evaluation.passed or evaluation.speedup.median < 1.1
+
+
+def test_a_blind_synchronise_is_caught(judge):
+    body = (
+        "torch.cuda.synchronize = lambda *a: None\n"
+        "for _ in range(40):\n    y = self.right(x)\nreturn y"
+    )
+    evaluation = judged(judge, "blind synchronise", candidate(body))
+    assert not evaluation.passed or evaluation.speedup.median < 0.2
+
+
+def test_the_same_module_against_itself_contains_one(judge):
+    spans = []
+    for number in range(6):
+        one = candidate(f"return self.right(x)  # {number}")
+        spans.append(judged(judge, f"A/A {number}", one).timing.speedups["eager"])
+    assert sum(span.low <= 1.0 <= span.high for span in spans) >= 4
