@@ -513,6 +513,43 @@ def product_deep() -> Program:
 
 
 @case
+def product_residual() -> Program:
+    """The epilogue reads an operand again."""
+    (i,), (j,), (r,) = axes("i40"), axes("j40"), axes("r40")
+    a, b = tensor("a", (i, r)), tensor("b", (r, j))
+    body = (
+        Load("again", a, row_major((i, j))),
+        Compute("total", "add", ("acc", "again"), "float32"),
+        Store(tensor("y", (i, j)), row_major((i, j)), "total"),
+    )
+    step = Contraction(
+        "residual", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (r, j)), body
+    )
+    return program(step, inputs=(a, b))
+
+
+@case
+def in_place() -> Program:
+    """A second kernel normalises what the first one made, where it lies."""
+    outer, inner = axes("i6"), axes("j200")
+    over = (*outer, *inner)
+    x, y = tensor("x", over), tensor("y", over)
+    first = (
+        full("x0", x, over),
+        Compute("x1", "square", ("x0",), "float32"),
+        Store(y, row_major(over), "x1"),
+    )
+    second = (
+        full("y0", y, over),
+        Reduce("most", "max", "y0", "float32"),
+        Compute("y1", "sub", ("y0", "most"), "float32"),
+        Store(y, row_major(over), "y1"),
+    )
+    steps = (Kernel("make", over, (), first), Kernel("normalise", outer, inner, second))
+    return program(*steps, inputs=(x,))
+
+
+@case
 def product_float64() -> Program:
     (i,), (j,), (r,) = axes("i9"), axes("j8"), axes("r40")
     a, b = tensor("a", (i, r), "float64"), tensor("b", (r, j), "float64")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kernelwright.propose.rules.emit.base import Emitted
 from kernelwright.propose.rules.ir import Call, Program, Step, Tensor
+from kernelwright.propose.rules.prepared import handed_on, method_text, needs, prepared_steps
 from kernelwright.propose.rules.splice import Spliced
 from kernelwright.propose.rules.steps import call_text, literal, references
 
@@ -41,7 +42,9 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     """The text of one standalone file that defines ``ModelNew``."""
     guard = _guard_text(program, face)
     forward = _forward_text(program, emitted, reference, face)
-    model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}"
+    prepare = _prepare_text(program, emitted, face)
+    methods = [reference.body, prepare, forward]
+    model = f"class ModelNew({reference.bases}):\n" + "\n\n".join(filter(None, methods))
     sections = [reference.definitions, emitted.definitions.strip("\n"), guard, model]
     given = (*reference.imports, *emitted.imports)
     text = "\n\n\n".join(section for section in sections if section)
@@ -86,22 +89,35 @@ def _as_expected(*tensors):
 
 
 def _forward_text(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
+    prepared = [] if face.compiled else prepared_steps(program)
+    results = handed_on(program, prepared)
+    steps = [step for step in program.steps if step not in prepared]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
     test = " and ".join([*face.conditions, f"_as_expected({tensors})"])
-    lines = [
+    guard = [
         *([face.unpacked] if face.unpacked else []),
         f"if not ({test}):",
         f"    return self._reference_forward({face.passed})",
-        *(f"{tensor.name} = {face.paths[path]}" for tensor, path in _bound(program)),
-        *_step_lines(program, emitted, face),
-        *(f"{face.paths[path]}.copy_({name})" for name, path in program.mutations),
-        f"return {literal(program.outputs, names=_expressions(program, face))}",
     ]
+    lines = [
+        *_binding_lines(program, steps, face),
+        *([f"({', '.join(results)},) = self._prepare()"] if results else []),
+        *_step_lines(program, steps, emitted, face),
+        *(f"{face.paths[path]}.copy_({name})" for name, path in program.mutations),
+        f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
+    ]
+    if emitted.runner and not face.compiled:
+        run = f"return {emitted.runner}(self, self._steps, ({tensors},))"
+        own = _method("_steps", f"self, {tensors}", lines)
+        return f"{_method('forward', reference.signature, [*guard, run])}\n\n{own}"
+    lines = [*guard, *lines]
     name = "_rewritten_forward" if face.compiled else "forward"
-    text = (
-        f"    def {name}({reference.signature}):\n{textwrap.indent(chr(10).join(lines), ' ' * 8)}"
-    )
+    text = _method(name, reference.signature, lines)
     return text + (_compiled_text(reference, face) if face.compiled else "")
+
+
+def _method(name: str, signature: str, lines: list[str]) -> str:
+    return f"    def {name}({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
 
 
 def _compiled_text(reference: Spliced, face: Face) -> str:
@@ -114,31 +130,43 @@ def _compiled_text(reference: Spliced, face: Face) -> str:
 _compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"""
 
 
-def _bound(program: Program) -> list[tuple[Tensor, str]]:
+def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
+    """The method that makes what follows from parameters alone; empty where nothing does."""
+    steps = [] if face.compiled else prepared_steps(program)
+    results = handed_on(program, steps)
+    if not results:
+        return ""
+    needed: set[str] = set().union(*map(needs, steps))
+    sources = [face.paths[path] for tensor, path in program.attributes if tensor.name in needed]
+    lines = [*_binding_lines(program, steps, face), *_step_lines(program, steps, emitted, face)]
+    return method_text(lines, sources, results)
+
+
+def _bound(program: Program, steps: Sequence[Step]) -> list[tuple[Tensor, str]]:
     """The attributes that kernels use: launches know them by name."""
-    used: set[str] = set().union(*map(needs, program.own()))
+    own = [step for step in steps if not isinstance(step, Call)]
+    used: set[str] = set().union(*map(needs, own))
     return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
 
 
-def _expressions(program: Program, face: Face) -> dict[str, str]:
+def _binding_lines(program: Program, steps: Sequence[Step], face: Face) -> list[str]:
+    return [f"{tensor.name} = {face.paths[path]}" for tensor, path in _bound(program, steps)]
+
+
+def _expressions(program: Program, steps: Sequence[Step], face: Face) -> dict[str, str]:
     """How calls name the other attributes: by their place in the module."""
-    bound = {tensor.name for tensor, _ in _bound(program)}
+    bound = {tensor.name for tensor, _ in _bound(program, steps)}
     return {t.name: face.paths[p] for t, p in program.attributes if t.name not in bound}
 
 
-def needs(step: Step) -> set[str]:
-    """The names of the tensors that a step reads or writes."""
-    if isinstance(step, Call):
-        return set(references((step.args, dict(step.kwargs))))
-    return {tensor.name for tensor in (*step.reads, *step.writes)}
-
-
-def _step_lines(program: Program, emitted: Emitted, face: Face) -> Iterator[str]:
+def _step_lines(
+    program: Program, steps: Sequence[Step], emitted: Emitted, face: Face
+) -> Iterator[str]:
     """Every step, own ones under a comment; tensors are let go where nothing needs them."""
     device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
-    names = _expressions(program, face)
-    last = _last_uses(program)
-    for number, step in enumerate(program.steps):
+    names = _expressions(program, steps, face)
+    last = _last_uses(program, steps)
+    for number, step in enumerate(steps):
         if isinstance(step, Call):
             yield call_text(step, device, names)
         else:
@@ -147,16 +175,16 @@ def _step_lines(program: Program, emitted: Emitted, face: Face) -> Iterator[str]
                 about, _WIDTH - 10, initial_indent="# ", subsequent_indent="# "
             )
             yield from emitted.launches[step.name].splitlines()
-        if number + 1 < len(program.steps) and last[number]:
+        if number + 1 < len(steps) and last[number]:
             yield f"del {', '.join(last[number])}"
 
 
-def _last_uses(program: Program) -> list[list[str]]:
+def _last_uses(program: Program, steps: Sequence[Step]) -> list[list[str]]:
     """Per step the big results whose memory later steps can have."""
     returned: set[Any] = set(references(program.outputs)) | {n for n, _ in program.mutations}
     big: set[str] = set()
     ends: dict[str, int] = {}
-    for number, step in enumerate(program.steps):
+    for number, step in enumerate(steps):
         for name in needs(step):
             ends[name] = number
         for made in step.outputs if isinstance(step, Call) else step.writes:
@@ -164,7 +192,7 @@ def _last_uses(program: Program) -> list[list[str]]:
             if made.n_elements >= LET_GO_ELEMENTS:
                 big.add(made.name)
     fixed = {t.name for t in program.inputs} | {t.name for t, _ in program.attributes} | returned
-    result: list[list[str]] = [[] for _ in program.steps]
+    result: list[list[str]] = [[] for _ in steps]
     for name, number in ends.items():
         if name in big - fixed:
             result[number].append(name)

@@ -36,6 +36,9 @@ class Emitted:
     launches: Mapping[str, str]
     """By name of the step: Python statements (unindented, joined by newlines) that allocate the
     step's outputs and run it."""
+    runner: str = ""
+    """A function in ``definitions`` that runs forward's steps: ``runner(module, steps, inputs)``
+    gives what ``steps(*inputs)`` would. Empty: forward runs them itself."""
 
 
 class Emitter(Protocol):

@@ -10,7 +10,8 @@ from kernelwright.propose.rules.emit.cuda_loader import IMPORTS, definitions
 from kernelwright.propose.rules.emit.cuda_ops import TYPES, prelude
 from kernelwright.propose.rules.emit.cuda_schedule import kernel_choices, kernel_neighbours
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
-from kernelwright.propose.rules.emit.gpu_launch import Launched, allocation, anchor, made_before
+from kernelwright.propose.rules.emit.gpu_launch import Launched, assemble
+from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split
 from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
@@ -32,33 +33,27 @@ class CudaEmitter:
         return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        yield from combine(program, lambda step: kernel_choices(_simplified(step)))
+        yield from combine(program, lambda step: kernel_choices(_simplified(step)), can_graph=True)
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
         yield from neighbours(
-            program, schedule, lambda step, knobs: kernel_neighbours(_simplified(step), knobs)
+            program,
+            schedule,
+            lambda step, knobs: kernel_neighbours(_simplified(step), knobs),
+            can_graph=True,
         )
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
-        pieces: list[Launched] = []
-        launches: dict[str, str] = {}
-        existing = made_before(program)
-        device_of = anchor(program)
-        names: list[str] = []
-        for step in program.own():
-            new = [t for t in step.writes if t.name not in existing[step.name]]
-            stages = _staged(step, schedule[step.name])
-            lines = [allocation(t, device_of) for t in (*new, *stages.workspace)]
-            for piece in stages.steps:
-                assert isinstance(piece, Kernel)
-                launched = _piece(piece, schedule[step.name])
-                pieces.append(launched)
-                names.append(f"{piece.name}_kernel")
-                lines.append(launched.launch)
-            launches[step.name] = "\n".join(lines)
-        kernels = "\n".join(piece.text for piece in pieces)
-        source = f"{prelude(kernels)}\n{kernels}"
-        return Emitted(IMPORTS, definitions(source, names), launches)
+        def piece_of(piece: Kernel | Contraction, step: Kernel | Contraction) -> Launched:
+            assert isinstance(piece, Kernel)
+            return _piece(piece, schedule[step.name])
+
+        parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
+        kernels = "\n".join(parts.texts)
+        text = definitions(f"{prelude(kernels)}\n{kernels}", parts.names)
+        if schedule.get("graph"):
+            return Emitted(IMPORTS, f"{text}\n\n{REPLAY}", parts.launches, RUNNER)
+        return Emitted(IMPORTS, text, parts.launches)
 
 
 def _simplified(step: Kernel | Contraction) -> Kernel:

@@ -13,9 +13,9 @@ from typing import Any
 
 from kernelwright.propose.rules.emit.cuda_body import Body, Point, Value, at_lane, packs
 from kernelwright.propose.rules.emit.cuda_ops import COMBINE, TYPES, held, literal
-from kernelwright.propose.rules.emit.gpu_axes import size_of, start_value
+from kernelwright.propose.rules.emit.gpu_axes import size_of, start_value, tensors_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched
-from kernelwright.propose.rules.emit.gpu_names import Lines, Names
+from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name
 from kernelwright.propose.rules.emit.gpu_passes import Pass, kept_values, passes
 from kernelwright.propose.rules.emit.gpu_schedule import N_PROCESSORS, needs_int64
 from kernelwright.propose.rules.emit.gpu_stages import dtypes
@@ -41,8 +41,9 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any]) -> Launched:
     """``kernel`` in CUDA C++ under ``knobs``: shape, threads, vector, rows, keep."""
     writer = _Writer(kernel, knobs)
     text = writer.text()
+    written = {t.name for t in kernel.writes}
     tensors = [
-        f"aligned({t.name})" if t.name in writer.packed and t in kernel.reads else t.name
+        f"aligned({t.name})" if t.name in writer.packed - written else t.name
         for t in writer.tensors
     ]
     blocks, threads = writer.grid
@@ -55,8 +56,8 @@ class _Writer:
 
     def __init__(self, kernel: Kernel, knobs: Mapping[str, Any]) -> None:
         self.kernel = kernel
-        self.name = f"{kernel.name}_kernel"
-        self.tensors = tuple(dict.fromkeys((*kernel.reads, *kernel.writes)))
+        self.name = function_name(kernel)
+        self.tensors = tensors_of(kernel)
         self.shape = knobs["shape"]
         self.threads = int(knobs["threads"])
         self.vector = int(knobs.get("vector", 1))

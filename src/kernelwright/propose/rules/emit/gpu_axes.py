@@ -23,6 +23,7 @@ from kernelwright.propose.rules.ir import (
     Reduce,
     Scan,
     Store,
+    Tensor,
 )
 
 AffineMap = Callable[[Affine], Affine]
@@ -32,6 +33,11 @@ SCAN_START = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}
 def size_of(axes: Iterable[Axis]) -> int:
     """The number of points of a loop nest."""
     return math.prod(axis.size for axis in axes)
+
+
+def tensors_of(kernel: Kernel) -> tuple[Tensor, ...]:
+    """The tensors that a kernel is given, each once: those it reads, then those it writes."""
+    return tuple({t.name: t for t in (*kernel.reads, *kernel.writes)}.values())
 
 
 def map_affine(op: Op, change: AffineMap) -> Op:

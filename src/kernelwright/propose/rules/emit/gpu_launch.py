@@ -1,10 +1,14 @@
-"""The Python statements around a launch: the tensors that a step makes."""
+"""What stands around kernels: the tensors that a step makes, and kernels that steps share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from kernelwright.propose.rules.ir import Call, Program, Tensor, contiguous
+from kernelwright.propose.rules.emit.gpu_anonymous import anonymous
+from kernelwright.propose.rules.emit.gpu_names import function_name
+from kernelwright.propose.rules.emit.gpu_stages import Stages
+from kernelwright.propose.rules.ir import Call, Contraction, Kernel, Program, Tensor, contiguous
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,49 @@ class Launched:
     launch: str
 
 
-def made_before(program: Program) -> dict[str, set[str]]:
+@dataclass
+class Parts:
+    """What an emitter makes of a program."""
+
+    texts: list[str] = field(default_factory=list)
+    """Kernels, each once."""
+    names: list[str] = field(default_factory=list)
+    """Their functions' names."""
+    launches: dict[str, str] = field(default_factory=dict)
+    """By step: the statements that allocate its outputs and run it."""
+
+
+def assemble(
+    program: Program,
+    stages_of: Callable[[Kernel | Contraction], Stages],
+    emit: Callable[[Kernel | Contraction, Kernel | Contraction], Launched],
+) -> Parts:
+    """Every own step as kernels and launches.
+
+    ``emit(piece, step)`` emits one of the kernels that ``stages_of(step)`` names. Steps that do the
+    same to other tensors (the layers of a network) share one kernel: it is compiled once.
+    """
+    parts = Parts()
+    existing = _made_before(program)
+    known: dict[Launched, str] = {}
+    for step in program.own():
+        stages = stages_of(step)
+        new = [t for t in step.writes if t.name not in existing[step.name]]
+        device_of = step.reads[0].name if step.reads else program.inputs[0].name
+        lines = [allocation(t, device_of) for t in (*new, *stages.workspace)]
+        for piece in stages.steps:
+            launched, own = emit(piece, step), function_name(piece)
+            kind = emit(anonymous(piece, piece.name.replace(step.name, "step", 1)), step)
+            if kind not in known:
+                known[kind] = own
+                parts.texts.append(launched.text)
+                parts.names.append(own)
+            lines.extend(launched.launch.replace(own, known[kind]).split("\n"))
+        parts.launches[step.name] = "\n".join(lines)
+    return parts
+
+
+def _made_before(program: Program) -> dict[str, set[str]]:
     """By own step: the names of the tensors that exist before it runs."""
     known = {t.name for t in program.inputs} | {t.name for t, _ in program.attributes}
     before: dict[str, set[str]] = {}
@@ -26,11 +72,6 @@ def made_before(program: Program) -> dict[str, set[str]]:
             before[step.name] = set(known)
             known |= {t.name for t in step.writes}
     return before
-
-
-def anchor(program: Program) -> str:
-    """The name of a tensor whose device the new tensors go to."""
-    return next(t.name for t in (*program.inputs, *(t for t, _ in program.attributes)))
 
 
 def allocation(tensor: Tensor, device_of: str) -> str:

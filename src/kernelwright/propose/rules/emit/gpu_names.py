@@ -4,7 +4,32 @@ from __future__ import annotations
 
 import keyword
 import re
+import textwrap
 from collections.abc import Iterable
+
+from kernelwright.propose.rules.ir import Contraction, Kernel
+
+WIDTH = 100
+"""Columns of an emitted line."""
+
+
+def function_name(step: Kernel | Contraction) -> str:
+    """The name of a kernel's function; a tensor may have the step's own name."""
+    return f"{step.name}_kernel"
+
+
+def wrapped(head: str, groups: list[list[str]], tail: str) -> str:
+    """``head`` and comma-separated groups and ``tail``: on one line, or each group on its own."""
+    line = head + ", ".join(part for group in groups for part in group) + tail
+    if len(line) <= WIDTH:
+        return line
+    inside = (
+        text
+        for group in groups
+        if group
+        for text in textwrap.wrap(", ".join(group) + ",", WIDTH - 8, break_long_words=False)
+    )
+    return "\n".join([head, *(f"    {text}" for text in inside), tail])
 
 
 class Names:

@@ -28,6 +28,7 @@ def passes(kernel: Kernel, *, keep: bool = False) -> list[Pass]:
     needs it, or with ``keep`` taken from where that pass kept it."""
     level = levels(kernel)
     scopes = kernel.scopes()
+    read = {tensor.name for tensor in kernel.reads}
     inner_axes = {axis.name for axis in kernel.inner}
 
     def is_outer(op: Op) -> bool:
@@ -48,7 +49,7 @@ def passes(kernel: Kernel, *, keep: bool = False) -> list[Pass]:
         if not isinstance(op, Store) or is_outer(op):
             return False
         # a tensor that the kernel also reads is stored when no read of it is left
-        return current == last - 1 if op.tensor in kernel.reads else level[op.value] == current
+        return current == last - 1 if op.tensor.name in read else level[op.value] == current
 
     result: list[Pass] = []
     done: frozenset[str] = frozenset()

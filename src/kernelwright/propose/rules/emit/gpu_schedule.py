@@ -23,6 +23,8 @@ N_WANTED = 4 * N_PROCESSORS
 MAX_WINDOW = 512
 """Inner points that one lane walks alone; more take a tile."""
 MAX_SCHEDULES = 6
+LAUNCH_S = 10e-6
+"""What a launch from Python costs, about; a kernel node of a CUDA graph costs a tenth of that."""
 
 
 @dataclass(frozen=True)
@@ -82,28 +84,51 @@ def power_of_two(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def combine(program: Program, choices: Callable[[Any], list[Knobs]]) -> Iterator[Schedule]:
-    """Schedules of a program: the best choice for every step, then every step's next."""
+def combine(
+    program: Program, choices: Callable[[Any], list[Knobs]], *, can_graph: bool
+) -> Iterator[Schedule]:
+    """Schedules of a program: the best choice for every step, the same as a CUDA graph where
+    launching is what takes long, then every step's next."""
     by_step = {step.name: choices(step) for step in program.own()}
     if not by_step:
         return
     longest = max(len(options) for options in by_step.values())
     for rank in range(min(longest, MAX_SCHEDULES)):
-        yield {
+        schedule = {
             name: dict(options[rank] if rank < len(options) else options[0])
             for name, options in by_step.items()
         }
+        graph = {**schedule, "graph": True}
+        if rank == 0 and can_graph and not program.mutations and _is_launch_bound(program):
+            yield from (graph, schedule)
+        else:
+            yield schedule
 
 
 def neighbours(
-    program: Program, schedule: Schedule, steps: Callable[[Any, Knobs], Iterator[Knobs]]
+    program: Program,
+    schedule: Schedule,
+    steps: Callable[[Any, Knobs], Iterator[Knobs]],
+    *,
+    can_graph: bool,
 ) -> Iterator[Schedule]:
-    """Schedules that differ from ``schedule`` in one step, the costliest step first."""
+    """Schedules that differ from ``schedule`` in one step, the costliest step first, or in whether
+    forward is a CUDA graph."""
+    if schedule.get("graph"):
+        yield {name: knobs for name, knobs in schedule.items() if name != "graph"}
+    elif can_graph and not program.mutations:
+        yield {**schedule, "graph": True}
     own = sorted(program.own(), key=_cost, reverse=True)
     for step in own:
         for knobs in steps(step, schedule[step.name]):
             if knobs != schedule[step.name]:
                 yield {**schedule, step.name: dict(knobs)}
+
+
+def _is_launch_bound(program: Program) -> bool:
+    """Whether the processor needs longer to launch the steps than the GPU to run them."""
+    own_s = sum(_cost(step) for step in program.own())
+    return len(program.steps) > 1 and own_s < LAUNCH_S * len(program.steps)
 
 
 def _cost(step: Kernel | Contraction) -> float:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
-from kernelwright.propose.rules.emit.gpu_launch import Launched, allocation, anchor, made_before
+from kernelwright.propose.rules.emit.gpu_launch import Launched, assemble
+from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
 from kernelwright.propose.rules.emit.triton_kernel import emit_kernel
@@ -43,32 +44,27 @@ class TritonEmitter:
         return len(directions) <= 1 and (not directions or len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        yield from combine(program, _choices)
+        yield from combine(program, _choices, can_graph=target.device != "cpu")
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
-        yield from neighbours(program, schedule, _neighbours)
+        can_graph = target.device != "cpu"
+        yield from neighbours(program, schedule, _neighbours, can_graph=can_graph)
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
         interpreted = target.device == "cpu"
-        texts: list[str] = []
-        launches: dict[str, str] = {}
-        existing = made_before(program)
-        device_of = anchor(program)
-        for step in program.own():
-            new = [t for t in step.writes if t.name not in existing[step.name]]
-            stages = _staged(step, schedule[step.name])
-            lines = [allocation(t, device_of) for t in (*new, *stages.workspace)]
-            for piece in stages.steps:
-                launched = _piece(piece, step, schedule[step.name], interpreted=interpreted)
-                texts.append(launched.text)
-                lines.extend(launched.launch.split("\n"))
-            launches[step.name] = "\n".join(lines)
-        kernels = "\n\n".join(texts)
-        if "split_in_three[" in "".join(launches.values()):
+
+        def piece_of(piece: Kernel | Contraction, step: Kernel | Contraction) -> Launched:
+            return _piece(piece, schedule[step.name], interpreted=interpreted)
+
+        parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
+        kernels = "\n\n".join(parts.texts)
+        if "split_in_three[" in "".join(parts.launches.values()):
             kernels = f"{split_kernel(interpreted=interpreted)}\n\n{kernels}"
         helping = helpers(kernels, interpreted=interpreted)
         imports = (*_IMPORTS, _LIBDEVICE) if "libdevice." in kernels else _IMPORTS
-        return Emitted(imports, "\n\n".join(t for t in (helping, kernels) if t), launches)
+        replay, runner = (REPLAY, RUNNER) if schedule.get("graph") else ("", "")
+        sections = [text.strip("\n") for text in (helping, kernels, replay) if text]
+        return Emitted(imports, "\n\n\n".join(sections) + "\n", parts.launches, runner)
 
 
 def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
@@ -102,7 +98,7 @@ def _staged(step: Kernel | Contraction, knobs: Knobs) -> Stages:
     return Stages(steps, stages.workspace)
 
 
-def _piece(piece: Kernel | Contraction, step: Step, knobs: Knobs, *, interpreted: bool) -> Launched:
+def _piece(piece: Kernel | Contraction, knobs: Knobs, *, interpreted: bool) -> Launched:
     """One kernel of a step. The step's knobs are for its main kernel; the small ones that add
     parts take the first choice."""
     if isinstance(piece, Contraction):

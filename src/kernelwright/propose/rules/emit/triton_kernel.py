@@ -9,12 +9,12 @@ every level of reductions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kernelwright.propose.rules.emit.gpu_axes import size_of, start_value
+from kernelwright.propose.rules.emit.gpu_axes import size_of, start_value, tensors_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched
-from kernelwright.propose.rules.emit.gpu_names import Lines, Names
+from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name, wrapped
 from kernelwright.propose.rules.emit.gpu_passes import Pass, passes
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_stages import dtypes
@@ -28,7 +28,7 @@ from kernelwright.propose.rules.emit.triton_ops import (
     reduce,
     scan,
 )
-from kernelwright.propose.rules.ir import Axis, Contraction, Kernel, Reduce, Scan
+from kernelwright.propose.rules.ir import Axis, Kernel, Reduce, Scan
 
 RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
@@ -39,27 +39,15 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) 
     """``kernel`` in Triton under ``knobs``: shape, block, rows, warps."""
     writer = _Writer(kernel, knobs, interpreted=interpreted)
     text = writer.text()
-    pointers = ", ".join(t.name for t in writer.tensors)
-    constants = "".join(f", {name}={value}" for name, value in writer.constants.items())
-    launch = (
-        f"{entry_name(kernel)}[({writer.grid},)]({pointers}{constants}, num_warps={knobs['warps']})"
-    )
-    return Launched(text, launch)
+    constants = [f"{name}={value}" for name, value in writer.constants.items()]
+    groups = [[t.name for t in writer.tensors], [*constants, f"num_warps={knobs['warps']}"]]
+    return Launched(text, wrapped(f"{function_name(kernel)}[({writer.grid},)](", groups, ")"))
 
 
-def entry_name(step: Kernel | Contraction) -> str:
-    """The name of the jitted function; a tensor may have the step's own name."""
-    return f"{step.name}_kernel"
-
-
-def signature(name: str, parameters: list[str]) -> list[str]:
-    """The lines of a function's head: one, or one for the tensors and one for the constants."""
-    line = f"def {name}({', '.join(parameters)}):"
-    if len(line) <= 100:
-        return [line]
-    first = next((i for i, p in enumerate(parameters) if ":" in p), len(parameters))
-    groups = [", ".join(part) for part in (parameters[:first], parameters[first:]) if part]
-    return [f"def {name}(", *(f"    {group}," for group in groups), "):"]
+def signature(name: str, pointers: Iterable[str], constants: Iterable[str]) -> list[str]:
+    """The lines of a function's head."""
+    groups = [list(pointers), [f"{name}: tl.constexpr" for name in constants]]
+    return wrapped(f"def {name}(", groups, "):").split("\n")
 
 
 def neutral(op: str, dtype: str) -> str:
@@ -74,7 +62,7 @@ class _Writer:
 
     def __init__(self, kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
         self.kernel = kernel
-        self.tensors = tuple(dict.fromkeys((*kernel.reads, *kernel.writes)))
+        self.tensors = tensors_of(kernel)
         self.shape = knobs["shape"]
         self.block = int(knobs["block"])
         self.n_rows = size_of(kernel.outer)
@@ -83,7 +71,7 @@ class _Writer:
         self.constants: dict[str, int] = {}
         pointers = [tile_name(t) for t in self.tensors]
         self.names = Names(
-            [*RESERVED, entry_name(kernel), *pointers, "BLOCK", "ROWS", "N", "COLUMNS"]
+            [*RESERVED, function_name(kernel), *pointers, "BLOCK", "ROWS", "N", "COLUMNS"]
         )
         self.lines = Lines(1)
         self.body = Body(self.lines, self.names, interpreted=interpreted)
@@ -111,10 +99,11 @@ class _Writer:
             self._in_registers()
         else:
             self._over_blocks()
-        parameters = [tile_name(t) for t in self.tensors]
-        parameters += [f"{name}: tl.constexpr" for name in self.constants]
         head = Lines()
-        head.add("@triton.jit", *signature(entry_name(self.kernel), parameters))
+        head.add(
+            "@triton.jit",
+            *signature(function_name(self.kernel), map(tile_name, self.tensors), self.constants),
+        )
         head.depth = 1
         head.add(*(f"# {line}" for line in self.kernel.origin))
         return head.text() + "\n" + self.lines.text() + "\n"

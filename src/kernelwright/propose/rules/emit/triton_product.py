@@ -18,7 +18,7 @@ from typing import Any
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched, allocation
-from kernelwright.propose.rules.emit.gpu_names import Lines, Names
+from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name, wrapped
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_text import affine, decomposed
 from kernelwright.propose.rules.emit.triton_body import (
@@ -28,7 +28,7 @@ from kernelwright.propose.rules.emit.triton_body import (
     inside,
     tile_name,
 )
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, entry_name, signature
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
 from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load, Tensor, contiguous
 
 _ROUNDS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
@@ -70,20 +70,16 @@ def emit_product(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bo
     writer = _Writer(step, knobs, interpreted=interpreted)
     text = writer.text()
     lines = []
-    pointers = [tensor.name for tensor in writer.tensors]
-    for tensor in dict.fromkeys((step.a.tensor, step.b.tensor)) if writer.split_before else ():
-        extent, parts = _extent(tensor), _parts_name(step, tensor)
+    for tensor in writer.operands if writer.split_before else ():
+        extent, parts = _extent(tensor), f"{step.name}_{tensor.name}_in_three"
         lines.append(allocation(contiguous(parts, (3, extent), "bfloat16"), tensor.name))
-        lines.append(
-            f"split_in_three[({-(-extent // _SPLIT_BLOCK)},)]({tensor.name}, {parts}, "
-            f"N={extent}, BLOCK={_SPLIT_BLOCK})"
-        )
-    pointers = [writer.argument(tensor) for tensor in writer.tensors]
-    constants = "".join(f", {name}={value}" for name, value in writer.constants.items())
-    lines.append(
-        f"{entry_name(step)}[({writer.grid},)]({', '.join(pointers)}{constants}, "
-        f"num_warps={knobs['warps']}, num_stages={knobs['stages']})"
-    )
+        head = f"split_in_three[({-(-extent // _SPLIT_BLOCK)},)]("
+        groups = [[tensor.name, parts], [f"N={extent}", f"BLOCK={_SPLIT_BLOCK}"]]
+        lines.append(wrapped(head, groups, ")"))
+    constants = [f"{name}={value}" for name, value in writer.constants.items()]
+    options = [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
+    groups = [list(writer.pointers.values()), [*constants, *options]]
+    lines.append(wrapped(f"{function_name(step)}[({writer.grid},)](", groups, ")"))
     return Launched(text, "\n".join(lines))
 
 
@@ -96,8 +92,9 @@ def _extent(tensor: Tensor) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.strides, strict=True))
 
 
-def _parts_name(step: Contraction, tensor: Tensor) -> str:
-    return f"{step.name}_{tensor.name}_in_three"
+def _in_three(tensor: Tensor) -> str:
+    """The name of the pointer to a tensor's three parts."""
+    return f"{tensor.name}_in_three_ptr"
 
 
 class _Writer:
@@ -117,15 +114,11 @@ class _Writer:
             "BLOCK_M": self.block["m"], "BLOCK_N": self.block["n"], "BLOCK_K": self.block["k"],
             "TILES_M": self.tiles_m, "TILES_N": self.tiles_n, "GROUP": self.group,
         }  # fmt: skip
-        operands = (step.a.tensor, step.b.tensor)
-        others = [t for t in (*step.reads, *step.writes) if t not in operands]
-        reread = [op.tensor for op in step.body if isinstance(op, Load) and op.tensor in operands]
-        self.in_place = reread if self.split_before else []
-        self.tensors = tuple(dict.fromkeys((*operands, *others)))
-        pointers = [tile_name(t) for t in self.tensors]
+        self.operands = tuple({t.name: t for t in (step.a.tensor, step.b.tensor)}.values())
+        self.pointers = self._pointers()
         sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
         self.tile = Tile({}, sizes)
-        self.names = Names([*RESERVED, *_OWN, entry_name(step), *pointers, *self.constants])
+        self.names = Names([*RESERVED, *_OWN, function_name(step), *self.pointers, *self.constants])
         self.lines = Lines(1)
         self.axis: dict[str, str] = {}
 
@@ -133,10 +126,18 @@ class _Writer:
     def grid(self) -> int:
         return size_of(self.step.batch) * self.tiles_m * self.tiles_n
 
-    def argument(self, tensor: Tensor) -> str:
-        """What the launch passes for a tensor: its three parts, if it was split before."""
-        is_operand = tensor in (self.step.a.tensor, self.step.b.tensor)
-        return _parts_name(self.step, tensor) if self.split_before and is_operand else tensor.name
+    def _pointers(self) -> dict[str, str]:
+        """By parameter: what the launch passes. An operand that was split before comes as its
+        parts, and also whole where the body reads it."""
+        body = [op.tensor for op in self.step.body if isinstance(op, Load)]
+        whole = [*body, *self.step.writes]
+        pointers: dict[str, str] = {}
+        if self.split_before:
+            for tensor in self.operands:
+                pointers[_in_three(tensor)] = f"{self.step.name}_{tensor.name}_in_three"
+        else:
+            whole = [*self.operands, *whole]
+        return pointers | {tile_name(tensor): tensor.name for tensor in whole}
 
     def text(self) -> str:
         self._place()
@@ -150,10 +151,8 @@ class _Writer:
         self._loop(starts)
         self.lines.depth -= 1
         self._epilogue()
-        parameters = [tile_name(t) for t in self.tensors]
-        parameters += [f"{name}: tl.constexpr" for name in self.constants]
         head = Lines()
-        head.add("@triton.jit", *signature(entry_name(self.step), parameters))
+        head.add("@triton.jit", *signature(function_name(self.step), self.pointers, self.constants))
         head.depth = 1
         head.add(*(f"# {line}" for line in self.step.origin))
         return head.text() + "\n" + self.lines.text() + "\n"
@@ -262,7 +261,7 @@ class _Writer:
             masks.extend(inside(bound, tile))
         index = f"{start}{row} + {offset}{column}"
         guard = f", mask={' & '.join(masks)}, other=0.0" if masks else ""
-        pointer = tile_name(load.tensor)
+        pointer = _in_three(load.tensor) if self.split_before else tile_name(load.tensor)
         if not self.split_before:
             self.lines.add(f"{letter} = tl.load({pointer} + {index}{guard})")
             return

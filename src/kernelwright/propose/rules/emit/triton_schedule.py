@@ -142,7 +142,9 @@ def product_choices(step: Contraction) -> list[Knobs]:
     if is_single:
         # three bf16 parts pay off once the tensor cores are what a product waits for
         precision = ["bf16x3_6", "ieee"] if points >= 2**28 else ["ieee", "bf16x3_6"]
-    ranked = sorted(PRODUCT_TILES, key=lambda tile: _tile_cost(step, tile))
+    deepest = max(32, power_of_two(k))
+    tiles = [tile for tile in PRODUCT_TILES if tile[2] <= deepest]
+    ranked = sorted(tiles, key=lambda tile: _tile_cost(step, tile))
     options = []
     for choice in precision:
         for bm, bn, bk, warps, stages in ranked[:2]:
