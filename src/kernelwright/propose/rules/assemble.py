@@ -63,7 +63,8 @@ class _Assembly:
             value: n for n, value in enumerate(self.flow.values.values()) if isinstance(value, Node)
         }
         required = sorted(self.required, key=lambda value: place.get(value, -1))
-        groups = fuse(required, self.names, self.after, self.fusion)
+        returned = {self.flow.values[node] for node in _nodes(captured.outputs)}
+        groups = fuse(required, self.names, self.after, self.fusion, returned)
         steps: list[tuple[set[str], Step]] = []
         taken: set[str] = set()
         for graph_node in self.called:

@@ -8,8 +8,8 @@ one loop nest can hold them: the attempt to build that nest is the test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from kernelwright.propose.rules.body import DoesNotFit
 from kernelwright.propose.rules.flow import (
@@ -59,15 +59,15 @@ class Group:
 
 def fuse(
     required: Sequence[Node], names: Mapping[Node, str], after: Mapping[Node, frozenset[Node]],
-    fusion: Fusion,
+    fusion: Fusion, returned: Collection[Node] = (),
 ) -> list[Group]:  # fmt: skip
-    """The kernels that compute ``required``.
+    """The kernels that compute ``required``; those in ``returned`` are laid out in row-major order.
 
     ``after`` says for the result of a call which nodes the call needs (its kept arguments).
     """
     extra: set[Node] = set()
     while True:
-        plan = _Plan(required, names, after, fusion, extra)
+        plan = _Plan(required, names, after, fusion, extra, set(returned))
         plan.run()
         costly = set(plan.computed_twice())
         if not costly:
@@ -79,12 +79,13 @@ class _Plan:
     def __init__(
         self, required: Sequence[Node], names: Mapping[Node, str],
         after: Mapping[Node, frozenset[Node]], fusion: Fusion, extra: set[Node],
+        returned: set[Node],
     ) -> None:  # fmt: skip
         self.required = set(required)
         self.after = after
         self.fusion = fusion
         self.order = list(walk(required))
-        self.kept = _kept(self.order, self.required | extra, names)
+        self.kept = _kept(self.order, self.required | extra, names, returned)
         self.groups: list[Group] = []
         self.group_of: dict[Node, Group] = {}
 
@@ -213,6 +214,27 @@ class _Plan:
         return lower_group(name, nodes, stored or nodes[-1:], self.kept)
 
 
+def _layout(node: Node) -> tuple[int, ...] | None:
+    """The strides of the tensor that ``node`` is computed from element by element, if special."""
+    while isinstance(node, Point):
+        sources = [n for n in node.operands if n.shape == node.shape and not isinstance(n, View)]
+        if not sources:
+            return None
+        node = max(sources, key=lambda n: isinstance(n, Source))
+    if not isinstance(node, Source) or len(node.shape) < 4:
+        return None
+    plain = contiguous("", node.shape, node.dtype).strides
+    is_dense = sorted(node.tensor.strides) == sorted(plain_permuted(node.tensor))
+    return node.tensor.strides if node.tensor.strides != plain and is_dense else None
+
+
+def plain_permuted(tensor: Tensor) -> list[int]:
+    """The strides of a dense tensor whose dimensions lie in the order that ``tensor``'s do."""
+    order = sorted(range(len(tensor.shape)), key=lambda d: -tensor.strides[d])
+    dense = contiguous("", tuple(tensor.shape[d] for d in order), tensor.dtype)
+    return list(dense.strides)
+
+
 def _base(node: Node) -> Node:
     """What a view is a view of."""
     while isinstance(node, (View, Reshape)):
@@ -225,7 +247,7 @@ def _hint(node: Node) -> str:
 
 
 def _kept(
-    order: Sequence[Node], required: set[Node], names: Mapping[Node, str]
+    order: Sequence[Node], required: set[Node], names: Mapping[Node, str], returned: set[Node]
 ) -> dict[Node, Tensor]:
     tables = {node.table for node in order if isinstance(node, Gather)}
     for node in order:
@@ -237,7 +259,9 @@ def _kept(
             kept[node] = node.tensor
         elif node in required or node in tables or isinstance(node, (Fold, Running, Product)):
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
-            kept[node] = contiguous(name, node.shape, node.dtype)
+            strides = None if node in returned else _layout(node)
+            tensor = contiguous(name, node.shape, node.dtype)
+            kept[node] = replace(tensor, strides=strides) if strides else tensor
     return kept
 
 

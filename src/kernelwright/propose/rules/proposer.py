@@ -19,7 +19,7 @@ from kernelwright.propose.rules.interface import face_of, reference_text
 from kernelwright.propose.rules.ir import Program
 from kernelwright.propose.rules.module import Face, write
 from kernelwright.propose.rules.naming import renamed
-from kernelwright.propose.rules.rewrite import rewrite
+from kernelwright.propose.rules.rewrite import LAYOUTS, RULES, Rule, rewrite
 from kernelwright.propose.rules.splice import Spliced
 
 EMITTERS = {
@@ -43,8 +43,8 @@ class Variant:
     fusion: Fusion
     products: bool = False
     """Whether matrix products and convolutions are own code where the dialect can."""
-    rules: bool = True
-    """Whether the graph is rewritten first."""
+    rules: tuple[Rule, ...] = RULES
+    """The rules that rewrite the graph first."""
 
 
 def variants(device_kind: str) -> tuple[Variant, ...]:
@@ -54,9 +54,10 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     return (
         Variant("fused", full),
         Variant("fused, own products", full, products=True),
+        Variant("fused, channels last", full, rules=(*RULES, *LAYOUTS)),
         Variant("fused as far as it goes", Fusion(join_rows=1, recompute_cost=40)),
         Variant("reductions apart", Fusion(join_rows=1 << 62, siblings=False)),
-        Variant("fused, as written", full, rules=False),
+        Variant("fused, as written", full, rules=()),
     )
 
 
@@ -71,7 +72,6 @@ class Workshop:
         reference = open_reference(self.brief.task)
         self.module = reference.build(SEED)
         self.captured: Captured = capture(self.module, reference.inputs(SEED))
-        self.rewritten, self.applied = rewrite(self.captured)
 
     @cached_property
     def text(self) -> Spliced:
@@ -90,9 +90,7 @@ class Workshop:
         """The task as ``variant`` fuses it, as far as ``emitter`` can do it."""
         key = (variant.name, emitter.dialect)
         if key not in self._programs:
-            graph, lineage = (
-                (self.rewritten, self.applied) if variant.rules else (self.captured, ())
-            )
+            graph, lineage = rewrite(self.captured, variant.rules)
             program = assemble_supported(
                 graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
             )
@@ -147,8 +145,6 @@ def _first(workshop: Workshop) -> Iterator[Proposal]:
 
 def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
     if _failed(workshop.brief, variant, emitter):
-        return
-    if not variant.rules and not workshop.applied:
         return
     program = workshop.program(variant, emitter)
     schedules = emitter.schedules(program, workshop.target)

@@ -22,6 +22,7 @@ from kernelwright.propose.rules.ir import (
     Store,
     Tensor,
 )
+from kernelwright.propose.rules.prepared import made, prepared_steps
 from kernelwright.propose.rules.steps import references
 from kernelwright.propose.rules.tidy import uses
 
@@ -99,6 +100,9 @@ def _pairs(program: Program, steps: list[Step], position: int) -> Iterator[tuple
     kernel = steps[position]
     assert isinstance(kernel, Kernel)
     free = {t.name for step in steps[:position] for t in _fresh_outputs(step)}
+    free -= {
+        name for step in prepared_steps(replace(program, steps=tuple(steps))) for name in made(step)
+    }
     free -= set(references(program.outputs)) | {name for name, _ in program.mutations}
     for other in steps[:position] + steps[position + 1 :]:
         free -= _needs(other)

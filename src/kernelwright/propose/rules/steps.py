@@ -24,7 +24,7 @@ _FUNCTIONS = {
     "matmul", "mm", "bmm", "addmm", "baddbmm", "zeros", "ones", "full", "dropout", "einsum",
     "lstm", "gru", "rnn_tanh", "rnn_relu", "relu", "sigmoid", "tanh", "exp", "sum", "mean", "amax",
     "softmax", "layer_norm", "group_norm", "cat", "stack", "clamp", "embedding", "masked_fill",
-    "logical_not", "full_like", "sqrt", "rsqrt", "cumsum",
+    "clone", "logical_not", "full_like", "sqrt", "rsqrt", "cumsum",
 )}  # fmt: skip
 """Spellings whose positional arguments are those of the ATen operator."""
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -45,7 +45,8 @@ def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
     elif name == "slice":
         text = _slice_text(call, args)
     elif name in _METHODS:
-        text = f"{args.pop(0)}.{name.removesuffix('_with_sizes')}({', '.join(_spread(args))})"
+        method = "reshape" if name == "view" else name.removesuffix("_with_sizes")
+        text = f"{args.pop(0)}.{method}({', '.join(_spread(args))})"
     else:
         args += [
             f"{key}={literal(value, device, names)}"

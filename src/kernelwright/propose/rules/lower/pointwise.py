@@ -199,6 +199,8 @@ def copy(result: Result, a: Node, *_: Any, **options: Any) -> Node:
     """A copy is a value like any other: where it is needed in memory, it is stored."""
     if options.get("device") is not None and str(options["device"]) == "meta":
         raise Unsupported("meta tensors")
+    if options.get("memory_format") in (torch.channels_last, torch.channels_last_3d):
+        raise Unsupported("another layout in memory")
     return cast(a, result.dtype)
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import fx
 
 from kernelwright.propose.rules.rewrite.pattern import Bindings
@@ -159,6 +160,14 @@ def pooled_features(found: Bindings) -> dict[str, Any] | None:
         return None
     groups = features // size
     return {"grouped": [groups, size, inputs], "groups": [groups, size]}
+
+
+def plain_weight(found: Bindings) -> dict[str, Any] | None:
+    """w is a parameter as it is, with more than one channel to bring together."""
+    weight = found["w"]
+    if weight.op != "placeholder" or min(shape_of(weight)[:2]) == 1:
+        return None
+    return {"layout": {4: torch.channels_last, 5: torch.channels_last_3d}[rank_of(weight)]}
 
 
 def cheaper_as_one(found: Bindings) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import fx
 
 from kernelwright.propose.rules.capture import Captured
@@ -31,6 +32,7 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
     mutations = tuple(
         (node.name, path) for node, (_, path) in zip(mutated, captured.mutations, strict=True)
     )
+    _propagate(graph)
     rewritten = replace(captured, graph=graph, outputs=returned, mutations=mutations)
     return rewritten, tuple(dict.fromkeys(applied))
 
@@ -46,6 +48,25 @@ def _copy(captured: Captured) -> fx.Graph:
     mutated = [by_name[name] for name, _ in captured.mutations]
     graph.output((fx.node.map_arg(captured.outputs, lambda node: copies[node]), mutated))
     return graph
+
+
+def _propagate(graph: fx.Graph) -> None:
+    """Shapes stay, but strides may have changed: every value's description is made anew.
+
+    A view of a value in another layout may need a copy, which ``reshape`` makes where needed.
+    """
+    for node in graph.nodes:
+        if node.op != "call_function":
+            continue
+        if node.target is torch.ops.aten.view.default:
+            node.target = torch.ops.aten.reshape.default
+        values, named = fx.node.map_arg((node.args, node.kwargs), lambda arg: arg.meta["val"])
+        fake = next((arg.meta["val"] for arg in node.all_input_nodes), None)
+        if isinstance(fake, torch.Tensor):
+            with fake.fake_mode, torch.no_grad():
+                node.meta["val"] = node.target(*values, **named)
+        elif isinstance(fake, (tuple, list)):
+            node.meta["val"] = node.target(*values, **named)
 
 
 def _apply_one(graph: fx.Graph, rules: Sequence[Rule]) -> Rule | None:

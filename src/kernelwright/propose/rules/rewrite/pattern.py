@@ -83,6 +83,7 @@ def build(expression: ast.expr, graph: fx.Graph, bound: Bindings) -> Any:
 _OVERLOADS = {
     "sum": "dim_IntList", "mean": "dim", "transpose": "int", "mul": "Tensor", "add": "Tensor",
     "div": "Tensor", "sub": "Tensor", "squeeze": "dim", "softmax": "int",
+    "conv_transpose2d": "input", "conv_transpose3d": "input",
 }  # fmt: skip
 
 

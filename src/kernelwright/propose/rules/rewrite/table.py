@@ -147,3 +147,23 @@ RULES: tuple[Rule, ...] = (
         "the product of the weights is smaller than both", "associativity of the matrix product",
     ),
 )  # fmt: skip
+
+
+def _channels_last(operator: str, rest: str) -> Rule:
+    return Rule(
+        name="convolutions run with channels last",
+        pattern=f"{operator}(x, w, b, {rest})",
+        replacement=f"{operator}(x, clone(w, memory_format=layout), b, {rest})",
+        when=on.plain_weight,
+        holds="always: a layout in memory is no value",
+        source="PyTorch's channels last tutorial: a convolution takes the layout of its weights",
+    )
+
+
+LAYOUTS: tuple[Rule, ...] = (
+    _channels_last("conv2d", "stride, padding, dilation, groups"),
+    _channels_last("conv3d", "stride, padding, dilation, groups"),
+    _channels_last("conv_transpose2d", "stride, padding, extra, groups, dilation"),
+    _channels_last("conv_transpose3d", "stride, padding, extra, groups, dilation"),
+)
+"""Rules that change how values lie in memory, for a variant of its own: they may win or lose."""

@@ -4,7 +4,7 @@ softmax(x, -1)                dimensions count from the end
 sum(x, (-1,), True)           dimensions sorted, keepdim always given; mean, amax, ... alike
 mT(x)                         any exchange of the last two dimensions
 matmul(a, b)                  also mm and bmm
-linear(x, w, b)               None without a bias; conv... with all of its arguments
+linear(x, w, b)               None without a bias; conv2d(x, w, b, ...) with all arguments
 clamp(x, low, high)           also clamp_min, clamp_max and hardtanh; None without a limit
 mul(x, y), add(x, y)          y is a number where one of them is; numbers alone as Python's
 """
@@ -18,13 +18,12 @@ import torch
 from torch import fx
 
 from kernelwright.propose.rules.lower.graph import name_of
+from kernelwright.propose.rules.lower.reductions import spread
 
 REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
-_CONVOLUTIONS = {  # arguments after the weight, with their defaults, as in native_functions.yaml
-    "conv1d": (None, 1, 0, 1, 1), "conv2d": (None, 1, 0, 1, 1), "conv3d": (None, 1, 0, 1, 1),
-    "conv_transpose1d": (None, 1, 0, 0, 1, 1), "conv_transpose2d": (None, 1, 0, 0, 1, 1),
-    "conv_transpose3d": (None, 1, 0, 0, 1, 1),
-}  # fmt: skip
+_CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+_TRANSPOSED = {"stride": 1, "padding": 0, "output_padding": 0, "groups": 1, "dilation": 1}
+"""Arguments after the bias, in order, with their defaults: native_functions.yaml."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,8 @@ def term_of(node: fx.Node) -> Term | None:
         return _clamp(node, name)
     if name == "linear":
         return Term(name, (*args, None)[:3])
-    if name in _CONVOLUTIONS:
-        defaults = _CONVOLUTIONS[name]
-        return Term(name, (*args, *defaults[len(args) - 2 :]))
+    if name.startswith("conv") and name[-1] == "d":
+        return _convolution(node, name)
     if name in ("mul", "add") and not node.kwargs:
         first, second = (_number(arg) for arg in args)
         return Term(name, (second, first) if not isinstance(first, fx.Node) else (first, second))
@@ -93,6 +91,20 @@ def _reduction(node: fx.Node, name: str) -> Term:
     chosen = sorted(d % rank - rank for d in dims) if dims else list(range(-rank, 0))  # type: ignore[union-attr]
     keepdim = bool(args[2]) if len(args) > 2 else bool(node.kwargs.get("keepdim", False))
     return Term(name, (args[0], tuple(chosen), keepdim))
+
+
+def _convolution(node: fx.Node, name: str) -> Term | None:
+    spatial = int(name[-2])
+    options = _TRANSPOSED if "transpose" in name else _CONVOLUTION
+    args = (*node.args, None)[:3] if len(node.args) < 3 else node.args
+    given = dict(zip(options, args[3:], strict=False))
+    if isinstance(given.get("padding"), str) or len(node.meta["val"].shape) != spatial + 2:
+        return None
+    values = [
+        value if option == "groups" else spread(value, spatial)
+        for option, value in (options | given).items()
+    ]
+    return Term(name, (*args[:3], *values))
 
 
 def _swaps_last_two(node: fx.Node) -> bool:

@@ -1,0 +1,78 @@
+"""Steps that follow from parameters alone: done once, and again when a parameter changes.
+
+Not covered: a change behind torch's back (``parameter.data.copy_(...)``) does not count as one.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from kernelwright.propose.rules.ir import Call, Program, Step
+from kernelwright.propose.rules.steps import references
+
+_RANDOM = ("dropout", "bernoulli", "rand", "multinomial", "normal")
+
+
+def needs(step: Step) -> set[str]:
+    """The names of the tensors that a step reads or writes."""
+    if isinstance(step, Call):
+        return set(references((step.args, dict(step.kwargs))))
+    return {tensor.name for tensor in (*step.reads, *step.writes)}
+
+
+def made(step: Step) -> list[str]:
+    """The names of the tensors that a step makes."""
+    return [t.name for t in (step.outputs if isinstance(step, Call) else step.writes)]
+
+
+def prepared_steps(program: Program) -> list[Step]:
+    """The steps that need nothing but attributes which forward does not change."""
+    changed = {path for _, path in program.mutations}
+    known = {tensor.name for tensor, path in program.attributes if path not in changed}
+    known -= set().union(*(_overwritten(program, step) for step in program.steps))
+    found: list[Step] = []
+    for step in program.steps:
+        inputs = needs(step) if isinstance(step, Call) else {t.name for t in step.reads}
+        is_random = isinstance(step, Call) and any(word in step.target for word in _RANDOM)
+        is_fresh = made(step) and not _overwritten(program, step)
+        if inputs and inputs <= known and is_fresh and not is_random:
+            found.append(step)
+            known |= set(made(step))
+    return found
+
+
+def _overwritten(program: Program, step: Step) -> set[str]:
+    """The tensors that a step changes although it did not make them."""
+    if isinstance(step, Call):
+        return needs(step) if not step.outputs else set()
+    position = program.steps.index(step)
+    earlier = {name for other in program.steps[:position] for name in made(other)}
+    return set(made(step)) & (earlier | {tensor.name for tensor, _ in program.attributes})
+
+
+def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:
+    """The prepared tensors that other steps, or the caller, use."""
+    steps = list(prepared)
+    names = [name for step in steps for name in made(step)]
+    used = set(references(program.outputs)).union(
+        *(needs(step) for step in program.steps if step not in steps)
+    )
+    return [name for name in names if name in used]
+
+
+def method_text(lines: Iterable[str], sources: Iterable[str], results: Iterable[str]) -> str:
+    """The method ``_prepare``: ``lines`` make ``results`` from the parameters ``sources``."""
+    body = textwrap.indent("\n".join(lines), " " * 12)
+    values = ", ".join(results)
+    return f'''\
+    _prepared = _prepared_from = None
+
+    def _prepare(self):
+        """What follows from parameters alone: made once, and again when one of them changes."""
+        sources = ({", ".join(sources)},)
+        state = [(id(source), source.data_ptr(), source._version) for source in sources]
+        if self._prepared_from != state:
+{body}
+            self._prepared, self._prepared_from = ({values},), state
+        return self._prepared'''
