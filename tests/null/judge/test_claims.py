@@ -1,0 +1,108 @@
+"""What a child says about its outputs is checked for form before anything is read."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import Status
+from kernelwright.judge import wire
+from kernelwright.judge.layout import flat_view, plan_slots, view
+from kernelwright.judge.outputs import check_claims
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.screen import screen
+
+LIKE = [torch.empty(4, 3)]
+SOUND = [4096, [4, 3], [3, 1], "float32", "cpu"]
+
+
+def changed(position, value):
+    return {"tensor": [*SOUND[:position], value, *SOUND[position + 1 :]]}
+
+
+def test_a_sound_claim_is_taken():
+    (claim,) = check_claims({"tuple": [{"tensor": SOUND}]}, LIKE)
+    assert (claim.address, claim.shape, claim.span) == (4096, (4, 3), 12)
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        (changed(1, [4, 2]), Status.WRONG_SHAPE),
+        (changed(3, "float16"), Status.WRONG_DTYPE),
+        (changed(4, "cuda"), Status.REJECTED),
+        (changed(2, [1 << 40, 1]), Status.REJECTED),
+        (changed(2, [-3, 1]), Status.TAMPERED),
+        (changed(0, -1), Status.TAMPERED),
+        (changed(0, 1.5), Status.TAMPERED),
+        (changed(0, True), Status.TAMPERED),
+        (changed(1, "43"), Status.TAMPERED),
+        ({"tensor": None}, Status.TAMPERED),
+        ({"other": "LazyTensor"}, Status.REJECTED),
+        ({"list": []}, Status.WRONG_SHAPE),
+        (None, Status.REJECTED),
+    ],
+)
+def test_any_other_claim_has_a_status(reply, status):
+    with pytest.raises(Refused) as refused:
+        check_claims(reply, LIKE)
+    assert refused.value.status is status
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from(["tensor", "list", "tuple", "x"]), inner)
+    ),
+)
+
+
+@given(JSON)
+def test_no_reply_makes_the_judge_fail(reply):
+    with pytest.raises(Refused):
+        check_claims(reply, LIKE)
+
+
+def test_a_message_that_is_too_long_or_no_json_is_garbled():
+    here, there = socket.socketpair()
+    with here, there:
+        there.sendall(wire.LENGTH.pack(wire.MAX_REPLY_BYTES + 1))
+        with pytest.raises(wire.Garbled):
+            wire.receive_frame(here, deadline_s=time.monotonic() + 1)
+    with pytest.raises(wire.Garbled):
+        wire.parse_reply(b"\x80\x04N.")
+
+
+def test_shared_memory_keeps_strides_and_separates_tensors():
+    values = [torch.rand(3, 4).t(), torch.arange(5), torch.rand(2, 1).expand(2, 6)]
+    slots, end = plan_slots(values)
+    memory = torch.zeros(end, dtype=torch.uint8)
+    for slot, value in zip(slots, values, strict=True):
+        flat_view(slot, memory).copy_(value.as_strided((slot.span_bytes // value.itemsize,), (1,)))
+    for slot, value in zip(slots, values, strict=True):
+        seen = view(slot, memory)
+        assert torch.equal(seen, value)
+        assert seen.stride() == value.stride()
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("class ModelNew:\n  pass", None),
+        ("from other import ModelNew", None),
+        ("ModelNew = make()", None),
+        ("globals()['ModelNew'] = 1", None),
+        ("class Other:\n  pass", "the file defines no ModelNew"),
+        ("class ModelNew(:", "the file does not parse: SyntaxError"),
+        ("\0", "the file does not parse"),
+    ],
+)
+def test_only_what_no_run_could_change_is_screened(source, reason):
+    seen = screen(Candidate(source, "torch"))
+    assert seen is None if reason is None else seen.startswith(reason)

@@ -1,0 +1,123 @@
+"""The numerics: which errors are blamed on a candidate, and which are not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelwright.judge.compare import (
+    Expected,
+    WrongValues,
+    allowed_error,
+    compare,
+    error_of,
+    floor_error,
+    row_scale,
+    summation_growth,
+)
+
+
+def expected(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float = 8.0) -> Expected:
+    allowed, reference = allowed_error(own, exact, growth_ulp)
+    return Expected(exact=[exact], own=[own], allowed=[allowed], reference_error=reference)
+
+
+@pytest.fixture
+def product():
+    draw = torch.Generator().manual_seed(0)
+    a = torch.randn(96, 512, generator=draw)
+    b = torch.randn(512, 80, generator=draw)
+    return a, b, expected(a @ b, a.double() @ b.double(), summation_growth(512, equal_terms=False))
+
+
+def test_another_order_of_summation_is_accepted(product):
+    a, b, wanted = product
+    blocks = sum(x @ y for x, y in zip(a.split(32, 1), b.split(32, 0), strict=True))
+    in_order = torch.zeros(96, 80)
+    for k in range(512):
+        in_order += a[:, k : k + 1] * b[k]
+    compare([blocks], wanted)
+    compare([in_order], wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_product_of_lower_precision_is_refused(product, dtype):
+    a, b, wanted = product
+    with pytest.raises(WrongValues, match="of its row's largest value"):
+        compare([a.to(dtype).float() @ b.to(dtype).float()], wanted)
+
+
+def test_one_wrong_element_is_found_and_named(product):
+    a, b, wanted = product
+    wrong = a @ b
+    wrong[95, 79] += 0.01
+    with pytest.raises(WrongValues, match=r"worst at \[95, 79\]"):
+        compare([wrong], wanted)
+
+
+def test_zeros_do_not_hide_in_a_small_output():
+    exact = torch.rand(8, 64, dtype=torch.float64) * 1e-8
+    with pytest.raises(WrongValues):
+        compare([torch.zeros(8, 64)], expected(exact.float(), exact))
+
+
+def test_a_small_row_does_not_hide_behind_a_large_one():
+    exact = torch.rand(8, 64, dtype=torch.float64)
+    exact[3] *= 1e-4
+    wrong = exact.float()
+    wrong[3] = 0
+    with pytest.raises(WrongValues):
+        compare([wrong], expected(exact.float(), exact))
+
+
+def test_nan_in_place_of_a_number_is_refused():
+    exact = torch.rand(4, 4, dtype=torch.float64)
+    wrong = exact.float()
+    wrong[0, 0] = float("nan")
+    with pytest.raises(WrongValues):
+        compare([wrong], expected(exact.float(), exact))
+
+
+def test_another_treatment_of_nan_is_a_warning():
+    exact = torch.rand(4, 4, dtype=torch.float64)
+    exact[0, 0] = float("nan")
+    own = exact.float()
+    other = own.clone()
+    other[0, 0] = 0.0
+    _, warnings = compare([other], expected(own, exact))
+    assert "NaN" in warnings[0]
+
+
+def test_integers_must_agree_exactly():
+    exact = torch.arange(12)
+    wrong = exact.clone()
+    wrong[5] += 1
+    compare([exact.clone()], expected(exact, exact))
+    with pytest.raises(WrongValues, match="first at"):
+        compare([wrong], expected(exact, exact))
+
+
+@given(st.floats(1e-30, 1e30), st.integers(0, 2**31))
+def test_the_error_does_not_depend_on_the_unit(unit, seed):
+    draw = torch.Generator().manual_seed(seed)
+    exact = torch.randn(6, 16, dtype=torch.float64, generator=draw)
+    value = exact + 1e-5 * torch.randn(6, 16, dtype=torch.float64, generator=draw)
+    plain, scaled = error_of(value, exact), error_of(value * unit, exact * unit)
+    assert scaled == pytest.approx(plain, rel=1e-6)
+
+
+@given(st.integers(0, 2**31))
+def test_no_row_is_measured_on_less_than_its_largest_value(seed):
+    exact = torch.randn(5, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    assert (row_scale(exact) >= exact.abs().amax(-1, keepdim=True)).all()
+
+
+def test_the_floor_grows_with_the_terms_and_has_a_cap():
+    floors = [
+        floor_error(torch.float32, summation_growth(n, equal_terms=False))
+        for n in (1, 100, 10_000, 10_000_000_000)
+    ]
+    assert floors == sorted(floors)
+    assert floors[-1] < 2e-5

@@ -1,0 +1,60 @@
+"""Distributions keep what a kernel may rely on, and change what it may not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kernelwright.judge.inputs import (
+    DISTRIBUTIONS,
+    randomise_weights,
+    resample_integers,
+    transform,
+)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_shape_strides_and_dtype_are_kept(name, dtype):
+    x = torch.rand(6, 8, 5).to(dtype).transpose(0, 1)
+    (y,) = transform([x], name, 7)
+    assert (y.shape, y.stride(), y.dtype) == (x.shape, x.stride(), x.dtype)
+    assert not torch.equal(x, y)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_integers_masks_and_scalars_stay(name):
+    given = [torch.arange(4), torch.tensor([True, False]), 3, "mean", [torch.arange(2), 0.5]]
+    assert str(transform(given, name, 7)) == str(given)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_same_seed_draws_the_same_inputs(name):
+    x = torch.rand(16, 16)
+    (one,), (two,) = transform([x], name, 1), transform([x], name, 1)
+    assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_constant_loses_much_in_any_downcast(dtype):
+    for seed in range(20):
+        (x,) = transform([torch.rand(4, 4)], "constant", seed)
+        assert ((x.to(dtype).float() - x) / x).abs().min() > 1e-4
+
+
+def test_resampled_integers_are_some_of_the_old_ones():
+    x = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6])
+    (y,) = resample_integers([x], 0)
+    assert set(y.tolist()) <= set(x.tolist())
+    assert not torch.equal(x, y)
+
+
+def test_random_weights_leave_no_identity_behind():
+    module = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 4))
+    module.register_buffer("table", torch.arange(4.0))
+    randomise_weights(module, 3)
+    norm = module[0]
+    for value, identity in ((norm.weight, 1), (norm.bias, 0), (norm.running_mean, 0)):
+        assert (value != identity).all()
+    assert (norm.running_var > 0).all()
+    assert torch.equal(module.table, torch.arange(4.0))
