@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.load import load
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda import CudaEmitter
 from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.propose.rules.proposer import Workshop, variants
 from kernelwright.testing.emitters import (
+    SPECIAL,
     build,
     example_inputs,
     mismatch,
@@ -22,9 +28,18 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
 ]
 GPU = Target("cuda")
+
+
+class TwoLayers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(16, 32), nn.Linear(32, 4)
+
+    def forward(self, x):
+        return torch.softmax(self.second(torch.tanh(self.first(x))), dim=-1)
+
+
 EMITTERS = {"triton": TritonEmitter, "cuda": CudaEmitter}
-ROUNDING = ("unary_steps", "reductions_short", "reductions_long", "pool_max", "softmax_short")
-"""Programs that must treat NaN and infinities as torch does."""
 
 
 def run(program, text, inputs):
@@ -39,7 +54,7 @@ def test_every_program_computes_what_it_means(dialect, name):
     program, emitter = CASES[name](), EMITTERS[dialect]()
     if not all(emitter.supports(step) for step in program.own()):
         pytest.skip(f"{dialect} leaves {name} to PyTorch")
-    inputs = example_inputs(program, special=name in ROUNDING)
+    inputs = example_inputs(program, special=name in SPECIAL)
     schedules = list(emitter.schedules(program, GPU))
     if dialect == "triton":  # its compiler is slow: the best, and one where every loop runs
         schedules = [schedules[0], with_small_blocks(schedules[-1])]
@@ -61,6 +76,30 @@ def test_a_float32_product_is_as_exact_as_cublas(precision):
         schedule = {"linear": {**wanted[0]["linear"], **place}}
         (seen,) = build(source(program, emitter.emit(program, schedule, GPU)))(*inputs)
         assert (seen - exact).abs().max() <= 1.5 * cublas, schedule
+
+
+@pytest.mark.parametrize("dialect", EMITTERS)
+def test_a_graph_sees_new_inputs_and_new_weights_and_hands_out_its_own_memory_never(dialect):
+    task = load(TwoLayers(), inputs=[torch.randn(8, 16)])
+    workshop = Workshop(Brief(task, Device.parse("cuda"), (dialect,)))
+    variant, emitter = variants("cuda")[0], EMITTERS[dialect]()
+    program = workshop.program(variant, emitter)
+    schedule = {**next(iter(emitter.schedules(program, GPU))), "graph": True}
+    text = workshop.proposal(variant, emitter, schedule).candidate.source
+    module = build(text, "ModelNew")().cuda()
+    reference = TwoLayers().cuda()
+    module.load_state_dict(reference.state_dict())
+    with torch.no_grad():
+        x, y = torch.randn(2, 8, 16, device="cuda")
+        first = module(x)
+        torch.testing.assert_close(first, reference(x))
+        kept = first.clone()
+        torch.testing.assert_close(module(y), reference(y))
+        assert torch.equal(first, kept)
+        for parameter in (*module.parameters(), *reference.parameters()):
+            parameter.mul_(0.5)
+        torch.testing.assert_close(module(x), reference(x))
+        assert not torch.equal(module(x), kept)
 
 
 def test_wide_loads_take_tensors_that_are_not_aligned():

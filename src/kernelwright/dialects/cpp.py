@@ -35,6 +35,8 @@ class CppDialect:
         if "triton" in imports(tree) or "cuda_sources" in keywords(tree):
             return False
         called = calls(tree)
+        if "nvrtcCompileProgram" in called:
+            return False
         if called & {"load_inline", "load"} and "torch.utils.cpp_extension" in imports(tree):
             return True
         return bool(called & {"CDLL", "LoadLibrary"})

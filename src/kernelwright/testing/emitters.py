@@ -12,6 +12,10 @@ from kernelwright.propose.rules.interpret import interpret
 from kernelwright.propose.rules.ir import Call, Program, Ref
 
 
+SPECIAL = ("unary_steps", "reductions_short", "reductions_long", "pool_max", "softmax_short")
+"""Cases in which NaN, infinities and equal values must be treated as torch does."""
+
+
 def source(program: Program, emitted: Emitted) -> str:
     """A module whose ``forward`` runs the program's own steps on its inputs."""
     lines = [*emitted.imports, "", emitted.definitions, ""]
@@ -24,8 +28,8 @@ def source(program: Program, emitted: Emitted) -> str:
     return "\n".join(lines) + "\n"
 
 
-def build(text: str) -> Any:
-    """``forward`` of a module's text; the text is kept in a file, since Triton reads it back."""
+def build(text: str, name: str = "forward") -> Any:
+    """What a module's text defines as ``name``. It is kept in a file: Triton reads it back."""
     folder = tempfile.mkdtemp(prefix="emitted-")
     path = Path(folder, "emitted.py")
     path.write_text(text)
@@ -33,7 +37,7 @@ def build(text: str) -> Any:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.forward
+    return getattr(module, name)
 
 
 def with_small_blocks(schedule: Schedule) -> Schedule:

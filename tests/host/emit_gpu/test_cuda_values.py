@@ -9,15 +9,13 @@ from simt import on_cpu
 
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda import CudaEmitter
-from kernelwright.testing.emitters import build, example_inputs, mismatch, source
+from kernelwright.testing.emitters import SPECIAL, build, example_inputs, mismatch, source
 from kernelwright.testing.nests import CASES
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 GPU = Target("cuda:sm_90")
 EMITTER = CudaEmitter()
 SUPPORTED = [n for n, make in CASES.items() if all(map(EMITTER.supports, make().own()))]
-SPECIAL = ("reductions_short", "pool_max", "softmax_short", "unary_steps")
-"""Programs that also get a NaN, infinities and equal values."""
 
 
 @pytest.mark.parametrize("name", SUPPORTED)

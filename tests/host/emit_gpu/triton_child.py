@@ -18,6 +18,7 @@ from triton.compiler import ASTSource
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.triton import TritonEmitter
 from kernelwright.testing.emitters import (
+    SPECIAL,
     build,
     example_inputs,
     mismatch,
@@ -41,7 +42,7 @@ def wrong_values(name: str) -> str:
     """What differs under the first schedule, and under blocks so small that every loop runs."""
     target = Target("cpu")
     program = CASES[name]()
-    inputs = example_inputs(program)
+    inputs = example_inputs(program, special=name in SPECIAL)
     schedules = list(EMITTER.schedules(program, target))
     texts = {source(program, EMITTER.emit(program, s, target)) for s in schedules}
     if len(texts) < len(schedules):

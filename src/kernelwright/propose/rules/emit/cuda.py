@@ -12,7 +12,7 @@ from kernelwright.propose.rules.emit.cuda_schedule import kernel_choices, kernel
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.propose.rules.emit.gpu_launch import Launched, assemble
 from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
-from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, neighbours
+from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split
 from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
 
@@ -33,15 +33,12 @@ class CudaEmitter:
         return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        yield from combine(program, lambda step: kernel_choices(_simplified(step)), can_graph=True)
+        options = combine(program, _choices, can_graph=True)
+        return distinct(options, lambda schedule: self.emit(program, schedule, target))
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
-        yield from neighbours(
-            program,
-            schedule,
-            lambda step, knobs: kernel_neighbours(_simplified(step), knobs),
-            can_graph=True,
-        )
+        options = neighbours(program, schedule, _neighbours, can_graph=True)
+        return distinct(options, lambda near: self.emit(program, near, target), schedule)
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
         def piece_of(piece: Kernel | Contraction, step: Kernel | Contraction) -> Launched:
@@ -60,6 +57,14 @@ def _simplified(step: Kernel | Contraction) -> Kernel:
     """The step as it is scheduled: few axes, inclusive scans, products as loops."""
     kernel = as_loops(step) if isinstance(step, Contraction) else inclusive(step)
     return collapse(kernel)
+
+
+def _choices(step: Kernel | Contraction) -> list[Knobs]:
+    return kernel_choices(_simplified(step))
+
+
+def _neighbours(step: Kernel | Contraction, knobs: Knobs) -> Iterator[Knobs]:
+    return kernel_neighbours(_simplified(step), knobs)
 
 
 def _staged(step: Kernel | Contraction, knobs: Knobs) -> Stages:

@@ -24,7 +24,7 @@ PART_COLUMNS = 4096
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
-    """Knobs for a collapsed kernel, the most promising first; all give different texts."""
+    """Knobs for a collapsed kernel, the most promising first."""
     shape = nest(kernel)
     if shape.kind == "point":
         options = _points(kernel, shape)
@@ -34,11 +34,7 @@ def kernel_choices(kernel: Kernel) -> list[Knobs]:
         options = _rows(kernel, shape)
     else:
         options = _columns(kernel, shape)
-    unique: list[Knobs] = []
-    for knobs in options:
-        if knobs not in unique:
-            unique.append(knobs)
-    return unique
+    return options
 
 
 def _vector(kernel: Kernel, *, inner: bool) -> int:
@@ -60,11 +56,7 @@ def _points(kernel: Kernel, shape: Nest) -> list[Knobs]:
 
 
 def _row(threads: int, vector: int, *, rows: int = 1, keep: bool = False, parts: int = 1) -> Knobs:
-    knobs: dict[str, int | str | bool] = {"shape": "row", "threads": threads, "vector": vector}
-    if rows > 1:
-        knobs["rows"] = rows
-    if keep:
-        knobs["keep"] = True
+    knobs = {"shape": "row", "threads": threads, "vector": vector, "rows": rows, "keep": keep}
     return {**knobs, "parts": parts} if parts > 1 else knobs
 
 
@@ -127,7 +119,7 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
             if low <= value <= high and _is_legal(kernel, changed):
                 yield changed
     if knobs.get("keep"):
-        yield {name: value for name, value in knobs.items() if name != "keep"}
+        yield {**knobs, "keep": False}
 
 
 def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.propose.rules.emit.base import Schedule
+from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.ir import Contraction, Kernel, Load, Program, Scan
 
@@ -123,6 +123,18 @@ def neighbours(
         for knobs in steps(step, schedule[step.name]):
             if knobs != schedule[step.name]:
                 yield {**schedule, step.name: dict(knobs)}
+
+
+def distinct(
+    schedules: Iterator[Schedule], emit: Callable[[Schedule], Emitted], *known: Schedule
+) -> Iterator[Schedule]:
+    """The schedules whose text differs from that of those before, and of the known ones."""
+    seen: set[str] = {repr(emit(schedule)) for schedule in known}
+    for schedule in schedules:
+        text = repr(emit(schedule))
+        if text not in seen:
+            seen.add(text)
+            yield schedule
 
 
 def _is_launch_bound(program: Program) -> bool:

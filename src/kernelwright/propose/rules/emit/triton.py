@@ -8,7 +8,7 @@ from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.propose.rules.emit.gpu_launch import Launched, assemble
 from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
-from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, neighbours
+from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
 from kernelwright.propose.rules.emit.triton_kernel import emit_kernel
 from kernelwright.propose.rules.emit.triton_ops import TYPES, helpers
@@ -44,11 +44,13 @@ class TritonEmitter:
         return len(directions) <= 1 and (not directions or len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        yield from combine(program, _choices, can_graph=target.device != "cpu")
+        options = combine(program, _choices, can_graph=target.device != "cpu")
+        return distinct(options, lambda schedule: self.emit(program, schedule, target))
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
         can_graph = target.device != "cpu"
-        yield from neighbours(program, schedule, _neighbours, can_graph=can_graph)
+        options = neighbours(program, schedule, _neighbours, can_graph=can_graph)
+        return distinct(options, lambda near: self.emit(program, near, target), schedule)
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
         interpreted = target.device == "cpu"

@@ -24,7 +24,7 @@ PART_COLUMNS = 4096
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
-    """Knobs for a collapsed kernel, the most promising first; all give different texts."""
+    """Knobs for a collapsed kernel, the most promising first."""
     shape = nest(kernel)
     if shape.kind in ("point", "window"):
         options = _lanes(shape)
@@ -32,11 +32,7 @@ def kernel_choices(kernel: Kernel) -> list[Knobs]:
         options = _rows(shape, splittable=can_split(kernel))
     else:
         options = _columns(shape, splittable=can_split(kernel))
-    unique: list[Knobs] = []
-    for knobs in options:
-        if knobs not in unique:
-            unique.append(knobs)
-    return unique
+    return options
 
 
 def _lanes(shape: Nest) -> list[Knobs]:

@@ -1,0 +1,75 @@
+"""What GPU emission does to a step before any text is written leaves its meaning as it is."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelwright.propose.rules.emit.gpu_anonymous import anonymous
+from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, size_of
+from kernelwright.propose.rules.emit.gpu_stages import can_split, split, split_k
+from kernelwright.propose.rules.interpret import run_step
+from kernelwright.propose.rules.ir import Contraction, Kernel
+from kernelwright.testing.emitters import example_inputs
+from kernelwright.testing.nests import CASES
+
+STEPS = {name: step for name, make in CASES.items() for step in [next(make().own())]}
+KERNELS = [name for name, step in STEPS.items() if isinstance(step, Kernel)]
+PRODUCTS = [name for name, step in STEPS.items() if isinstance(step, Contraction)]
+SPLITTABLE = [name for name in KERNELS if can_split(collapse(STEPS[name]))]
+
+
+def results(name, steps):
+    """What the case's step writes, when ``steps`` stand in its place."""
+    program = CASES[name]()
+    values = example_inputs(program, seed=1)
+    memory = dict(zip((t.name for t in program.inputs), values, strict=True))
+    for step in steps:
+        run_step(step, memory)
+    return {t.name: memory[t.name] for t in STEPS[name].writes}
+
+
+def assert_same(name, steps):
+    expected = results(name, [STEPS[name]])
+    for key, value in results(name, steps).items():
+        half = value.dtype in (torch.float16, torch.bfloat16)
+        rtol, atol = (2e-2, 2e-2) if half else (2e-5, 1e-4)
+        torch.testing.assert_close(value, expected[key], equal_nan=True, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_merged_axes_mean_the_same(name):
+    merged = collapse(STEPS[name])
+    assert size_of(merged.outer) == size_of(STEPS[name].outer)
+    assert_same(name, [merged])
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("scan")])
+def test_inclusive_scans_mean_what_exclusive_ones_did(name):
+    assert_same(name, [inclusive(STEPS[name])])
+
+
+@pytest.mark.parametrize("name", SPLITTABLE)
+@given(parts=st.integers(2, 40))
+@settings(max_examples=5, deadline=None)
+def test_rows_in_parts_mean_the_same(name, parts):
+    assert_same(name, split(collapse(STEPS[name]), parts).steps)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_product_as_loops_means_the_same(name):
+    assert_same(name, [as_loops(STEPS[name])])
+
+
+@given(parts=st.integers(2, 9))
+@settings(max_examples=5, deadline=None)
+def test_a_product_cut_along_k_means_the_same(parts):
+    assert_same("product_deep", split_k(STEPS["product_deep"], parts).steps)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_without_its_names_does_not_depend_on_them(name):
+    once = anonymous(STEPS[name], "step")
+    assert anonymous(once, "step") == once

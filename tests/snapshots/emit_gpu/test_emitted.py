@@ -1,0 +1,29 @@
+"""The text of emitted GPU kernels, to be read by whoever changes an emitter."""
+
+import pytest
+
+from kernelwright.propose.rules.emit.base import Target
+from kernelwright.propose.rules.emit.cuda import CudaEmitter
+from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.testing.emitters import source
+from kernelwright.testing.nests import CASES
+
+GPU = Target("cuda:sm_90")
+
+
+@pytest.mark.parametrize(
+    ("emitter", "name"),
+    [
+        (TritonEmitter(), "softmax_short"),
+        (TritonEmitter(), "loss_mean"),
+        (TritonEmitter(), "pool_max"),
+        (TritonEmitter(), "convolution"),
+        (CudaEmitter(), "layer_norm"),
+        (CudaEmitter(), "scan_sum"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.dialect,
+)
+def test_text(emitter, name, snapshot):
+    program = CASES[name]()
+    schedule = next(iter(emitter.schedules(program, GPU)))
+    assert source(program, emitter.emit(program, schedule, GPU)) == snapshot
