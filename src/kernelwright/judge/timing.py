@@ -135,7 +135,7 @@ class Stopwatch:
             if self._flush is not None:
                 self._flush()
             call = runner.call(limit_s=self.limit_s, take=take)
-        return replace(call, elapsed_ns=max(1, call.elapsed_ns - self.overhead_ns))
+        return replace(call, elapsed_ns=self._net_ns(call.elapsed_ns))
 
     def rank(
         self, runners: Mapping[str, Runner], arguments: list[Any], n_rounds: int
@@ -166,8 +166,12 @@ class Stopwatch:
         for _ in range(N_CALIBRATION):
             samples.append(self.turn(runner, arguments).elapsed_ns)
             self.rest(runner)
-        # The lower quartile: what is taken off must not exceed what every call costs.
-        self.overhead_ns = int(statistics.quantiles(samples, n=4)[0])
+        # The least seen: what is taken off must not exceed what every call costs.
+        self.overhead_ns = min(samples)
+
+    def _net_ns(self, elapsed_ns: int) -> int:
+        """Without the cost of an empty call; half of it at least, however short it was."""
+        return max(elapsed_ns - self.overhead_ns, elapsed_ns // 2, 1)
 
     def _refuse_impossible(self, call: Call, runner: Runner, samples_ns: list[int]) -> None:
         """Refuse times in which the outputs cannot have been written."""

@@ -1,0 +1,115 @@
+"""The judge works with whatever isolation a machine grants, and says what held."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import time
+
+import psutil
+import pytest
+
+from kernelwright.judge import wire
+from kernelwright.judge.child import ChildEnded, Zygote
+
+SOURCE = """
+import socket, subprocess, torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, what):
+        if what == "network":
+            socket.create_connection(("127.0.0.1", 1), 1)
+        elif what == "write":
+            open("/etc/hostname", "a")
+        elif what == "memory":
+            torch.ones(1 << 40)
+        elif what == "leave":
+            subprocess.Popen(["sleep", "60"], start_new_session=True)
+        return torch.zeros(1)
+"""
+EVERYTHING = frozenset({"processes", "network", "filesystem"})
+
+
+@pytest.fixture(scope="module")
+def zygote():
+    one = Zygote({}, threads=1)
+    yield one
+    one.close()
+
+
+def start(zygote, refuse=frozenset()):
+    child = zygote.fork(refuse=refuse)
+    program = {"source": SOURCE, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
+    assert "error" not in child.request("build", weights={}, setting={}, **program)
+    return child
+
+
+def call(child, what):
+    child.request("prepare", arguments=[what])
+    child.stop()
+    return child.call(timeout_s=20).reply
+
+
+@pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
+def test_a_child_runs_with_and_without_namespaces(zygote, refuse):
+    child = start(zygote, refuse)
+    assert not child.granted & refuse
+    assert {"memory", "environment", "freeze"} <= child.granted
+    assert "tensor" in call(child, "nothing")
+    child.close()
+
+
+def test_what_is_granted_holds(zygote):
+    child = start(zygote)
+    for guarantee, what in (("network", "network"), ("filesystem", "write"), ("memory", "memory")):
+        if guarantee in child.granted:
+            assert "error" in call(child, what), what
+    child.close()
+
+
+def test_a_child_does_not_run_between_calls(zygote):
+    child = start(zygote)
+    call(child, "nothing")
+    before_ns = child.cpu_ns()
+    time.sleep(0.2)
+    assert child.cpu_ns() == before_ns
+    assert child.stop() == 0
+    child.close()
+
+
+def test_a_killed_child_says_how_it_ended(zygote):
+    child = start(zygote)
+    os.kill(child.pid, signal.SIGSEGV)
+    with pytest.raises(ChildEnded) as ended:
+        child.request("prepare", arguments=[])
+    assert ended.value.code == -signal.SIGSEGV
+    child.close()
+
+
+@pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
+def test_all_of_a_childs_processes_end_with_it(zygote, refuse):
+    child = start(zygote, refuse)
+    call(child, "leave")
+    child.close()
+    deadline = time.monotonic() + 10
+    while left := living(zygote):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+
+
+def living(zygote):
+    processes = psutil.Process(zygote.process.pid).children(recursive=True)
+    return [p for p in processes if p.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_an_answer_before_the_question_is_garbled(zygote):
+    child = start(zygote)
+    child.request("prepare", arguments=["nothing"])
+    child.worker.send(wire.LENGTH.pack(len(wire.GO)) + wire.GO)
+    time.sleep(0.5)
+    child.stop()
+    with pytest.raises(wire.Garbled):
+        child.call(timeout_s=5)
+    child.close()
