@@ -11,7 +11,6 @@ from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.interpret import interpret
 from kernelwright.propose.rules.ir import Call, Program, Ref
 
-
 SPECIAL = ("unary_steps", "reductions_short", "reductions_long", "pool_max", "softmax_short")
 """Cases in which NaN, infinities and equal values must be treated as torch does."""
 
@@ -43,15 +42,13 @@ def build(text: str, name: str = "forward") -> Any:
 def with_small_blocks(schedule: Schedule) -> Schedule:
     """The same choices in blocks so small that every loop of a small program runs several times."""
     small = {"block": 32, "rows": 4, "block_m": 16, "block_n": 16, "block_k": 16}
-    return {
-        step: {
-            name: min(value, small[name]) if name in small else value
-            for name, value in knobs.items()
-        }
-        if knobs.get("shape") != "lanes"
-        else knobs
-        for step, knobs in schedule.items()
-    }
+
+    def shrunk(knobs: Any) -> Any:
+        if not isinstance(knobs, dict) or knobs.get("shape") == "lanes":
+            return knobs
+        return {k: min(value, small[k]) if k in small else value for k, value in knobs.items()}
+
+    return {name: shrunk(knobs) for name, knobs in schedule.items()}
 
 
 def example_inputs(program: Program, *, seed: int = 0, special: bool = False) -> list[Any]:
