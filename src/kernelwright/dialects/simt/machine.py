@@ -32,7 +32,7 @@ _CHECKS = (
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
 )  # fmt: skip
 _FLAGS = (
-    "-std=c++17", "-O1", "-g1", "-w", "-fno-exceptions", "-fno-pie", "-ffp-contract=off",
+    "-std=c++17", "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off",
     "-fno-optimize-sibling-calls",
 )  # fmt: skip
 """No tail calls: a collective's return address says where it stands."""
@@ -174,7 +174,7 @@ def _runtime() -> tuple[Path, ...]:
     for name, path in zip(names, built, strict=True):
         made = path.with_suffix(f".{os.getpid()}")
         _compile(
-            [clang, "-std=c++17", "-O2", "-fno-pie", f"-I{HEADERS}", f"-I{HERE}",
+            [clang, "-std=c++17", "-O2", "-fno-pie", "-fdeclspec", f"-I{HEADERS}", f"-I{HERE}",
              "-c", str(HERE / f"{name}.cpp"), "-o", str(made)]
         )  # fmt: skip
         made.rename(path)

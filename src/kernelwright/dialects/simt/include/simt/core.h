@@ -130,10 +130,26 @@ struct simt_WarpSize {
 };
 static constexpr simt_WarpSize warpSize;
 
-#define threadIdx (simt::simt_thread_idx())
-#define blockIdx (simt::simt_block_idx())
-#define blockDim (dim3(simt::simt_block_dim()))
-#define gridDim (dim3(simt::simt_grid_dim()))
+// Names that a program may shadow with variables of its own, so no macros.
+#define SIMT_COORDINATES(type, name, source)                                   \
+  struct type {                                                                \
+    constexpr type() {}                                                        \
+    unsigned get_x() const { return simt::source().x; }                        \
+    unsigned get_y() const { return simt::source().y; }                        \
+    unsigned get_z() const { return simt::source().z; }                        \
+    __declspec(property(get = get_x)) unsigned x;                              \
+    __declspec(property(get = get_y)) unsigned y;                              \
+    __declspec(property(get = get_z)) unsigned z;                              \
+    operator dim3() const { return simt::source(); }                           \
+    operator uint3() const { return simt::source(); }                          \
+  };                                                                           \
+  static constexpr type name;
+SIMT_COORDINATES(simt_ThreadIdx, threadIdx, simt_thread_idx)
+SIMT_COORDINATES(simt_BlockIdx, blockIdx, simt_block_idx)
+SIMT_COORDINATES(simt_BlockDim, blockDim, simt_block_dim)
+SIMT_COORDINATES(simt_GridDim, gridDim, simt_grid_dim)
+#undef SIMT_COORDINATES
+
 #define __global__
 #define __device__
 #define __host__

@@ -154,10 +154,23 @@ inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __fsqrt_rn(float v) { return std::sqrt(v); }
 inline float __frcp_rn(float v) { return 1.0f / v; }
 inline float __frsqrt_rn(float v) { return 1.0f / std::sqrt(v); }
+inline double __drcp_rn(double v) { return 1.0 / v; }
+inline double __dsqrt_rn(double v) { return std::sqrt(v); }
+inline double __dsub_rn(double a, double b) { return a - b; }
+inline float __fadd_rz(float a, float b) { return a + b; }
+inline float fdividef(float a, float b) { return a / b; }
+inline float exp10f(float v) { return std::pow(10.0f, v); }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }
 inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+inline long long __double2ll_rz(double v) { return static_cast<long long>(v); }
+inline long long __double2ll_rn(double v) { return static_cast<long long>(std::nearbyint(v)); }
+inline long long __float2ll_rn(float v) { return static_cast<long long>(std::nearbyint(v)); }
+inline unsigned __double2uint_rn(double v) { return static_cast<unsigned>(std::nearbyint(v)); }
+inline double __int2double_rn(int v) { return v; }
+inline double __ll2double_rn(long long v) { return static_cast<double>(v); }
+inline double __uint2double_rn(unsigned v) { return v; }
 inline float rsqrtf(float v) { return 1.0f / std::sqrt(v); }
 inline double rsqrt(double v) { return 1.0 / std::sqrt(v); }
 inline float rsqrt(float v) { return 1.0f / std::sqrt(v); }
