@@ -19,7 +19,7 @@ from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_nam
 from kernelwright.propose.rules.emit.gpu_passes import Pass, kept_values, passes
 from kernelwright.propose.rules.emit.gpu_schedule import N_PROCESSORS, needs_int64
 from kernelwright.propose.rules.emit.gpu_stages import dtypes
-from kernelwright.propose.rules.emit.gpu_text import decomposed
+from kernelwright.propose.rules.emit.gpu_text import decomposed, row_number
 from kernelwright.propose.rules.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
 
 RESERVED = (
@@ -178,7 +178,7 @@ class _Writer:
                 self._open(f"for (int {name} = {axis.size - 1}; {name} >= 0; --{name}) {{")
             else:
                 self._open(f"for (int {name} = 0; {name} < {axis.size}; ++{name}) {{")
-        at = _linear(self.kernel.inner, point.axis_text)
+        at = row_number(self.kernel.inner, point.axis_text)
         for op in part.inner:
             if isinstance(op, Reduce):
                 self._accumulate(op, own[op.name], at)
@@ -391,14 +391,3 @@ class _Writer:
         text = f"block_scan<THREADS>(live ? {value} : {start}, {start}, {total}, {combine}())"
         self.body.define(op.name, f"{combine}()({carry}, {text})", op.dtype)
         self.lines.add(f"{carry} = {combine}()({carry}, {total});")
-
-
-def _linear(axes: tuple[Axis, ...], axis_text: Mapping[str, str]) -> str:
-    """The row-major number of a point of the inner axes."""
-    parts = []
-    stride = 1
-    for axis in reversed(axes):
-        text = axis_text[axis.name]
-        parts.append(text if stride == 1 else f"{text} * {stride}")
-        stride *= axis.size
-    return " + ".join(reversed(parts))

@@ -38,3 +38,14 @@ def decomposed(linear: str, axes: tuple[Axis, ...], divide: str) -> dict[str, st
         texts[axis.name] = text
         stride *= axis.size
     return dict(reversed(texts.items()))
+
+
+def row_number(axes: tuple[Axis, ...], axis_text: Mapping[str, str]) -> str:
+    """The row-major number of a point of ``axes``."""
+    parts = []
+    stride = 1
+    for axis in reversed(axes):
+        text = axis_text[axis.name]
+        parts.append(text if stride == 1 else f"{text} * {stride}")
+        stride *= axis.size
+    return " + ".join(reversed(parts))

@@ -18,7 +18,7 @@ from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_nam
 from kernelwright.propose.rules.emit.gpu_passes import Pass, passes
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_stages import dtypes
-from kernelwright.propose.rules.emit.gpu_text import decomposed
+from kernelwright.propose.rules.emit.gpu_text import decomposed, row_number
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, tile_name
 from kernelwright.propose.rules.emit.triton_ops import (
     TYPES,
@@ -28,7 +28,7 @@ from kernelwright.propose.rules.emit.triton_ops import (
     reduce,
     scan,
 )
-from kernelwright.propose.rules.ir import Axis, Kernel, Reduce, Scan
+from kernelwright.propose.rules.ir import Kernel, Reduce, Scan
 
 RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
@@ -251,7 +251,7 @@ class _Writer:
             tile.axis_text[axis.name] = name
         for op in ops:
             if isinstance(op, Reduce):
-                position = _linear(self.kernel.inner, tile.axis_text)
+                position = row_number(self.kernel.inner, tile.axis_text)
                 self._accumulate(op, accumulators[op.name], position, "")
             else:
                 self.body.emit(op, tile)
@@ -357,14 +357,3 @@ class _Writer:
         if carry:
             whole = reduce(op.op, value, self.axis, dtype, keep_dims=self.shape == "rows")
             self.lines.add(f"{carry} = {accumulate(op.op, carry, whole, dtype)}")
-
-
-def _linear(axes: tuple[Axis, ...], axis_text: Mapping[str, str]) -> str:
-    """The row-major number of a point of the inner axes."""
-    parts = []
-    stride = 1
-    for axis in reversed(axes):
-        text = axis_text[axis.name]
-        parts.append(text if stride == 1 else f"{text} * {stride}")
-        stride *= axis.size
-    return " + ".join(reversed(parts))
