@@ -31,9 +31,7 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 @click.option(
     "--rungs",
     metavar="LIST",
-    default="0,1",
-    show_default=True,
-    help="Checks: 0 lint, 1 compile, 2 run on the CPU under emulation (runs the program).",
+    help="0 lint, 1 compile, 2 run the program on this CPU. Default 0,1; to cuda: 0.",
 )
 @click.option("--arg", "arguments", multiple=True, help="For the program, at rung 2; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), help="Default: PATH with -hip or -cuda.")
@@ -41,15 +39,16 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
     "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
 )
 def port_command(
-    path: Path, to: str, targets: str, rungs: str, arguments: tuple[str, ...], out: Path | None,
-    as_json: bool,
+    path: Path, to: str, targets: str, rungs: str | None, arguments: tuple[str, ...],
+    out: Path | None, as_json: bool,
 ) -> Answer:  # fmt: skip
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
     Exit code 0 only if nothing was left unported and every rung that was asked for passed.
     """
     place = out or path.with_name(f"{path.stem if path.is_file() else path.name}-{to}")
-    numbers = [int(r) if r.strip().isdigit() else -1 for r in rungs.split(",")]
+    wanted = rungs or ("0,1" if to == "hip" else "0")
+    numbers = [int(r) if r.strip().isdigit() else -1 for r in wanted.split(",")]
     report = port(
         path, to=to, targets=[t.strip() for t in targets.split(",")], out=place, rungs=numbers,
         arguments=arguments,
