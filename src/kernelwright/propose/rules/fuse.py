@@ -22,6 +22,7 @@ from kernelwright.propose.rules.flow import (
     Reshape,
     Running,
     Source,
+    Unsupported,
     View,
     walk,
 )
@@ -68,8 +69,7 @@ def fuse(
     extra: set[Node] = set()
     while True:
         plan = _Plan(required, names, after, fusion, extra, set(returned))
-        plan.run()
-        costly = set(plan.computed_twice())
+        costly = set(plan.run()) or set(plan.computed_twice())
         if not costly:
             return plan.finished()
         extra |= costly
@@ -89,10 +89,12 @@ class _Plan:
         self.groups: list[Group] = []
         self.group_of: dict[Node, Group] = {}
 
-    def run(self) -> None:
+    def run(self) -> Iterator[Node]:
+        """Assign every kept node to a group; yields values to keep first where one cannot be."""
         for node in self.order:
-            if node in self.kept and not isinstance(node, Source):
-                self._assign(node)
+            if node in self.kept and not isinstance(node, Source) and not self._assign(node):
+                yield from self._to_keep(node)
+                return
 
     def finished(self) -> list[Group]:
         for number, group in enumerate(self.groups):
@@ -148,7 +150,19 @@ class _Plan:
         nodes = [node, *self._inlined(node)]
         return {arg for n in nodes for arg in n.args if arg in self.kept}
 
-    def _assign(self, node: Node) -> None:
+    def _to_keep(self, node: Node) -> list[Node]:
+        """What must be in memory before a kernel of ``node`` alone can be built.
+
+        Raises:
+            Unsupported: all of it is.
+        """
+        inlined = [arg for arg in self._inlined(node) if not isinstance(arg, Constant)]
+        if not inlined:
+            raise Unsupported(f"no loop nest computes {type(node).__name__} of {node.shape}")
+        return [next((arg for arg in inlined if isinstance(arg, Point)), inlined[0])]
+
+    def _assign(self, node: Node) -> bool:
+        """Whether a kernel can compute ``node``."""
         reads = self._reads(node)
         for group in self._candidates(node, reads):
             if self._may_join(node, reads, group):
@@ -158,9 +172,14 @@ class _Plan:
                     continue
                 group.nodes.append(node)
                 self.group_of[node] = group
-                return
+                return True
+        try:
+            self._lower([node], "attempt")
+        except DoesNotFit:
+            return False
         self.group_of[node] = Group([node])
         self.groups.append(self.group_of[node])
+        return True
 
     def _candidates(self, node: Node, reads: set[Node]) -> list[Group]:
         direct = {id(self.group_of[r]) for r in reads if r in self.group_of}

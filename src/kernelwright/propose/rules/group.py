@@ -118,6 +118,8 @@ class _Nest:
             value, axes = self.body.axis(f"{'r' if dim in inner_dims else 'i'}{dim}", size)
             coordinates.append(value)
             (self.inner if dim in inner_dims else self.outer).extend(axes)
+        if isinstance(anchor, Running) and len(self.inner) != 1:
+            raise DoesNotFit("a scan along an axis that had to be split")
         at = tuple(coordinates)
         if isinstance(anchor, Fold):
             self._define_fold(anchor, at)

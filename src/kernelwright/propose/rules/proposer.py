@@ -14,6 +14,7 @@ from kernelwright.load import open_reference
 from kernelwright.propose.rules.assemble import assemble_supported
 from kernelwright.propose.rules.capture import CannotCapture, Captured, capture
 from kernelwright.propose.rules.emit.base import Emitted, Emitter, Schedule, Target
+from kernelwright.propose.rules.flow import Unsupported
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interface import face_of, reference_text
 from kernelwright.propose.rules.ir import Program
@@ -146,7 +147,10 @@ def _first(workshop: Workshop) -> Iterator[Proposal]:
 def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
     if _failed(workshop.brief, variant, emitter):
         return
-    program = workshop.program(variant, emitter)
+    try:
+        program = workshop.program(variant, emitter)
+    except Unsupported:
+        return
     schedules = emitter.schedules(program, workshop.target)
     for schedule in itertools.islice(schedules, N_FIRST):
         yield workshop.proposal(variant, emitter, schedule)

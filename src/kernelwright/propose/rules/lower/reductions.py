@@ -282,6 +282,8 @@ def cumulative(result: Result, arg: Node, dim: int, **_: Any) -> Node:
     if not arg.shape:
         raise Unsupported("the scan of a number")
     value = cast(arg, compute(result.dtype))
+    if arg.shape[dim] == 1:
+        return cast(value, result.dtype)
     op = result.operator.partition(".")[0].removeprefix("cum")
     scan = Running(result.shape, value.dtype, op, value, dim % len(arg.shape))
     return cast(scan, result.dtype)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kernelwright.propose.rules.flow import (
     Node,
     Position,
     Row,
+    Running,
     Unsupported,
     View,
     broadcast,
@@ -81,9 +83,17 @@ def selected(result: Result, arg: Node, dim: int, index: int) -> Node:
 
 @lowers("flip")
 def flipped(result: Result, arg: Node, dims: Sequence[int]) -> Node:
+    """A scan between two flips runs backwards."""
     turned = {d % len(arg.shape) for d in dims}
-    rows = [row(d, -1, n - 1) if d in turned else row(d) for d, n in enumerate(arg.shape)]
-    return affine_view(result, arg, rows)
+    if isinstance(arg, Running) and turned == {arg.dim} and not arg.reverse:
+        inner = arg.arg
+        if isinstance(inner, View) and inner.rows == _flip_rows(arg.shape, turned):
+            return replace(arg, arg=inner.arg, reverse=True)
+    return affine_view(result, arg, _flip_rows(arg.shape, turned))
+
+
+def _flip_rows(shape: Sequence[int], turned: Collection[int]) -> tuple[Row, ...]:
+    return tuple(row(d, -1, n - 1) if d in turned else row(d) for d, n in enumerate(shape))
 
 
 @lowers("diagonal")

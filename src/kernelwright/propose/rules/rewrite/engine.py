@@ -20,7 +20,8 @@ with a rule and its reverse."""
 
 def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured, tuple[str, ...]]:
     """The rewritten graph, and the names of the rules in the order in which they were applied."""
-    graph = _copy(captured)
+    captured = _copy(captured)
+    graph = captured.graph
     applied: list[str] = []
     while len(applied) < MAX_STEPS:
         rule = _apply_one(graph, rules)
@@ -37,17 +38,26 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
     return rewritten, tuple(dict.fromkeys(applied))
 
 
-def _copy(captured: Captured) -> fx.Graph:
-    """A copy whose output is (what forward returns, the new values of the buffers)."""
+def _copy(captured: Captured) -> Captured:
+    """A copy to change; its graph's output is (what forward returns, new values of buffers)."""
     graph = fx.Graph()
     copies: dict[fx.Node, fx.Node] = {}
     for node in captured.graph.nodes:
         if node.op != "output":
             copies[node] = graph.node_copy(node, lambda arg: copies[arg])
+    names = {node.name: copy.name for node, copy in copies.items()}
     by_name = {node.name: copy for node, copy in copies.items()}
     mutated = [by_name[name] for name, _ in captured.mutations]
     graph.output((fx.node.map_arg(captured.outputs, lambda node: copies[node]), mutated))
-    return graph
+    return replace(
+        captured,
+        graph=graph,
+        inputs=tuple(names[name] for name in captured.inputs),
+        arguments=tuple(
+            names[value] if value in captured.inputs else value for value in captured.arguments
+        ),
+        attributes={names[name]: path for name, path in captured.attributes.items()},
+    )
 
 
 def _propagate(graph: fx.Graph) -> None:
