@@ -19,8 +19,9 @@ from kernelwright.testing.zoo.table import row, summary, table
 @click.argument("names", nargs=-1)
 @click.option("--device", default="cpu", help="cpu or cuda.")
 @click.option("--quick", is_flag=True, help="Leave out the cases that take long.")
+@click.option("--part", default="1/1", help="K/N: the K-th of N parts, whole tasks each.")
 @click.option("--untimed", is_flag=True, help="Check results only: no baselines, no clock.")
-def main(names: tuple[str, ...], device: str, quick: bool, untimed: bool) -> None:
+def main(names: tuple[str, ...], device: str, quick: bool, part: str, untimed: bool) -> None:
     """Judge the cases NAMES, or all of them; exit 1 on an escape or a false accusation."""
     known = {case.name: case for case in cases(Device.parse(device).kind)}
     for name in names:
@@ -29,6 +30,9 @@ def main(names: tuple[str, ...], device: str, quick: bool, untimed: bool) -> Non
     chosen = [known[name] for name in names] if names else list(known.values())
     if quick:
         chosen = [case for case in chosen if not case.slow]
+    number, n_parts = map(int, part.split("/"))
+    mine = sorted({case.task for case in chosen})[number - 1 :: n_parts]
+    chosen = [case for case in chosen if case.task in mine]
     talk, result = Console(stderr=True), Console(width=160)
 
     def report(outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""Honest for twenty calls, then it replies with JSON values of the wrong types.
+"""Honest for thirteen calls, then it replies with JSON values of the wrong types.
 
 task: softmax
 expect: tampered|rejected|wrong_values|runtime_error|wrong_shape|wrong_dtype
@@ -18,7 +18,7 @@ real, calls = worker.describe, itertools.count()
 
 
 def forge(value):
-    return real(value) if next(calls) < 20 else next(REPLIES)
+    return real(value) if next(calls) < 13 else next(REPLIES)
 
 
 worker.describe = forge
