@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from kernelwright.core.device import Device
-from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.errors import KernelwrightError, UsageError, nearest
 from kernelwright.testing.zoo.cases import cases
 from kernelwright.testing.zoo.outcomes import Outcome
 from kernelwright.testing.zoo.run import run
@@ -45,4 +45,8 @@ def main(names: tuple[str, ...], device: str, quick: bool, part: str, untimed: b
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KernelwrightError as error:
+        click.echo(error, err=True)
+        sys.exit(error.exit_code)
