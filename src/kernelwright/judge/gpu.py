@@ -14,6 +14,9 @@ import os
 
 import torch
 
+from kernelwright.core.errors import DeviceError
+
+OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
 PINNED, ON_DEVICE, FILE_DESCRIPTOR, READ_AND_WRITE = 1, 1, 1, 3  # enums of cuda.h
 
 
@@ -51,9 +54,16 @@ def _driver(name: str, *arguments: object) -> None:
     """Call the CUDA driver.
 
     Raises:
-        RuntimeError: it reports an error.
+        DeviceError: the GPU has too little memory.
+        RuntimeError: it reports another error.
     """
     code = getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments)
+    if code == OUT_OF_MEMORY:
+        raise DeviceError(
+            "the GPU has too little memory for the candidate beside its baselines",
+            seen=f"{name}: CUDA_ERROR_OUT_OF_MEMORY",
+            do="use smaller inputs, or a GPU with more memory or fewer users",
+        )
     if code != 0:
         raise RuntimeError(f"{name} fails with CUDA error {code}")
 

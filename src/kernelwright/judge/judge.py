@@ -313,6 +313,8 @@ class Judge:
             while ready and not measured:
                 try:
                     measured = self.stopwatch.rank(ready, arguments, N_QUICK)
+                except torch.OutOfMemoryError as error:
+                    raise no_memory(self.task, error) from error
                 except RunnerFailed as failed:
                     self.dropped[failed.name] = failed.reason
                     ready.pop(failed.name).close()
@@ -327,6 +329,15 @@ class Judge:
         for name, runner in ready.items():
             if name not in (*baselines.ALWAYS, self.strongest):
                 runner.close()
+
+
+def no_memory(task: Task, error: BaseException) -> DeviceError:
+    """The error of a task that leaves its judge too little memory."""
+    return DeviceError(
+        f"{task.name} does not fit in memory beside its judge",
+        seen=str(error).splitlines()[0][:300] if str(error) else type(error).__name__,
+        do="use smaller inputs, or a device with more memory",
+    )
 
 
 def compiler_cache() -> Path:

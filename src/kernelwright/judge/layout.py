@@ -92,3 +92,15 @@ def flat_source(tensor: torch.Tensor) -> torch.Tensor:
     """All elements between a tensor's first and last, in one row, sharing its memory."""
     count = span(tuple(tensor.shape), tuple(tensor.stride()))
     return tensor.as_strided((count,), (1,), tensor.storage_offset())
+
+
+def in_layout(
+    place: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> torch.Tensor:
+    """The memory of the contiguous ``place`` in another layout; ``place`` if that is not dense.
+
+    A copy that keeps the layout moves bytes as they lie: it takes as long for every layout.
+    """
+    if span(shape, strides) != place.numel():
+        return place
+    return place.view(-1).as_strided(shape, strides)

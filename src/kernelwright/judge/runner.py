@@ -15,7 +15,15 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.child import Child, ChildEnded
 from kernelwright.judge.cpu import read_process
-from kernelwright.judge.layout import Slot, flat_source, flat_view, map_tensors, plan_slots, view
+from kernelwright.judge.layout import (
+    Slot,
+    flat_source,
+    flat_view,
+    in_layout,
+    map_tensors,
+    plan_slots,
+    view,
+)
 from kernelwright.judge.outputs import Claim, check_claims
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
@@ -216,7 +224,8 @@ class Runner:
 
     def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
         if not self.is_read:
-            return [view(slot, self.memory).clone() for slot in self.output_slots]
+            pairs = zip(self.output_slots, claims, strict=True)
+            return [in_layout(view(s, self.memory), c.shape, c.strides).clone() for s, c in pairs]
         return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
 
     def _read(self, claim: Claim, like: torch.Tensor) -> torch.Tensor:

@@ -23,7 +23,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.judge import cpu, wire
-from kernelwright.judge.layout import Slot, dtype_name, map_tensors, view
+from kernelwright.judge.layout import Slot, dtype_name, in_layout, map_tensors, view
 
 MAX_EVENTS = 10_000
 MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
@@ -132,7 +132,8 @@ class Worker:
         """Copy the last output, or the one held, to where the judge can read it."""
         leaves = _tensors(self.held if held else self.output)
         for slot, tensor in zip(slots, leaves, strict=True):
-            view(slot, self.memory).copy_(tensor)
+            place = view(slot, self.memory)
+            in_layout(place, tuple(tensor.shape), tensor.stride()).copy_(tensor)
         self.settle()
 
     def profile(self) -> dict[str, Any]:
