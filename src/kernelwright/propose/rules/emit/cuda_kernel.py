@@ -144,7 +144,7 @@ class _Writer:
         block = "blockIdx.x" if self.index == "int" else "(long long)blockIdx.x"
         self._open(
             f"for ({self.index} place = ({block} * THREADS + threadIdx.x){step}; place < POINTS; "
-            f"place += THREADS * {self.index}(gridDim.x){step}) {{"
+            f"place += THREADS * ({self.index})gridDim.x{step}) {{"
         )
         self._axes("place", self.kernel.outer, self.point)
         if self.vector > 1:
