@@ -13,12 +13,12 @@ import argparse
 from pathlib import Path
 from statistics import geometric_mean
 
-from kernelwright.load.suite import builtin_suite
 from rich.console import Console
 from rich.table import Table
 
 from kernelwright.core.evaluation import CANDIDATE, Evaluation
 from kernelwright.core.settings import load_settings
+from kernelwright.load.suite import builtin_suite
 from kernelwright.search import Result, optimize_suite
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+
 from kernelwright.cli import main
 
 ROOT = Path(__file__).parents[3]
