@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import torch
+
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
@@ -90,8 +92,10 @@ class Judge:
                 self.device, self.place, self.threads, self.settings.cache
             )
             self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
-        except BaseException:
+        except BaseException as error:
             self.__exit__(None, None, None)
+            if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+                raise no_memory(self.task, error) from error
             raise
         return self
 
@@ -130,7 +134,7 @@ class Judge:
             self._judge(verdict, candidate, seed, max_time_s if timed else None)
         except Refused as refused:
             return verdict.conclude(refused.status, refused.reason)
-        except (DeviceError, MemoryError) as error:
+        except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
             return verdict.conclude(Status.INFRA_ERROR, str(error))
         return verdict.conclude(Status.PASSED)
 
