@@ -27,7 +27,28 @@ QKV = (R(2, 3, 5, 4), R(2, 3, 6, 4), R(2, 3, 6, 7))
 MASK = torch.rand(5, 6) < 0.4
 MASK[:, 0] = False
 
+
+class Causal(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.ones(6, 6, dtype=torch.bool).triu(1))
+
+
+CAUSAL = Causal()
 EXAMPLES = {
+    "softmax(mask(Q·Kᵀ·s))·V with a causal mask is causal attention": [
+        (
+            lambda k, v: torch.softmax((k @ k.mT).masked_fill(CAUSAL.mask, -math.inf), -1) @ v,
+            QKV[1:],
+        ),
+        (
+            lambda k, v: (
+                torch.softmax((k @ k.mT / 3).masked_fill(~CAUSAL.mask.mT.mT == 0, -math.inf), -1)
+                @ v
+            ),
+            QKV[1:],
+        ),
+    ],
     "a copy is the value that it copies": [(lambda x: DROP(x.exp()) + 1, (R(3, 4),))],
     "softmax(Q·Kᵀ·s)·V is scaled dot product attention": [
         (lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) / 2.0, -1) @ v, QKV),
@@ -97,7 +118,7 @@ class Wrapped(nn.Module):
     def __init__(self, function) -> None:
         super().__init__()
         self.function = function
-        self.parts = nn.ModuleList([LINEAR, NARROW, WIDEN, DECONV, DECONV3, DROP])
+        self.parts = nn.ModuleList([LINEAR, NARROW, WIDEN, DECONV, DECONV3, DROP, CAUSAL])
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         return self.function(*inputs)

@@ -54,6 +54,7 @@ class _Assembly:
 
     def program(self, lineage: tuple[str, ...]) -> Program:
         captured = self.flow.captured
+        by_name = {n.name: n for n in captured.graph.nodes}
         for graph_node, value in self.flow.values.items():
             if isinstance(value, Node):
                 self.names.setdefault(value, graph_node.name)
@@ -70,6 +71,8 @@ class _Assembly:
         for graph_node in self.called:
             call = self._call(graph_node)
             steps.append(({ref.name for ref in _refs((call.args, call.kwargs))}, call))
+        checks = [self._check(by_name[name]) for name in captured.assumptions]
+        steps += [({ref.name for ref in _refs(c.args)}, c) for check in checks for c in check]
         for group in groups:
             assert group.kernel is not None
             makers = self._makers(group)
@@ -78,7 +81,6 @@ class _Assembly:
             self.made_from[name] = {node.name for node in makers}
             kernel = replace(group.kernel, name=name, origin=origin)
             steps.append(({tensor.name for tensor in kernel.reads}, kernel))
-        by_name = {n.name: n for n in captured.graph.nodes}
         return Program(
             inputs=tuple(self._tensor(by_name[name]) for name in captured.inputs),
             attributes=tuple(
@@ -90,7 +92,19 @@ class _Assembly:
             outputs=self._references(captured.outputs),
             mutations=tuple((self._name(by_name[n]), path) for n, path in captured.mutations),
             lineage=lineage,
+            checks=tuple(check[-1].outputs[0].name for check in checks),
         )
+
+    def _check(self, mask: fx.Node) -> list[Call]:
+        """The calls that find out whether ``mask`` is true exactly above its diagonal."""
+        name, like = self._name(mask), self._tensor(mask)
+        ones, upper = (replace(like, name=f"{name}_{part}") for part in ("ones", "upper"))
+        holds = Tensor(f"{name}_is_causal", (), "", ())
+        return [
+            Call("torch.ops.aten.ones_like.default", (Ref(name),), (), (ones,)),
+            Call("torch.ops.aten.triu.default", (Ref(ones.name), 1), (), (upper,)),
+            Call("torch.ops.aten.equal.default", (Ref(name), Ref(upper.name)), (), (holds,)),
+        ]
 
     def _makers(self, group: Group) -> list[fx.Node]:
         """The graph nodes that a group does, in order."""
@@ -101,7 +115,7 @@ class _Assembly:
         """What the caller and the updated buffers need in memory."""
         captured = self.flow.captured
         yield from _nodes(captured.outputs)
-        names = {name for name, _ in captured.mutations}
+        names = {name for name, _ in captured.mutations} | set(captured.assumptions)
         yield from (n for n in captured.graph.nodes if n.name in names)
 
     def _require(self, graph_node: fx.Node) -> frozenset[Node]:

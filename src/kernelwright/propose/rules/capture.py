@@ -27,6 +27,10 @@ KEPT = frozenset({
 """Operators that stay whole although torch could decompose them: rules and calls want them so."""
 
 
+REAL = "real"
+"""Key of an attribute's value in the metadata of its graph node."""
+
+
 class CannotCapture(Exception):
     """torch.export cannot make one graph of this module: a graph break, or values steer it."""
 
@@ -45,7 +49,10 @@ class Captured:
     mutations: tuple[tuple[str, str], ...]
     """(node, path): buffers that the forward updates."""
     outputs: Any
-    """What forward returns, with nodes' names as ``fx.Node`` inside."""
+    """What forward returns, with graph nodes inside."""
+    assumptions: tuple[str, ...] = ()
+    """Nodes with masks that a rule found to be causal: the program must check that they still are.
+    They follow from attributes alone."""
 
 
 def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
@@ -98,6 +105,9 @@ def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) ->
             users.append(name)
         else:
             raise CannotCapture(f"an input of kind {spec.kind}")
+    for node in graph.nodes:
+        if node.name in attributes:
+            node.meta[REAL] = _attribute(module, attributes[node.name])
     if len(users) != len(inputs):
         raise CannotCapture("arguments that are containers of tensors")
     arguments = tuple(

@@ -301,6 +301,9 @@ class Program:
     """(tensor name, attribute path): buffers that forward updates, such as running statistics."""
     lineage: tuple[str, ...] = field(default=())
     """The rules applied so far, in order."""
+    checks: tuple[str, ...] = ()
+    """Names of results (Python truth values, made from attributes alone) that must hold: where
+    one does not, the program means nothing and the reference's forward is taken."""
 
     def own(self) -> Iterator[Kernel | Contraction]:
         """The steps that own code does."""

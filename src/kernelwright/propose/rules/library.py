@@ -23,10 +23,15 @@ class LibraryEmitter:
         return False
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        """As it is, then compiled; as it is only where a rule changed something."""
+        """As it is, then compiled; as it is only where a rule changed something.
+
+        A program with checks decides anew at every call, which is not for a compiler.
+        """
         if program.lineage:
             yield {}
         for arguments in COMPILED.get(target.device.partition(":")[0], ()):
+            if program.checks:
+                continue
             if program.lineage or "mode" in arguments:
                 yield {"compile": arguments}
 

@@ -102,6 +102,7 @@ def _forward_text(program: Program, emitted: Emitted, reference: Spliced, face: 
     lines = [
         *_binding_lines(program, steps, face),
         *([f"({', '.join(results)},) = self._prepare()"] if results else []),
+        *_check_lines(program, face),
         *_step_lines(program, steps, emitted, face),
         *(f"{face.paths[path]}.copy_({name})" for name, path in program.mutations),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
@@ -118,6 +119,16 @@ def _forward_text(program: Program, emitted: Emitted, reference: Spliced, face: 
 
 def _method(name: str, signature: str, lines: list[str]) -> str:
     return f"    def {name}({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
+
+
+def _check_lines(program: Program, face: Face) -> list[str]:
+    """The reference's way where a buffer does not have the value that a rule relies on."""
+    if not program.checks:
+        return []
+    return [
+        f"if not ({' and '.join(program.checks)}):",
+        f"    return self._reference_forward({face.passed})",
+    ]
 
 
 def _compiled_text(reference: Spliced, face: Face) -> str:

@@ -46,6 +46,7 @@ def renamed(program: Program, arguments: tuple[str, ...]) -> Program:
         attributes=tuple((tensor_(tensor), path) for tensor, path in program.attributes),
         steps=tuple(_step(step, names) for step in program.steps),
         outputs=_structure(program.outputs, names),
+        checks=tuple(names[name] for name in program.checks),
         mutations=tuple((names[name], path) for name, path in program.mutations),
     )
 

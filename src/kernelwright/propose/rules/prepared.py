@@ -55,7 +55,7 @@ def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:
     """The prepared tensors that other steps, or the caller, use."""
     steps = list(prepared)
     names = [name for step in steps for name in made(step)]
-    used = set(references(program.outputs)).union(
+    used = (set(references(program.outputs)) | set(program.checks)).union(
         *(needs(step) for step in program.steps if step not in steps)
     )
     return [name for name in names if name in used]

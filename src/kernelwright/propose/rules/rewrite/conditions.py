@@ -11,8 +11,10 @@ import torch
 from torch import fx
 
 from kernelwright.propose.rules.rewrite.pattern import Bindings
-from kernelwright.propose.rules.rewrite.terms import rank_of, shape_of, term_of
+from kernelwright.propose.rules.rewrite.terms import rank_of, real_value, shape_of, term_of
 
+ASSUMES = "assumes"
+"""Key under which a condition returns a node whose value it has looked at."""
 Condition = Callable[[Bindings], dict[str, Any] | None]
 _NON_NEGATIVE = ("relu", "sigmoid", "softmax", "exp", "abs", "square", "hardsigmoid")
 
@@ -49,6 +51,20 @@ def attention(found: Bindings) -> dict[str, Any] | None:
     if mask is not None and "infinite" not in found and not _is_float(mask):
         return None
     return {"scale": float(factor)}  # type: ignore[arg-type]
+
+
+def causal_attention(found: Bindings) -> dict[str, Any] | None:
+    """As ``attention``, and the mask is a buffer's: true exactly above the diagonal."""
+    extra = attention(found)
+    mask = found["mask"]
+    size = shape_of(found["q"])[2]
+    if extra is None or shape_of(found["k"])[2] != size or shape_of(mask)[-2:] != (size, size):
+        return None
+    value = real_value(mask)
+    if value is None or value.dtype != torch.bool or value.numel() != size * size:
+        return None
+    is_causal = torch.equal(value, torch.ones_like(value).triu(1))
+    return {**extra, ASSUMES: mask} if is_causal else None
 
 
 def computed(found: Bindings) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ import torch
 from torch import fx
 
 from kernelwright.propose.rules.capture import Captured
+from kernelwright.propose.rules.rewrite.conditions import ASSUMES
 from kernelwright.propose.rules.rewrite.pattern import build, match, parsed
 from kernelwright.propose.rules.rewrite.table import RULES, Rule
 
@@ -29,17 +30,20 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
             break
         applied.append(rule.name)
     (output,) = (node for node in graph.nodes if node.op == "output")
-    returned, mutated = output.args[0]
+    returned, mutated, assumed = output.args[0]
     mutations = tuple(
         (node.name, path) for node, (_, path) in zip(mutated, captured.mutations, strict=True)
     )
     _propagate(graph)
-    rewritten = replace(captured, graph=graph, outputs=returned, mutations=mutations)
+    assumptions = tuple(dict.fromkeys(node.name for node in assumed))
+    rewritten = replace(
+        captured, graph=graph, outputs=returned, mutations=mutations, assumptions=assumptions
+    )
     return rewritten, tuple(dict.fromkeys(applied))
 
 
 def _copy(captured: Captured) -> Captured:
-    """A copy to change; its graph's output is (what forward returns, new values of buffers)."""
+    """A copy to change; its graph's output is (returned, new buffers, assumed)."""
     graph = fx.Graph()
     copies: dict[fx.Node, fx.Node] = {}
     for node in captured.graph.nodes:
@@ -48,7 +52,7 @@ def _copy(captured: Captured) -> Captured:
     names = {node.name: copy.name for node, copy in copies.items()}
     by_name = {node.name: copy for node, copy in copies.items()}
     mutated = [by_name[name] for name, _ in captured.mutations]
-    graph.output((fx.node.map_arg(captured.outputs, lambda node: copies[node]), mutated))
+    graph.output((fx.node.map_arg(captured.outputs, lambda node: copies[node]), mutated, []))
     return replace(
         captured,
         graph=graph,
@@ -105,4 +109,8 @@ def _replace(graph: fx.Graph, rule: Rule, node: fx.Node, found: dict[str, Any]) 
             f"{rule.name}: {value.shape} {value.dtype} for {old.shape} {old.dtype}"
         )
     node.replace_all_uses_with(new)
+    if ASSUMES in found:
+        (output,) = (n for n in graph.nodes if n.op == "output")
+        returned, mutated, assumed = output.args[0]
+        output.args = ((returned, mutated, [*assumed, found[ASSUMES]]),)
     graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))

@@ -34,7 +34,19 @@ def _attention() -> list[Rule]:
         "added mask": ("add({}, mask)", "mask"),
         "filled mask": ("masked_fill({}, mask, infinite)", "logical_not(mask)"),
     }
-    return [
+    causal = [
+        Rule(
+            name="softmax(mask(Q·Kᵀ·s))·V with a causal mask is causal attention",
+            pattern=f"matmul(softmax(masked_fill({score}, mask, infinite), -1), v)",
+            replacement="scaled_dot_product_attention(q, k, v, None, 0.0, True, scale=scale)",
+            when=on.causal_attention,
+            holds="four dimensions with equal batch, heads and length; the mask follows from "
+            "buffers and is true exactly above the diagonal, which the candidate checks",
+            source="definition of is_causal, torch.nn.functional.scaled_dot_product_attention",
+        )
+        for score in scores.values()
+    ]
+    return causal + [
         Rule(
             name="softmax(Q·Kᵀ·s)·V is scaled dot product attention",
             pattern=f"matmul(softmax({form.format(score)}, -1), v)",

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from kernelwright.propose.rules.capture import REAL
 from kernelwright.propose.rules.lower.graph import name_of
 from kernelwright.propose.rules.lower.reductions import spread
 
@@ -42,6 +43,20 @@ def shape_of(node: fx.Node) -> tuple[int, ...]:
 def rank_of(node: fx.Node) -> int:
     """The number of dimensions of a node's value."""
     return len(node.meta["val"].shape)
+
+
+def real_value(node: fx.Node) -> torch.Tensor | None:
+    """The value of a node that follows from attributes alone, as they were when captured."""
+    if node.op == "placeholder":
+        return node.meta.get(REAL)
+    if node.op != "call_function" or not node.all_input_nodes:
+        return None
+    known = {arg: real_value(arg) for arg in node.all_input_nodes}
+    if any(value is None for value in known.values()):
+        return None
+    args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda arg: known[arg])
+    with torch.no_grad():
+        return node.target(*args, **kwargs)  # type: ignore[operator]
 
 
 def term_of(node: fx.Node) -> Term | None:
