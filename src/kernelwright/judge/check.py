@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import Numerics, Status
-from kernelwright.judge.compare import WrongValues, are_near, compare
-from kernelwright.judge.inputs import RESAMPLED
+from kernelwright.judge.compare import Agreement, Expected, WrongValues, are_near, compare
+from kernelwright.judge.inputs import RESAMPLED, SPECIAL
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle
 from kernelwright.judge.outputs import Claim
 from kernelwright.judge.refusal import Refused
@@ -22,6 +22,10 @@ VERIFIED_SHARE = 0.1
 """Of the timed calls, compared with float64; all are compared with eager's result."""
 SURPRISE_SHARE = 0.2
 """Of the rounds, preceded by a checked call on another distribution."""
+WARNING_ONLY = {
+    RESAMPLED: "differs when integer inputs are resampled",
+    SPECIAL: "treats NaN or infinity in the inputs otherwise than the reference",
+}
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 MIN_COPIES = 30
 LATE_NS, LATE_SHARE = 50_000, 0.5
@@ -32,19 +36,25 @@ LATE_NS, LATE_SHARE = 50_000, 0.5
 class Tally:
     """What the checks of one candidate have found so far."""
 
-    max_error: float = 0.0
+    worst: Agreement = field(default_factory=Agreement)
     reference_error: float = 0.0
-    allowed_error: float = 0.0
     distributions: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def numerics(self) -> Numerics:
         return Numerics(
-            max_error=self.max_error,
+            max_error=self.worst.error,
             reference_error=self.reference_error,
-            allowed_error=self.allowed_error,
+            allowed_error=self.worst.allowed,
             distributions=tuple(dict.fromkeys(self.distributions)),
         )
+
+    def add(self, distribution: str, found: Agreement, expected: Expected) -> None:
+        """Note one comparison; the one that uses most of its allowance is kept."""
+        self.warn((*expected.warnings, *found.warnings))
+        self.distributions.append(distribution)
+        if found.share >= self.worst.share:
+            self.worst, self.reference_error = found, expected.reference_error
 
     def warn(self, warnings: Any) -> None:
         self.warnings += [w for w in warnings if w not in self.warnings]
@@ -79,7 +89,8 @@ class Check:
         if self.runner.changed_arguments(arguments) and not self.oracle.mutates_arguments:
             raise Refused(Status.REJECTED, "it writes to its inputs, which the reference does not")
         self._check_watched()
-        self._watched = (call.claims, call.outputs)
+        if not self.oracle.returns_arguments:  # whose memory the judge itself overwrites
+            self._watched = (call.claims, call.outputs)
         self.runner.release(hold=True)
 
     def compare_timed(
@@ -134,23 +145,17 @@ class Check:
         )
         try:
             try:
-                error, warnings = compare(outputs, expected)
+                found = compare(outputs, expected)
             except WrongValues:
                 expected = self.oracle.conditioned(draw, arguments, expected)
-                error, warnings = compare(outputs, expected)
+                found = compare(outputs, expected)
         except WrongValues as wrong:
-            if draw.distribution == RESAMPLED:
-                self.tally.warn([f"differs when integer inputs are resampled: {wrong}"])
+            if draw.distribution in WARNING_ONLY:
+                self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {wrong}"])
                 return
             where = "" if draw.distribution == TASK else f"on {label}: "
             raise Refused(Status.WRONG_VALUES, where + str(wrong)) from None
-        tally = self.tally
-        tally.warn((*expected.warnings, *warnings))
-        tally.distributions.append(draw.distribution)
-        if error >= tally.max_error:
-            tally.max_error = error
-            tally.reference_error = expected.reference_error
-            tally.allowed_error = max(expected.allowed, default=0.0)
+        self.tally.add(draw.distribution, found, expected)
 
 
 def _differ(one: torch.Tensor, two: torch.Tensor) -> bool:

@@ -86,8 +86,27 @@ def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
 
 EQUAL_TERMS = frozenset({"shifted", "constant", "one_hot", "sparse", "near_one"})
 """Distributions whose sums have many equal or nearly equal terms."""
+SPECIAL = "special"
+"""The task's own inputs with a NaN and two infinities in each: how they are passed on is a matter
+for a warning."""
 RESAMPLED = "integers"
 """The integer inputs in another order: indices stay legal, offsets may not."""
+
+
+def with_specials(arguments: list[Any], seed: int) -> list[Any]:
+    """``arguments`` with NaN and both infinities somewhere in every floating-point tensor."""
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not x.is_floating_point() or x.numel() < 4 or 0 in x.stride():
+            return x
+        draw = torch.Generator().manual_seed(seed)
+        changed = x.clone(memory_format=torch.preserve_format)
+        for value in (float("nan"), float("inf"), float("-inf")):
+            place = [int(torch.randint(n, (), generator=draw)) for n in x.shape]
+            changed[tuple(place)] = value
+        return changed
+
+    return map_tensors(change, arguments)
 
 
 def resample_integers(arguments: list[Any], seed: int) -> list[Any]:

@@ -26,7 +26,7 @@ from kernelwright.judge import JUDGE_VERSION, baselines, environment, kinds
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
 from kernelwright.judge.exclusive import exclusive
-from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED
+from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED, SPECIAL
 from kernelwright.judge.layout import dtype_name
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle, derive_seed
 from kernelwright.judge.place import place_of
@@ -85,7 +85,8 @@ class Judge:
             names = [RANDOMISED] if self.oracle.has_weights else []
             names += [RESAMPLED] if self.oracle.has_integers else []
             self._draws = [
-                Draw(name, derive_seed(self._secret, name, 0)) for name in (*names, *DISTRIBUTIONS)
+                Draw(name, derive_seed(self._secret, name, 0))
+                for name in (*names, *DISTRIBUTIONS, SPECIAL)
             ]
             self.workload = self.oracle.workload()
             self.environment = environment.describe(

@@ -30,6 +30,7 @@ MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 1, 2
 # include/uapi/linux/prctl.h
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 CAPABILITY_VERSION_3 = 0x20080522  # include/uapi/linux/capability.h
 LAST_CAPABILITY = 40
 
@@ -90,14 +91,29 @@ def pivot_root(new_root: str) -> None:
     os.chdir("/")
 
 
-def prctl(option: int, argument: int) -> None:
-    """prctl(2) with one argument.
+def syscall(number: int, *arguments: int | bytes | None) -> int:
+    """syscall(2).
+
+    Raises:
+        OSError: refused.
+    """
+    words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    result = int(_libc.syscall(ctypes.c_long(number), *words))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"system call {number}: {os.strerror(code)}")
+    return result
+
+
+def prctl(option: int, argument: int, second: int = 0) -> None:
+    """prctl(2).
 
     Raises:
         OSError: refused.
     """
     zero = ctypes.c_ulong(0)
-    result = _libc.prctl(ctypes.c_int(option), ctypes.c_ulong(argument), zero, zero, zero)
+    words = (ctypes.c_ulong(argument), ctypes.c_ulong(second), zero, zero)
+    result = _libc.prctl(ctypes.c_int(option), *words)
     _check(result, f"prctl {option}")
 
 
@@ -119,9 +135,7 @@ def leave_keyrings() -> None:
     Raises:
         OSError: this kernel has no keyrings.
     """
-    number = SYS_KEYCTL[os.uname().machine]
-    if _libc.syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None) < 0:
-        raise OSError(ctypes.get_errno(), "keyctl")
+    syscall(SYS_KEYCTL[os.uname().machine], KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
 class _Span(ctypes.Structure):

@@ -19,7 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.compare import (
-    FACTOR,
+    CONDITION_FACTOR,
     Expected,
     allowed_error,
     conditioning,
@@ -28,9 +28,11 @@ from kernelwright.judge.compare import (
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
     RESAMPLED,
+    SPECIAL,
     randomise_weights,
     resample_integers,
     transform,
+    with_specials,
 )
 from kernelwright.judge.layout import dtype_name, map_tensors
 from kernelwright.load import open_reference
@@ -110,6 +112,8 @@ class Oracle:
         own = self.reference.inputs(draw.seed, self.device)
         if draw.distribution in (TASK, RANDOMISED):
             return own
+        if draw.distribution == SPECIAL:
+            return with_specials(own, draw.seed)
         if draw.distribution == RESAMPLED:
             return resample_integers(own, draw.seed)
         return transform(own, draw.distribution, draw.seed)
@@ -147,7 +151,8 @@ class Oracle:
         if moved is None or expected.is_conditioned:
             return expected
         triples = zip(moved, expected.exact, expected.own, expected.allowed, strict=True)
-        allowed = [max(a, FACTOR * conditioning(m, e, o)) for m, e, o, a in triples]
+        factor = max(CONDITION_FACTOR, self._growth_ulp(draw))
+        allowed = [max(a, factor * conditioning(m, e, o)) for m, e, o, a in triples]
         wider = replace(expected, allowed=allowed, is_conditioned=True)
         self._remember(draw, wider)
         return wider
@@ -163,7 +168,7 @@ class Oracle:
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         own = self.run(arguments, draw.weights)
-        is_given = draw.distribution in (TASK, RANDOMISED)
+        is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL)
         finite = all(bool(t.isfinite().all()) for t in own if t.is_floating_point())
         if not finite and not is_given:
             return None
@@ -172,8 +177,7 @@ class Oracle:
         if exact is None:
             exact = [_widen(t) for t in own]
             warnings = ("float64 is not possible for this reference: its own result is compared",)
-        is_equal = draw.distribution in EQUAL_TERMS
-        growth_ulp = summation_growth(self.n_terms, equal_terms=is_equal)
+        growth_ulp = self._growth_ulp(draw)
         rows = [allowed_error(mine, e, growth_ulp) for mine, e in zip(own, exact, strict=True)]
         return Expected(
             exact=exact,
@@ -182,6 +186,11 @@ class Oracle:
             reference_error=max((error for _, error in rows), default=0.0),
             warnings=warnings,
         )
+
+    def _growth_ulp(self, draw: Draw) -> float:
+        """By how many ulp sums may be off under a distribution."""
+        is_equal = draw.distribution in EQUAL_TERMS
+        return summation_growth(self.n_terms, equal_terms=is_equal)
 
     def _in_float64(self, weights: str, arguments: list[Any]) -> list[torch.Tensor] | None:
         before = torch.get_default_dtype()
@@ -205,11 +214,13 @@ class Oracle:
         arguments = self.first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
         with FlopCounterMode(display=False) as counter, torch.no_grad():
-            outputs = [t.clone() for t in flatten(self.modules[TASK](*given))]
+            results = flatten(self.modules[TASK](*given))
         pairs = zip(_leaves(given), _leaves(arguments), strict=True)
         changed = [not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) for a, b in pairs]
         self.mutates_arguments = any(changed)
-        self.example = outputs
+        homes = {t.untyped_storage().data_ptr() for t in _leaves(given) if t.numel()}
+        self.returns_arguments = any(t.untyped_storage().data_ptr() in homes for t in results)
+        outputs = self.example = [t.clone() for t in results]
         self.flops = counter.get_total_flops()
         n_outputs = max(1, sum(t.numel() for t in outputs))
         inputs = _leaves([arguments, list(self.state(TASK).values())])

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.judge import kernel_calls as kernel
+from kernelwright.judge import landlock, seccomp
 
 SCRATCH = "/tmp"
 """Where the writable folder is seen by the candidate, when the file system is isolated."""
@@ -40,6 +41,7 @@ MEANING = {
     "filesystem": "files read-only and on an allow-list, one scratch folder",
     "user": "runs as another user, without capabilities",
     "memory": "limits on memory, processes and file size",
+    "calls": "no system calls for tracing, mounting, keys, modules or other users of the kernel",
     "environment": "the user's environment variables are not passed on",
     "freeze": "stopped whenever it is not being called",
     "copy-free": "outputs are read from its memory after the clock has stopped",
@@ -70,7 +72,7 @@ class Plan:
     cache: str | None = None
     """A folder of the host to use as scratch, writable and kept; for trusted children only."""
     refuse: frozenset[str] = field(default_factory=frozenset)
-    """Guarantees to do without; a test of the fallbacks."""
+    """Namespaces to do without, by the guarantee that they give; other means then take over."""
 
 
 def visible_folders() -> tuple[str, ...]:
@@ -97,9 +99,7 @@ def child_environment(extra: Mapping[str, str], *, scratch: str, threads: int) -
     environment["PATH"] = os.pathsep.join(
         [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
     )
-    folders = ("HOME", "TMPDIR", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR")
-    environment |= dict.fromkeys((*folders, "TORCHINDUCTOR_CACHE_DIR"), scratch)
-    environment |= {"CUDA_CACHE_PATH": scratch + "/cuda", "USER": "candidate"}
+    environment |= scratch_variables(scratch) | {"USER": "candidate"}
     environment |= {"LOGNAME": "candidate", "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     environment |= {"OPENBLAS_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
@@ -113,6 +113,18 @@ class Entered:
 
     granted: frozenset[str] = frozenset()
     in_user_namespace: bool = False
+
+
+def scratch_variables(scratch: str) -> dict[str, str]:
+    """The variables that point to the scratch folder."""
+    names = (
+        "HOME",
+        "TMPDIR",
+        "TORCH_EXTENSIONS_DIR",
+        "TRITON_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+    )
+    return dict.fromkeys(names, scratch) | {"CUDA_CACHE_PATH": scratch + "/cuda"}
 
 
 def enter_namespaces(plan: Plan) -> Entered:
@@ -195,8 +207,10 @@ def _show_device(path: str, root: str) -> None:
             kernel.mount(path, root + path, None, kernel.MS_BIND)
 
 
-def give_up_rights(plan: Plan, *, in_user_namespace: bool) -> set[str]:
-    """Become an unprivileged user without capabilities, with limits, for good; what was gained.
+def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) -> set[str]:
+    """Become an unprivileged user without capabilities, with limits, for good.
+
+    ``granted`` is what namespaces have given already; what comes back is what was gained here.
 
     Raises:
         OSError: refused.
@@ -205,14 +219,51 @@ def give_up_rights(plan: Plan, *, in_user_namespace: bool) -> set[str]:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
     resource.setrlimit(resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+    is_reachable = "filesystem" in granted or all(map(_is_open_to_all, plan.visible))
     if os.geteuid() == 0 and not in_user_namespace:
-        os.setgroups([])
-        os.setresgid(plan.uid, plan.uid, plan.uid)
-        os.setresuid(plan.uid, plan.uid, plan.uid)
+        if is_reachable:
+            os.setgroups([])
+            os.setresgid(plan.uid, plan.uid, plan.uid)
+            os.setresuid(plan.uid, plan.uid, plan.uid)
+        else:
+            os.chown(plan.cache or plan.scratch, 0, 0)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NPROC, (limits.n_processes, limits.n_processes))
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     # Reading its memory afterwards needs a dumpable process; changing the user had cleared it.
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
-    return {"memory", "environment"} | ({"user"} if os.geteuid() == plan.uid else set())
+    gained = {"memory", "environment"} | ({"user"} if os.geteuid() == plan.uid else set())
+    return gained | _restrict_files(plan, granted) | _filter_calls(plan, granted)
+
+
+def _is_open_to_all(folder: str) -> bool:
+    """Whether any user can reach a folder: Python itself may lie in root's home."""
+    parts = [Path(folder), *Path(folder).parents]
+    return all(part.stat().st_mode & stat.S_IXOTH for part in parts)
+
+
+def _restrict_files(plan: Plan, granted: set[str]) -> set[str]:
+    """With Landlock, what namespaces did not give."""
+    missing = {"filesystem", "processes"} - granted
+    read = [*SYSTEM, *plan.visible, *(f"/etc/{name}" for name in ETC), "/sys", "/proc"]
+    write = [plan.cache or plan.scratch, *map(str, Path("/dev").glob("nvidia*"))]
+    write += [f"/dev/{name}" for name in DEVICES]
+    try:
+        return landlock.restrict(
+            readable=read if "filesystem" in missing else None,
+            writable=write,
+            scope_signals="processes" in missing,
+        )
+    except OSError:
+        return set()
+
+
+def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
+    """With seccomp, and the network where namespaces did not give that."""
+    lacks_network = "network" not in granted
+    try:
+        seccomp.install(only_local_sockets=lacks_network)
+    except OSError:
+        return set()
+    return {"calls", "network"} if lacks_network else {"calls"}

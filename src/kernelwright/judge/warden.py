@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import socket
+import tempfile
 import time
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -62,7 +63,8 @@ def _run_warden(
                 sandbox.build_root(plan)
             except OSError:
                 granted.discard("filesystem")
-        os.chdir(plan.scratch if "filesystem" not in granted else sandbox.SCRATCH)
+        is_moved = "filesystem" in granted
+        os.chdir(sandbox.SCRATCH if is_moved else plan.cache or plan.scratch)
         out_read, out_write = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -94,7 +96,12 @@ def _run_worker(
         for fd, number in ((out_fd, 1), (out_fd, 2), (worker_fd, 3), (bell_fd, 4)):
             os.dup2(fd, number)
         os.closerange(5, 65536)
-        granted |= sandbox.give_up_rights(plan, in_user_namespace=entered.in_user_namespace)
+        if "filesystem" not in granted:
+            os.environ.update(sandbox.scratch_variables(plan.cache or plan.scratch))
+            tempfile.tempdir = None
+        granted |= sandbox.give_up_rights(
+            plan, granted, in_user_namespace=entered.in_user_namespace
+        )
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         sock = socket.socket(fileno=3)
