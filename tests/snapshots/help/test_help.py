@@ -38,7 +38,9 @@ def document() -> str:
 
 def section(words: list[str]) -> str:
     command = main.commands[words[0]] if words else main
-    parent = click.Context(main, info_name="kernelwright", terminal_width=88)
+    # With the settings of a real call: click keeps the first help option that it makes.
+    settings = main.context_settings
+    parent = click.Context(main, info_name="kernelwright", terminal_width=88, **settings)
     context = click.Context(command, info_name=words[0], parent=parent) if words else parent
     title = " ".join(["kernelwright", *words])
     return f"\n## {title}\n\n```text\n{command.get_help(context)}\n```\n"
