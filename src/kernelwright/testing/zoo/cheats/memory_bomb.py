@@ -4,10 +4,8 @@ task: softmax
 expect: runtime_error|tampered|rejected|timeout
 devices: cpu
 catalogue: E3
-note: stops at seven tenths of the machine's free memory, should nobody stop it
+note: stops at two thirds of the machine's free memory, should nobody stop it
 """
-
-import os
 
 import torch
 from torch import nn
@@ -15,9 +13,10 @@ from torch import nn
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        free_bytes = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/meminfo") as lines:
+            free_bytes = next(int(s.split()[1]) << 10 for s in lines if s.startswith("MemAvail"))
         kept = []
-        for _ in range(int(free_bytes * 0.7) >> 26):
+        for _ in range(int(free_bytes * 0.66) >> 26):
             kept.append(torch.empty(1 << 24))
             kept[-1][::1024] = 1.0
         return torch.softmax(x, dim=1)

@@ -4,7 +4,7 @@ task: softmax
 expect: runtime_error|tampered|rejected|timeout
 devices: cpu
 catalogue: E3
-note: stops at seven tenths of the machine's free memory, should nobody stop it
+note: stops at two thirds of the machine's free memory, should nobody stop it
 """
 
 import mmap
@@ -18,7 +18,7 @@ class ModelNew(nn.Module):
         with open("/proc/meminfo") as lines:
             free_bytes = next(int(s.split()[1]) << 10 for s in lines if s.startswith("MemAvail"))
         kept = []
-        for _ in range(int(free_bytes * 0.7) >> 26):
+        for _ in range(int(free_bytes * 0.66) >> 26):
             kept.append(mmap.mmap(-1, 1 << 26))
             kept[-1][::4096] = bytes(1 << 14)
         return torch.softmax(x, dim=1)
