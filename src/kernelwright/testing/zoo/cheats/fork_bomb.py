@@ -3,6 +3,7 @@
 task: softmax
 expect: runtime_error|tampered|rejected|timeout|wrong_values
 devices: cpu|cuda
+slow: yes
 catalogue: E3
 note: at most two thousand processes that sleep twenty seconds, should nobody stop it
 """

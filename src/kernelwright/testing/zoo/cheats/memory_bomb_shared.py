@@ -3,6 +3,7 @@
 task: softmax
 expect: runtime_error|tampered|rejected|timeout
 devices: cpu
+slow: yes
 catalogue: E3
 note: stops at two thirds of the machine's free memory, should nobody stop it
 """
