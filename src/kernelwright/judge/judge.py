@@ -197,6 +197,10 @@ class Judge:
 
     def _time(self, verdict: _Verdict, check: Check, seed: int, max_time_s: float) -> Timing:
         self._measure_baselines()
+        verdict.warnings += [
+            f"library setting {name} was not measured: {reason[:200]}"
+            for name, reason in self.dropped.items()
+        ]
         names = dict.fromkeys((*baselines.ALWAYS, self.strongest))
         kept = {name: self._runner(name) for name in names if name in self.baseline_ns}
         with exclusive(self.place.name):
