@@ -88,6 +88,11 @@ class _Plan:
         self.kept = _kept(self.order, self.required | extra, names, returned)
         self.groups: list[Group] = []
         self.group_of: dict[Node, Group] = {}
+        self.reads = {node: self._reads(node) for node in self.order if node in self.kept}
+        self.readers: dict[Node, list[Node]] = {}
+        for node, reads in self.reads.items():
+            for read in reads:
+                self.readers.setdefault(read, []).append(node)
 
     def run(self) -> Iterator[Node]:
         """Assign every kept node to a group; yields values to keep first where one cannot be."""
@@ -163,7 +168,7 @@ class _Plan:
 
     def _assign(self, node: Node) -> bool:
         """Whether a kernel can compute ``node``."""
-        reads = self._reads(node)
+        reads = self.reads[node]
         for group in self._candidates(node, reads):
             if self._may_join(node, reads, group):
                 try:
@@ -188,7 +193,7 @@ class _Plan:
             big = {r for r in reads if r.n_elements > 1}
             shared = [
                 group for group in reversed(self.groups)
-                if id(group) not in direct and any(self._reads(n) & big for n in group.nodes)
+                if id(group) not in direct and any(self.reads[n] & big for n in group.nodes)
             ]  # fmt: skip
             found += shared[:MAX_SIBLINGS]
         return found
@@ -218,18 +223,16 @@ class _Plan:
                 return True
             stack.extend(self.after.get(current, ()))
             for member in own.nodes if own else ():
-                stack.extend(self._reads(member))
+                stack.extend(self.reads[member])
         return False
 
     def _lower(self, nodes: Sequence[Node], name: str) -> Kernel | Contraction:
         members = set(nodes)
-        outside = {
-            read
-            for node in self.order
-            if node in self.kept and node not in members
-            for read in self._reads(node)
-        }
-        stored = [n for n in nodes if n in self.required or n in outside]
+        stored = [
+            node
+            for node in nodes
+            if node in self.required or not members.issuperset(self.readers.get(node, ()))
+        ]
         return lower_group(name, nodes, stored or nodes[-1:], self.kept)
 
 

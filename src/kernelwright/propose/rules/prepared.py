@@ -28,27 +28,31 @@ def made(step: Step) -> list[str]:
 
 def prepared_steps(program: Program) -> list[Step]:
     """The steps that need nothing but attributes which forward does not change."""
+    fixed = {tensor.name for tensor, _ in program.attributes}
+    overwritten: dict[int, set[str]] = {}
+    seen = set(fixed)
+    for position, step in enumerate(program.steps):
+        overwritten[position] = _overwritten(step, seen)
+        seen |= set(made(step))
     changed = {path for _, path in program.mutations}
     known = {tensor.name for tensor, path in program.attributes if path not in changed}
-    known -= set().union(*(_overwritten(program, step) for step in program.steps))
+    known -= set().union(*overwritten.values())
     found: list[Step] = []
-    for step in program.steps:
+    for position, step in enumerate(program.steps):
         inputs = needs(step) if isinstance(step, Call) else {t.name for t in step.reads}
         is_random = isinstance(step, Call) and any(word in step.target for word in _RANDOM)
-        is_fresh = made(step) and not _overwritten(program, step)
+        is_fresh = made(step) and not overwritten[position]
         if inputs and inputs <= known and is_fresh and not is_random:
             found.append(step)
             known |= set(made(step))
     return found
 
 
-def _overwritten(program: Program, step: Step) -> set[str]:
+def _overwritten(step: Step, seen: set[str]) -> set[str]:
     """The tensors that a step changes although it did not make them."""
     if isinstance(step, Call):
         return needs(step) if not step.outputs else set()
-    position = program.steps.index(step)
-    earlier = {name for other in program.steps[:position] for name in made(other)}
-    return set(made(step)) & (earlier | {tensor.name for tensor, _ in program.attributes})
+    return set(made(step)) & seen
 
 
 def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:

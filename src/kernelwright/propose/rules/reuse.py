@@ -5,9 +5,9 @@ Fresh memory is dear: its pages are faulted in one by one on a CPU, and it evict
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from kernelwright.propose.rules.ir import (
     Call,
@@ -22,7 +22,7 @@ from kernelwright.propose.rules.ir import (
     Store,
     Tensor,
 )
-from kernelwright.propose.rules.prepared import made, prepared_steps
+from kernelwright.propose.rules.prepared import made, needs, prepared_steps
 from kernelwright.propose.rules.steps import references
 from kernelwright.propose.rules.tidy import uses
 
@@ -36,80 +36,71 @@ FRESH = frozenset({
 def reuse_memory(program: Program) -> Program:
     """``program`` with kernels that overwrite what only they still read."""
     program = update_buffers(program)
-    steps = list(program.steps)
-    for position, step in enumerate(steps):
-        if not isinstance(step, Kernel):
-            continue
-        for old, new in _pairs(program, steps, position):
-            steps = [_replaced(s, new.name, old) for s in steps]
-            program = replace(program, outputs=_structure(program.outputs, new.name, old.name))
-            program = replace(program, mutations=tuple(
-                (old.name if name == new.name else name, path) for name, path in program.mutations
-            ))  # fmt: skip
-            break
-    return replace(program, steps=tuple(steps))
+    readers = _readers(program)
+    needed = set(references(program.outputs)) | {name for name, _ in program.mutations}
+    prepared = {name for step in prepared_steps(program) for name in made(step)}
+    free: set[str] = set()
+    instead: dict[str, Tensor] = {}
+    for position, step in enumerate(program.steps):
+        if isinstance(step, Kernel):
+            stores = _stores(step)
+            for old in step.reads:
+                is_free = old.name in free - needed and readers[old.name] == {position}
+                new = next((s.tensor for s in stores if is_free and _fits(step, old, s)), None)
+                if new is not None and new.name not in instead:
+                    instead[new.name] = instead.get(old.name, old)
+        free |= {tensor.name for tensor in _fresh_outputs(step)} - prepared
+    return _with_tensors(program, instead)
 
 
 def update_buffers(program: Program) -> Program:
     """``program`` with kernels that write new buffer values where the old ones are.
 
-    Only where the same kernel is the only reader of the old value.
+    Only where the same step is the only reader of the old value, and nothing reads the new one.
     """
     paths = {path: tensor for tensor, path in program.attributes}
-    steps = list(program.steps)
+    readers = _readers(program)
+    makers = {name: n for n, step in enumerate(program.steps) for name in made(step)}
+    returned = set(references(program.outputs))
+    steps, mutations = list(program.steps), list(program.mutations)
+    instead: dict[str, Tensor] = {}
     for name, path in program.mutations:
-        old = paths[path]
-        readers = [step for step in steps if old.name in _needs(step)]
-        for step in steps:
-            stores = [op for op in _stores(step) if op.tensor.name == name]
-            users = [s for s in steps if s is not step and name in _needs(s)]
-            is_own = readers == [step] and not users and name not in references(program.outputs)
-            if stores and is_own and isinstance(step, Kernel) and _fits(step, old, stores[0]):
-                steps[steps.index(step)] = _replaced(step, name, old)
-                kept = tuple(pair for pair in program.mutations if pair != (name, path))
-                program = replace(program, mutations=kept)
-            elif is_own and _is_sum_with_number(step, old, name):
-                steps[steps.index(step)] = Call("torch.ops.aten.add_.Tensor", step.args)
-                kept = tuple(pair for pair in program.mutations if pair != (name, path))
-                program = replace(program, mutations=kept)
-    return replace(program, steps=tuple(steps))
+        old, maker = paths[path], makers.get(name)
+        if maker is None or readers.get(name) or name in returned or readers[old.name] != {maker}:
+            continue
+        step = steps[maker]
+        if _is_sum_with_number(step, old, name):
+            steps[maker] = Call("torch.ops.aten.add_.Tensor", step.args)
+            mutations.remove((name, path))
+        elif any(s.tensor.name == name and _fits(step, old, s) for s in _stores(step)):
+            instead[name] = old
+            mutations.remove((name, path))
+    updated = replace(program, steps=tuple(steps), mutations=tuple(mutations))
+    return _with_tensors(updated, instead)
 
 
-def _is_sum_with_number(step: Step, old: Tensor, name: str) -> bool:
+def _readers(program: Program) -> dict[str, set[int]]:
+    """The positions of the steps that read each tensor."""
+    readers: dict[str, set[int]] = {}
+    for position, step in enumerate(program.steps):
+        inputs = needs(step) if isinstance(step, Call) else {tensor.name for tensor in step.reads}
+        for name in inputs:
+            readers.setdefault(name, set()).add(position)
+    return readers
+
+
+def _is_sum_with_number(step: Step, old: Tensor, name: str) -> TypeGuard[Call]:
     """``name = old + 1``: how BatchNorm counts its batches."""
     return (
         isinstance(step, Call)
         and step.target == "torch.ops.aten.add.Tensor"
         and step.args[0] == Ref(old.name)
-        and [tensor.name for tensor in step.outputs] == [name]
+        and made(step) == [name]
     )
 
 
 def _stores(step: Step) -> list[Store]:
-    return [] if isinstance(step, Call) else [op for op in step.body if isinstance(op, Store)]
-
-
-def _needs(step: Step) -> set[str]:
-    if isinstance(step, Call):
-        return set(references((step.args, dict(step.kwargs))))
-    return {tensor.name for tensor in step.reads}
-
-
-def _pairs(program: Program, steps: list[Step], position: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """(tensor to overwrite, tensor to write) for the kernel at ``position``."""
-    kernel = steps[position]
-    assert isinstance(kernel, Kernel)
-    free = {t.name for step in steps[:position] for t in _fresh_outputs(step)}
-    free -= {
-        name for step in prepared_steps(replace(program, steps=tuple(steps))) for name in made(step)
-    }
-    free -= set(references(program.outputs)) | {name for name, _ in program.mutations}
-    for other in steps[:position] + steps[position + 1 :]:
-        free -= _needs(other)
-    for old in kernel.reads:
-        for store in kernel.body:
-            if isinstance(store, Store) and old.name in free and _fits(kernel, old, store):
-                yield old, store.tensor
+    return [op for op in step.body if isinstance(op, Store)] if isinstance(step, Kernel) else []
 
 
 def _fresh_outputs(step: Step) -> tuple[Tensor, ...]:
@@ -119,9 +110,10 @@ def _fresh_outputs(step: Step) -> tuple[Tensor, ...]:
     return step.outputs if name in FRESH else ()
 
 
-def _fits(kernel: Kernel, old: Tensor, store: Store) -> bool:
+def _fits(kernel: Step, old: Tensor, store: Store) -> bool:
     """Same memory, each element read only where it is written, and written in the last pass."""
     new = store.tensor
+    assert isinstance(kernel, Kernel)
     if (old.shape, old.strides, old.dtype) != (new.shape, new.strides, new.dtype):
         return False
     loads = [op for op in kernel.body if isinstance(op, Load) and op.tensor == old]
@@ -143,32 +135,34 @@ def _is_last(kernel: Kernel, store: Store) -> bool:
     return passes <= found
 
 
-def _replaced(step: Step, name: str, tensor: Tensor) -> Step:
-    """``step`` with ``tensor`` in place of the tensor called ``name``."""
-    if isinstance(step, Call):
-        args = _structure(step.args, name, tensor.name)
-        kwargs = tuple((k, _structure(v, name, tensor.name)) for k, v in step.kwargs)
-        return replace(step, args=args, kwargs=kwargs)
+def _with_tensors(program: Program, instead: Mapping[str, Tensor]) -> Program:
+    """``program`` with the tensors in ``instead`` in place of those named by its keys."""
 
     def op_(op: Any) -> Any:
-        if isinstance(op, (Load, Store)) and op.tensor.name == name:
-            return replace(op, tensor=tensor)
+        if isinstance(op, (Load, Store)) and op.tensor.name in instead:
+            return replace(op, tensor=instead[op.tensor.name])
         return op
 
-    body = tuple(map(op_, step.body))
-    if isinstance(step, Contraction):
-        return replace(step, a=op_(step.a), b=op_(step.b), body=body)
-    return replace(step, body=body)
+    def step_(step: Step) -> Step:
+        if isinstance(step, Call):
+            return replace(step, args=structure(step.args), kwargs=structure(step.kwargs))
+        body = tuple(map(op_, step.body))
+        if isinstance(step, Contraction):
+            return replace(step, a=op_(step.a), b=op_(step.b), body=body)
+        return replace(step, body=body)
 
+    def structure(value: Any) -> Any:
+        match value:
+            case Ref(name) if name in instead:
+                return Ref(instead[name].name)
+            case list() | tuple():
+                return type(value)(map(structure, value))
+            case dict():
+                return {key: structure(part) for key, part in value.items()}
+        return value
 
-def _structure(structure: Any, name: str, new: str) -> Any:
-    match structure:
-        case Ref() if structure.name == name:
-            return Ref(new)
-        case list():
-            return [_structure(part, name, new) for part in structure]
-        case tuple():
-            return tuple(_structure(part, name, new) for part in structure)
-        case dict():
-            return {key: _structure(part, name, new) for key, part in structure.items()}
-    return structure
+    mutations = tuple(
+        (instead[name].name if name in instead else name, path) for name, path in program.mutations
+    )
+    steps = tuple(map(step_, program.steps))
+    return replace(program, steps=steps, outputs=structure(program.outputs), mutations=mutations)

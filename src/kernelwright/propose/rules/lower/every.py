@@ -1,6 +1,6 @@
 """The whole table: importing this module fills it."""
 
-from kernelwright.propose.rules.lower import gathers, pointwise, reductions, views
+from kernelwright.propose.rules.lower import gathers, pointwise, reductions, views, windows
 from kernelwright.propose.rules.lower.table import HANDLERS
 
-__all__ = ["HANDLERS", "gathers", "pointwise", "reductions", "views"]
+__all__ = ["HANDLERS", "gathers", "pointwise", "reductions", "views", "windows"]

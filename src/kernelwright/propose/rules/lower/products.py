@@ -21,8 +21,9 @@ from kernelwright.propose.rules.flow import (
     reshape,
     row,
 )
-from kernelwright.propose.rules.lower.reductions import compute, spread, windows
+from kernelwright.propose.rules.lower.reductions import compute
 from kernelwright.propose.rules.lower.table import Handler, Result, cast, point
+from kernelwright.propose.rules.lower.windows import spread, windows
 
 PRODUCTS: dict[str, Handler] = {}
 

@@ -19,7 +19,7 @@ from torch import fx
 
 from kernelwright.propose.rules.capture import REAL
 from kernelwright.propose.rules.lower.graph import name_of
-from kernelwright.propose.rules.lower.reductions import spread
+from kernelwright.propose.rules.lower.windows import spread
 
 REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
 _CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
