@@ -207,8 +207,20 @@ def test_a_variant_that_failed_is_left_alone(tmp_path) -> None:
     assert failed.schedule["variant"] not in {p.schedule["variant"] for p in later}
 
 
-def test_a_module_that_cannot_be_captured_gives_nothing(tmp_path) -> None:
+@torch.no_grad()
+def test_around_a_graph_break_the_parts_are_fused(tmp_path) -> None:
     source = NORMED.replace("y if scale is None", "y if y.sum() > 0")
+    first = proposals(task_of(tmp_path, source))[0]
+    assert "class FusedBlocks0" in first.candidate.source
+    candidate, module = built(task_of(tmp_path, source), first)
+    assert type(candidate.blocks[0]).__name__ == "FusedBlocks0"
+    for x in (torch.randn(6, 8), torch.randn(6, 8), torch.randn(3, 8)):
+        torch.testing.assert_close(candidate(x), module(x))
+    torch.testing.assert_close(candidate.state_dict(), module.state_dict())
+
+
+def test_a_module_of_which_nothing_can_be_captured_gives_nothing(tmp_path) -> None:
+    source = POOLED.replace("self.linear(x)", "(x if x.sum() > 0 else -x)")
     assert proposals(task_of(tmp_path, source)) == []
 
 

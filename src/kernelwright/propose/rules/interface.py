@@ -37,7 +37,7 @@ def _rebuilt(task: Task, module: nn.Module, captured: Captured) -> Spliced:
     if missing:
         raise CannotCapture(f"no source, and not in the state: {', '.join(sorted(missing))}")
     state = "".join(f"    {row!r},\n".replace(f"'{row[2]}'", row[2]) for row in rows)
-    signature = _signature(module)
+    signature = signature_of(module)
     body = f'''    """The same parameters and buffers as the module {task.name} that was given."""
 
     def __init__(self):
@@ -54,7 +54,7 @@ def _rebuilt(task: Task, module: nn.Module, captured: Captured) -> Spliced:
     return Spliced((), definitions, "Part", body, signature)
 
 
-def _signature(module: nn.Module) -> str:
+def signature_of(module: nn.Module) -> str:
     """The parameters of forward, with defaults that text can say."""
     parts = ["self"]
     for p in inspect.signature(module.forward).parameters.values():
@@ -64,7 +64,7 @@ def _signature(module: nn.Module) -> str:
 
 
 def face_of(
-    task: Task, module: nn.Module, captured: Captured, reference: Spliced, device_kind: str
+    title: str, module: nn.Module, captured: Captured, reference: Spliced, device_kind: str
 ) -> tuple[Face, tuple[str, ...]]:
     """The Face, and the names of the tensor inputs in the forward.
 
@@ -94,7 +94,7 @@ def face_of(
         path: indexed_text(path) if rebuilt else path_text(module, path)
         for path in [*captured.attributes.values(), *(path for _, path in captured.mutations)]
     }
-    face = Face(task.name, device_kind, tuple(conditions), passed, unpacked, paths)
+    face = Face(title, device_kind, tuple(conditions), passed, unpacked, paths)
     return face, tensors
 
 

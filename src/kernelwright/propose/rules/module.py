@@ -19,6 +19,18 @@ LET_GO_ELEMENTS = 1 << 18
 """Smaller tensors may live until forward returns: a line for each would say nothing."""
 
 
+AS_EXPECTED = '''\
+def _as_expected(expected, *tensors):
+    """Whether the kernels were made for these inputs, and no gradient is wanted."""
+    return not torch.is_grad_enabled() and all(
+        tensor.shape == shape
+        and tensor.stride() == strides
+        and tensor.dtype == dtype
+        and tensor.device.type == "{device}"
+        for tensor, (shape, strides, dtype) in zip(tensors, expected)
+    )'''
+
+
 @dataclass(frozen=True)
 class Face:
     """What the file shows to the outside: where it comes from and what it was made for."""
@@ -34,22 +46,34 @@ class Face:
     """A first line that names the inputs of a forward with ``*inputs``; empty elsewhere."""
     paths: Mapping[str, str]
     """Attribute path → the expression that reaches it."""
+    expected: str = "EXPECTED"
+    """The name of the table of inputs that the kernels were made for."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
 
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     """The text of one standalone file that defines ``ModelNew``."""
-    guard = _guard_text(program, face)
-    forward = _forward_text(program, emitted, reference, face)
+    guard = f"{expected_text(program, face)}\n\n\n{AS_EXPECTED.format(device=face.device_kind)}"
+    methods = methods_text(program, emitted, reference.signature, face)
+    model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
+    sections = [reference.definitions, emitted.definitions, guard, model]
+    imports = (*reference.imports, *emitted.imports)
+    return file_text(_docstring(program, face), imports, sections)
+
+
+def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str]) -> str:
+    """A file of these sections, with the imports that they need."""
+    text = "\n\n\n".join(section.strip("\n") for section in sections if section)
+    lines = "\n".join(_imports(imports, text))
+    return f"{docstring}\n\n{lines}\n\n\n{text}\n"
+
+
+def methods_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
+    """The new ``forward`` and what it needs, as methods."""
     prepare = _prepare_text(program, emitted, face)
-    methods = [reference.body, prepare, forward]
-    model = f"class ModelNew({reference.bases}):\n" + "\n\n".join(filter(None, methods))
-    sections = [reference.definitions, emitted.definitions.strip("\n"), guard, model]
-    given = (*reference.imports, *emitted.imports)
-    text = "\n\n\n".join(section for section in sections if section)
-    imports = "\n".join(_imports(given, text))
-    return f"{_docstring(program, face)}\n\n{imports}\n\n\n{text}\n"
+    forward = _forward_text(program, emitted, signature, face)
+    return "\n\n".join(filter(None, [prepare, forward]))
 
 
 def _imports(given: tuple[str, ...], text: str) -> list[str]:
@@ -70,30 +94,18 @@ def _docstring(program: Program, face: Face) -> str:
     return '"""' + "\n".join(lines) + '\n"""'
 
 
-def _guard_text(program: Program, face: Face) -> str:
+def expected_text(program: Program, face: Face) -> str:
+    """The table of inputs that the program was made for."""
     rows = "\n".join(f"    ({t.shape}, {t.strides}, torch.{t.dtype})," for t in program.inputs)
-    return f'''EXPECTED = (  # shape, strides and dtype of every input
-{rows}
-)
+    return f"{face.expected} = (  # shape, strides and dtype of every input\n{rows}\n)"
 
 
-def _as_expected(*tensors):
-    """Whether the kernels were made for these inputs, and no gradient is wanted."""
-    return not torch.is_grad_enabled() and all(
-        tensor.shape == shape
-        and tensor.stride() == strides
-        and tensor.dtype == dtype
-        and tensor.device.type == "{face.device_kind}"
-        for tensor, (shape, strides, dtype) in zip(tensors, EXPECTED)
-    )'''
-
-
-def _forward_text(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
+def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     prepared = [] if face.compiled else prepared_steps(program)
     results = handed_on(program, prepared)
     steps = [step for step in program.steps if step not in prepared]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
-    test = " and ".join([*face.conditions, f"_as_expected({tensors})"])
+    test = " and ".join([*face.conditions, f"_as_expected({face.expected}, {tensors})"])
     guard = [
         *([face.unpacked] if face.unpacked else []),
         f"if not ({test}):",
@@ -110,11 +122,11 @@ def _forward_text(program: Program, emitted: Emitted, reference: Spliced, face: 
     if emitted.runner and not face.compiled:
         run = f"return {emitted.runner}(self, self._steps, ({tensors},))"
         own = _method("_steps", f"self, {tensors}", lines)
-        return f"{_method('forward', reference.signature, [*guard, run])}\n\n{own}"
+        return f"{_method('forward', signature, [*guard, run])}\n\n{own}"
     lines = [*guard, *lines]
     name = "_rewritten_forward" if face.compiled else "forward"
-    text = _method(name, reference.signature, lines)
-    return text + (_compiled_text(reference, face) if face.compiled else "")
+    text = _method(name, signature, lines)
+    return text + (_compiled_text(signature, face) if face.compiled else "")
 
 
 def _method(name: str, signature: str, lines: list[str]) -> str:
@@ -131,10 +143,10 @@ def _check_lines(program: Program, face: Face) -> list[str]:
     ]
 
 
-def _compiled_text(reference: Spliced, face: Face) -> str:
+def _compiled_text(signature: str, face: Face) -> str:
     return f"""
 
-    def forward({reference.signature}):
+    def forward({signature}):
         return _compiled(self, {face.passed})
 
 

@@ -25,9 +25,14 @@ _TAKEN = frozenset({
 })  # fmt: skip
 
 
-def renamed(program: Program, arguments: tuple[str, ...]) -> Program:
-    """``program`` with its inputs under the names of ``arguments`` and readable names elsewhere."""
-    taken = set(_TAKEN) | {step.name for step in program.own()}
+def renamed(program: Program, arguments: tuple[str, ...], used: set[str]) -> Program:
+    """``program`` with its inputs under the names of ``arguments`` and readable names elsewhere.
+
+    Tensors and steps get names that are not in ``used``, and are added there.
+    """
+    steps = {step.name: variable(step.name, used) for step in program.own()}
+    used |= _TAKEN
+    taken = used
     names = {t.name: argument for t, argument in zip(program.inputs, arguments, strict=True)}
     taken.update(arguments)
     for tensor, path in program.attributes:
@@ -44,24 +49,26 @@ def renamed(program: Program, arguments: tuple[str, ...]) -> Program:
         program,
         inputs=tuple(map(tensor_, program.inputs)),
         attributes=tuple((tensor_(tensor), path) for tensor, path in program.attributes),
-        steps=tuple(_step(step, names) for step in program.steps),
+        steps=tuple(_step(step, names, steps) for step in program.steps),
         outputs=_structure(program.outputs, names),
         checks=tuple(names[name] for name in program.checks),
         mutations=tuple((names[name], path) for name, path in program.mutations),
     )
 
 
-def _step(step: Step, names: dict[str, str]) -> Step:
+def _step(step: Step, names: dict[str, str], steps: dict[str, str]) -> Step:
     match step:
         case Call():
             outputs = tuple(replace(t, name=names[t.name]) for t in step.outputs)
             kwargs = tuple((key, _structure(value, names)) for key, value in step.kwargs)
             return replace(step, args=_structure(step.args, names), kwargs=kwargs, outputs=outputs)
         case Kernel():
-            return replace(step, body=tuple(_op(op, names) for op in step.body))
+            body = tuple(_op(op, names) for op in step.body)
+            return replace(step, name=steps[step.name], body=body)
         case Contraction():
             body = tuple(_op(op, names) for op in step.body)
-            return replace(step, a=_op(step.a, names), b=_op(step.b, names), body=body)
+            a, b = _op(step.a, names), _op(step.b, names)
+            return replace(step, name=steps[step.name], a=a, b=b, body=body)
 
 
 def _op(op: Any, names: dict[str, str]) -> Any:

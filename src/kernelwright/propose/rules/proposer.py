@@ -6,22 +6,21 @@ import importlib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.load import open_reference
 from kernelwright.propose.rules.assemble import assemble_supported
-from kernelwright.propose.rules.capture import CannotCapture, Captured, capture
-from kernelwright.propose.rules.emit.base import Emitted, Emitter, Schedule, Target
+from kernelwright.propose.rules.capture import CannotCapture
+from kernelwright.propose.rules.emit.base import Emitter, Schedule, Target
 from kernelwright.propose.rules.flow import Unsupported
 from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.interface import face_of, reference_text
 from kernelwright.propose.rules.ir import Program
-from kernelwright.propose.rules.module import Face, write
+from kernelwright.propose.rules.module import write
 from kernelwright.propose.rules.naming import renamed
+from kernelwright.propose.rules.parts import Part, open_parts
+from kernelwright.propose.rules.patchwork import combined, write_patchwork
 from kernelwright.propose.rules.rewrite import LAYOUTS, RULES, Rule, rewrite
-from kernelwright.propose.rules.splice import Spliced
 
 EMITTERS = {
     "torch": "kernelwright.propose.rules.library:LibraryEmitter",
@@ -65,48 +64,55 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
 
 @dataclass
 class Workshop:
-    """A brief's task, opened: everything that its proposals share."""
+    """A brief's task, opened: everything that its proposals share.
+
+    Raises:
+        CannotCapture: nothing of the module can be captured.
+    """
 
     brief: Brief
-    _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
+    _programs: dict[tuple[str, str], list[Program]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         reference = open_reference(self.brief.task)
-        self.module = reference.build(SEED)
-        self.captured: Captured = capture(self.module, reference.inputs(SEED))
-
-    @cached_property
-    def text(self) -> Spliced:
-        return reference_text(self.brief.task, self.module, self.captured)
-
-    @cached_property
-    def face(self) -> tuple[Face, tuple[str, ...]]:
+        module = reference.build(SEED)
         kind = self.brief.device.torch_name.partition(":")[0]
-        return face_of(self.brief.task, self.module, self.captured, self.text, kind)
+        self.text, self.parts = open_parts(self.brief.task, module, reference.inputs(SEED), kind)
 
     @property
     def target(self) -> Target:
         return Target(str(self.brief.device), self.brief.threads)
 
-    def program(self, variant: Variant, emitter: Emitter) -> Program:
-        """The task as ``variant`` fuses it, as far as ``emitter`` can do it."""
+    def programs(self, variant: Variant, emitter: Emitter) -> list[Program]:
+        """The parts as ``variant`` fuses them, as far as ``emitter`` can do it."""
         key = (variant.name, emitter.dialect)
         if key not in self._programs:
-            graph, lineage = rewrite(self.captured, variant.rules)
-            program = assemble_supported(
-                graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
-            )
-            self._programs[key] = renamed(program, self.face[1])
+            used: set[str] = set()
+            self._programs[key] = [
+                renamed(_assembled(part, variant, emitter), part.arguments, used)
+                for part in self.parts
+            ]
         return self._programs[key]
+
+    def program(self, variant: Variant, emitter: Emitter) -> Program:
+        """All parts in one, as emitters see them."""
+        programs = self.programs(variant, emitter)
+        return programs[0] if len(programs) == 1 else combined(programs)
 
     def proposal(
         self, variant: Variant, emitter: Emitter, schedule: Schedule, parent: str | None = None
     ) -> Proposal:
         """One candidate."""
         program = self.program(variant, emitter)
-        emitted: Emitted = emitter.emit(program, schedule, self.target)
-        face = replace(self.face[0], compiled=schedule.get("compile", ""))
-        text = write(program, emitted, self.text, face)
+        emitted = emitter.emit(program, schedule, self.target)
+        (first, *others) = self.parts
+        if others or first.path:
+            programs = self.programs(variant, emitter)
+            entry = self.brief.task.entry
+            text = write_patchwork(self.parts, programs, emitted, self.text, entry)
+        else:
+            face = replace(first.face, compiled=schedule.get("compile", ""))
+            text = write(program, emitted, self.text, face)
         return Proposal(
             candidate=Candidate(text, emitter.dialect),
             proposer=NAME,
@@ -117,6 +123,13 @@ class Workshop:
         )
 
 
+def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
+    graph, lineage = rewrite(part.captured, variant.rules)
+    return assemble_supported(
+        graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
+    )
+
+
 def proposals(brief: Brief) -> Iterator[Proposal]:
     """Refinements of what passed in the brief, then what a first round proposes; each text once.
 
@@ -124,7 +137,6 @@ def proposals(brief: Brief) -> Iterator[Proposal]:
     """
     try:
         workshop = Workshop(brief)
-        _ = workshop.face
     except CannotCapture:
         return
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
@@ -151,6 +163,9 @@ def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterat
     try:
         program = workshop.program(variant, emitter)
     except Unsupported:
+        return
+    is_library = emitter.dialect == "torch" and not workshop.parts[0].path
+    if not is_library and not any(program.own()):
         return
     schedules = emitter.schedules(program, workshop.target)
     for schedule in itertools.islice(schedules, N_FIRST):

@@ -25,8 +25,10 @@ class Spliced:
     """The parameters of ``forward`` as written, with ``self``."""
 
 
-def splice(source: str, entry: str, entry_new: str) -> Spliced:
+def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> Spliced:
     """The parts of ``source`` that a new class in place of ``entry`` needs.
+
+    Without ``renames``, the class's forward keeps its name.
 
     Raises:
         LookupError: ``entry`` is not a class at the top level, or has no ``forward`` of its own.
@@ -47,7 +49,7 @@ def splice(source: str, entry: str, entry_new: str) -> Spliced:
         imports=tuple(_text(source, node) for node in imports),
         definitions=_joined(source, others),
         bases=", ".join(ast.unparse(base) for base in model.bases),
-        body=_class_body(source, model, forwards[0], entry_new),
+        body=_class_body(source, model, forwards[0] if renames else None, entry_new),
         signature=ast.unparse(forwards[0].args),
     )
 
@@ -93,11 +95,13 @@ def _joined(source: str, nodes: list[ast.stmt]) -> str:
     return text
 
 
-def _class_body(source: str, model: ast.ClassDef, forward: ast.FunctionDef, new: str) -> str:
+def _class_body(source: str, model: ast.ClassDef, forward: ast.FunctionDef | None, new: str) -> str:
     lines = source.splitlines()
     first = min([model.body[0].lineno, *(d.lineno for d in _decorators(model.body[0]))])
-    line = forward.lineno - 1
-    lines[line] = re.sub(r"\bdef(\s+)forward\b", r"def\1_reference_forward", lines[line], count=1)
+    if forward is not None:
+        head = lines[forward.lineno - 1]
+        head = re.sub(r"\bdef(\s+)forward\b", r"def\1_reference_forward", head, count=1)
+        lines[forward.lineno - 1] = head
     names = [n for n in ast.walk(model) if isinstance(n, ast.Name) and n.id == model.name]
     for name in sorted(names, key=lambda n: (n.lineno, n.col_offset), reverse=True):
         text = lines[name.lineno - 1].encode()

@@ -63,9 +63,9 @@ def to_flow(captured: Captured, called: Collection[str] = (), *, products: bool 
         if node.op == "placeholder":
             if isinstance(node.meta.get("val"), torch.Tensor):
                 flow.values[node] = _source(node.name, node.meta["val"])
-        elif node.op == "call_function":
+        elif node.op == "call_function" and node.users:
             _add(flow, node, node.name in called)
-        elif node.op != "output":
+        elif node.op not in ("call_function", "output"):
             raise Unsupported(f"a graph node of kind {node.op}")
     return flow
 

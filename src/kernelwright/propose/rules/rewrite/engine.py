@@ -72,7 +72,7 @@ def _propagate(graph: fx.Graph) -> None:
     for node in graph.nodes:
         if node.op != "call_function":
             continue
-        if node.target is torch.ops.aten.view.default:
+        if node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
             node.target = torch.ops.aten.reshape.default
         values, named = fx.node.map_arg((node.args, node.kwargs), lambda arg: arg.meta["val"])
         fake = next((arg.meta["val"] for arg in node.all_input_nodes), None)
