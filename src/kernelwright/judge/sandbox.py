@@ -159,23 +159,23 @@ def build_root(plan: Plan) -> None:
     root = plan.scratch
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
+    # First what is writable: Python itself may lie under the scratch, in /tmp.
+    size = plan.limits.scratch_bytes
+    for folder in (SCRATCH, "/dev/shm"):
+        os.makedirs(root + folder)
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV
+        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"size={size},mode=1777")
+    if plan.cache is not None:
+        kernel.mount(plan.cache, root + SCRATCH, None, kernel.MS_BIND)
     for folder in (*SYSTEM, *plan.visible):
         _show(folder, root)
     os.makedirs(root + "/etc")
     for name in ETC:
         _show("/etc/" + name, root)
     _show("/sys", root)
-    os.makedirs(root + "/dev/shm")
     gpus = [p.name for p in Path("/dev").glob("nvidia*") if not p.is_dir()]
     for name in (*DEVICES, *gpus):
         _show_device("/dev/" + name, root)
-    size = plan.limits.scratch_bytes
-    for folder in (SCRATCH, "/dev/shm"):
-        os.makedirs(root + folder, exist_ok=True)
-        flags = kernel.MS_NOSUID | kernel.MS_NODEV
-        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"size={size},mode=1777")
-    if plan.cache is not None:
-        kernel.mount(plan.cache, root + SCRATCH, None, kernel.MS_BIND)
     os.makedirs(root + "/proc")
     kernel.mount("proc", root + "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
     remount = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID

@@ -35,7 +35,6 @@ def knobs(draw, kernel: Kernel):
             square=draw(st.sampled_from([0, 16])),
         )
     )
-    del drawn["fresh"]
     return drawn
 
 

@@ -6,7 +6,9 @@ import contextlib
 import os
 import pickle
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -26,6 +28,8 @@ class ModelNew(torch.nn.Module):
             open("/etc/hostname", "a")
         elif what == "read":
             open("/etc/shells").read() if os.path.exists("/etc/shells") else open("/nothing")
+        elif what == "package":
+            open(PACKAGE)
         elif what == "signal":
             os.kill(JUDGE, 0)
         elif what == "trace":
@@ -54,9 +58,9 @@ def zygote():
     one.close()
 
 
-def start(zygote, refuse=frozenset()):
+def start(zygote, refuse=frozenset(), package=""):
     child = zygote.fork(refuse=refuse)
-    source = SOURCE.replace("JUDGE", str(os.getpid()))
+    source = SOURCE.replace("JUDGE", str(os.getpid())).replace("PACKAGE", repr(package))
     program = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
     assert "error" not in child.request("build", weights={}, setting={}, **program)
     return child
@@ -74,6 +78,18 @@ def test_a_child_runs_with_and_without_namespaces(zygote, refuse):
     assert {"memory", "environment", "freeze"} <= child.granted
     assert "tensor" in call(child, "nothing")
     child.close()
+
+
+def test_packages_below_the_scratch_folder_can_be_read(zygote, monkeypatch):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        packages = Path(folder, "site-packages")
+        packages.mkdir()
+        package = packages / "package.py"
+        package.touch()
+        monkeypatch.syspath_prepend(packages)
+        child = start(zygote, package=str(package))
+        assert "tensor" in call(child, "package")
+        child.close()
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])

@@ -21,7 +21,8 @@ from kernelwright.propose.rules.steps import variable
 
 _TAKEN = frozenset({
     "self", "torch", "nn", "F", "math", "np", "os", "ctypes", "hashlib", "tempfile", "subprocess",
-    "triton", "tl", "SOURCE", "EXPECTED", "input", "type", "len", "all", "zip", "args",
+    "triton", "tl", "mmap", "sys", "threading",
+    "platform", "SOURCE", "EXPECTED", "input", "type", "len", "all", "zip", "args",
 })  # fmt: skip
 
 

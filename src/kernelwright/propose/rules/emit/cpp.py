@@ -17,7 +17,7 @@ from kernelwright.propose.rules.emit.cpp_math import prelude
 from kernelwright.propose.rules.emit.cpp_rows import kernel_text
 from kernelwright.propose.rules.emit.cpp_same import anonymous
 from kernelwright.propose.rules.emit.cpp_schedule import first_schedules, knobs_of, neighbours
-from kernelwright.propose.rules.emit.cpp_types import MEMORY
+from kernelwright.propose.rules.emit.cpp_types import MEMORY, SIZE_BYTES
 from kernelwright.propose.rules.ir import (
     Call,
     Contraction,
@@ -77,25 +77,25 @@ class CppEmitter:
             made |= {tensor.name for tensor in fresh}
             reads, writes = parameters(step)
             knobs = knobs_of(step, schedule, target)
-            is_fresh = tuple(tensor in fresh for tensor in writes)
-            same = (anonymous(step), is_fresh, json.dumps(knobs, sort_keys=True))
+            same = (anonymous(step), json.dumps(knobs, sort_keys=True))
             if same not in written:
                 written[same] = step.name
                 binds.append(f'_{step.name} = _bind("{step.name}", {len(reads) + len(writes)})')
-                texts.append(_function(step, knobs, fresh))
+                texts.append(_function(step, knobs))
             launches[step.name] = _launch(written[same], fresh, [*reads, *writes])
         if not texts:
             return Emitted((), "", {})
         source = _source("\n".join(texts), program)
         definitions = f'SOURCE = r"""\n{source}"""\n\n{cpp_loader.BUILD}' + "\n".join(binds) + "\n"
+        if any("_empty(" in launch for launch in launches.values()):
+            definitions += f"\n\n{cpp_loader.KEEP}"
         return Emitted(cpp_loader.IMPORTS, definitions, launches)
 
 
-def _function(step: Kernel | Contraction, knobs: Mapping[str, Any], fresh: list[Tensor]) -> str:
-    names = tuple(tensor.name for tensor in fresh)
+def _function(step: Kernel | Contraction, knobs: Mapping[str, Any]) -> str:
     if isinstance(step, Contraction):
-        return contraction_text(step, knobs, names)
-    return kernel_text(step, Knobs(**{**knobs, "fresh": names}))
+        return contraction_text(step, knobs)
+    return kernel_text(step, Knobs(**knobs))
 
 
 def _source(text: str, program: Program) -> str:
@@ -103,8 +103,6 @@ def _source(text: str, program: Program) -> str:
     largest = max(_extent(tensor) for tensor in tensors)
     kind = "int" if largest < INT_LIMIT else "int64_t"
     parts = [cpp_loader.HEAD, f"using index = {kind};\n"]
-    if "huge_pages(" in text:
-        parts.append(cpp_loader.HUGE_PAGES)
     if "lanes_t<" in text:
         parts.append(cpp_loader.LANES)
     parts.append(prelude(text))
@@ -121,7 +119,10 @@ def _launch(name: str, fresh: list[Tensor], passed: list[Tensor]) -> str:
     lines = []
     for tensor in fresh:
         dtype = f"dtype=torch.{tensor.dtype}"
-        if tensor == contiguous(tensor.name, tensor.shape, tensor.dtype):
+        if _extent(tensor) * SIZE_BYTES[tensor.dtype] >= cpp_loader.KEPT_BYTES:
+            layout = f"{tensor.shape}, {tensor.strides}"
+            lines.append(f"{tensor.name} = _empty({layout}, torch.{tensor.dtype})")
+        elif tensor == contiguous(tensor.name, tensor.shape, tensor.dtype):
             lines.append(f"{tensor.name} = torch.empty({tensor.shape}, {dtype})")
         else:
             layout = f"{tensor.shape}, {tensor.strides}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from kernelwright.propose.rules.emit.cpp_loop import parameters
 from kernelwright.propose.rules.emit.cpp_nest import arguments, indices, joined_axes, map_indices
-from kernelwright.propose.rules.emit.cpp_rows import write_preamble
+from kernelwright.propose.rules.emit.cpp_rows import write_constants
 from kernelwright.propose.rules.emit.cpp_text import Text, Values
 from kernelwright.propose.rules.emit.cpp_types import HALVES
 from kernelwright.propose.rules.ir import (
@@ -94,16 +94,16 @@ def _is_contiguous(axes: tuple[Axis, ...], body: list[Op]) -> bool:
     return bool(axes) and all(index.coefficient(axes[-1].name) == 1 for index in stores)
 
 
-def contraction_text(step: Contraction, knobs: Mapping[str, Any], fresh: tuple[str, ...]) -> str:
+def contraction_text(step: Contraction, knobs: Mapping[str, Any]) -> str:
     """The C++ function for ``step``, named as the step."""
-    return str(_Writer(step, knobs, fresh).function())
+    return str(_Writer(step, knobs).function())
 
 
 class _Writer:
     """The text of one contraction."""
 
-    def __init__(self, step: Contraction, knobs: Mapping[str, Any], fresh: tuple[str, ...]) -> None:
-        self.step, self.knobs, self.fresh = step, knobs, fresh
+    def __init__(self, step: Contraction, knobs: Mapping[str, Any]) -> None:
+        self.step, self.knobs = step, knobs
         self.product = product_of(step)
         self.text = Text()
         self.reads, self.writes = parameters(step)
@@ -119,7 +119,7 @@ class _Writer:
         text.line(f"// {batch}{p.m} rows by {p.n} columns, summed over {p.n_k}")
         head = f'extern "C" void {self.step.name}({self.v.parameters(self.reads, self.writes)})'
         with text.block(head):
-            write_preamble(text, self.v, p.body, self.writes, self.fresh)
+            write_constants(text, self.v, p.body)
             if p.m and p.n and p.n_batch:
                 threads = "true" if knobs["parallel"] == "inner" else "false"
                 kind, keys = ("few", ("mr",)) if knobs["few"] else ("cut", TILE_KNOBS)

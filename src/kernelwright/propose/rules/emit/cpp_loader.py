@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 IMPORTS = (
-    "import ctypes", "import hashlib", "import os", "import platform", "import subprocess",
-    "import tempfile", "import torch",
+    "import ctypes", "import hashlib", "import mmap", "import os", "import platform",
+    "import subprocess", "import sys", "import tempfile", "import threading", "import torch",
 )  # fmt: skip
 
 HEAD = """\
 #include <stdint.h>
 #include <stdlib.h>
-"""
-
-HUGE_PAGES = """\
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-// Ask for huge pages under a fresh output: with small ones, page faults cost more than the work.
-static void huge_pages(void* data, size_t n_bytes) {
-#ifdef __linux__
-  const uintptr_t begin = ((uintptr_t)data + 4095) & ~(uintptr_t)4095;
-  const uintptr_t end = ((uintptr_t)data + n_bytes) & ~(uintptr_t)4095;
-  madvise((void*)begin, end - begin, MADV_HUGEPAGE);
-#endif
-}
 """
 
 LANES = """\
@@ -65,4 +51,40 @@ def _bind(name, n_pointers):
 
 
 _library = _build(SOURCE)
+'''
+
+KEPT_BYTES = 1 << 20
+"""Tensors from this size are made by ``_empty``: malloc maps fresh memory for them, as a rule."""
+
+KEEP = '''\
+N_KEPT = 4  # of one size; what is beyond is given back
+_kept = {}  # size in bytes → memory of results, which live or have died
+_keeping = threading.Lock()
+
+
+def _holders(kept):
+    return [sys.getrefcount(memory) for memory in kept]
+
+
+_NOBODY = _holders([object()])[0]
+
+
+def _empty(shape, strides, dtype):
+    """Like torch.empty_strided, in the memory of an earlier result if nobody holds that any more.
+
+    Fresh memory costs a page fault for every 4 kB of it, which is more than most kernels take.
+    """
+    size = dtype.itemsize * (1 + sum((n - 1) * stride for n, stride in zip(shape, strides)))
+    with _keeping:
+        kept = _kept.setdefault(size, [])
+        holders = _holders(kept)
+        if _NOBODY in holders:
+            memory = kept[holders.index(_NOBODY)]
+        else:
+            memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            if hasattr(mmap, "MADV_HUGEPAGE"):
+                memory.madvise(mmap.MADV_HUGEPAGE)
+            if len(kept) < N_KEPT:
+                kept.append(memory)
+        return torch.frombuffer(memory, dtype=dtype).as_strided(shape, strides)
 '''

@@ -31,8 +31,6 @@ class Knobs:
     """Side of the squares in which transposed reads are staged (flat); 0: read as they are."""
     prefetch: bool = True
     """Whether the second pass over a row asks for the next row's memory (rows)."""
-    fresh: tuple[str, ...] = ()
-    """Stored tensors that are newly allocated, so that huge pages can be asked for."""
 
 
 def lane_count(size: int, wanted: int) -> int:

@@ -11,12 +11,7 @@ from kernelwright.propose.rules.emit.cpp_flat import write_flat
 from kernelwright.propose.rules.emit.cpp_loop import Knobs, Loop
 from kernelwright.propose.rules.emit.cpp_passes import write_element
 from kernelwright.propose.rules.emit.cpp_text import Text, Values
-from kernelwright.propose.rules.emit.cpp_types import SIZE_BYTES
-from kernelwright.propose.rules.ir import Const, Kernel, Op, Tensor
-
-HUGE_BYTES = 4 << 20
-"""Outputs from this size get huge pages: two of x86's are the least that can help when the
-allocation is not aligned to them."""
+from kernelwright.propose.rules.ir import Const, Kernel, Op
 
 
 def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
@@ -26,7 +21,7 @@ def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
     for line in kernel.origin:
         text.line(f"// {line}")
     with text.block(f'extern "C" void {kernel.name}({loop.v.parameters(loop.reads, loop.writes)})'):
-        write_preamble(text, loop.v, loop.kernel.body, loop.writes, knobs.fresh)
+        write_constants(text, loop.v, loop.kernel.body)
         if not loop.nest.n_outer:
             pass
         elif not loop.kernel.inner:
@@ -38,17 +33,11 @@ def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
     return str(text)
 
 
-def write_preamble(
-    text: Text, values: Values, body: tuple[Op, ...], writes: list[Tensor], fresh: tuple[str, ...]
-) -> None:
-    """Constants, and huge pages for what is newly allocated."""
+def write_constants(text: Text, values: Values, body: tuple[Op, ...]) -> None:
+    """The constants of a body, once."""
     for op in body:
         if isinstance(op, Const):
             text.line(values.constant(op))
-    for tensor in writes:
-        size_bytes = tensor.n_elements * SIZE_BYTES[tensor.dtype]
-        if tensor.name in fresh and size_bytes >= HUGE_BYTES:
-            text.line(f"huge_pages({values.pointer[tensor.name]}, {size_bytes});")
 
 
 def _write_rows(loop: Loop) -> None:

@@ -90,7 +90,6 @@ def _guess_kernel(nest: Nest, target: Target) -> Choice:
     axes = vector_axes(nest)
     vector = axes[0] if axes else None
     knobs = asdict(Knobs(vector=vector.name if vector else ""))
-    del knobs["fresh"]
     if vector and crossing(nest, vector.name):
         knobs["square"] = 16
     return knobs | _threads(nest, vector, target)
