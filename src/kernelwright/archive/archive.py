@@ -20,6 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from kernelwright.archive import rows, tables
 from kernelwright.archive.connect import connect, migrate, parse
 from kernelwright.archive.errors import explained
+from kernelwright.core.call import Call, Trial
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Evaluation
@@ -142,6 +143,12 @@ class Archive:
                 samples = rows.from_timing(number, evaluation.timing)
                 connection.execute(tables.timing.insert(), samples)
 
+    def add_call(self, run: str, call: Call) -> None:
+        """Add what a model was asked and answered, as soon as it has been paid for."""
+        with self._writing() as connection:
+            said = rows.from_call(call) | {"run": run, "created_at": _now()}
+            connection.execute(tables.call.insert().values(said))
+
     # -- what is read back ---------------------------------------------------------------------
 
     def tasks(self) -> list[Task]:
@@ -230,6 +237,34 @@ class Archive:
         return [
             (said[verdict.candidate], verdict) for verdict in verdicts if verdict.candidate in said
         ]
+
+    def calls(self, task: str) -> list[Call]:
+        """Every model's call for a task, oldest first."""
+        runs = sa.select(tables.run.c.id).where(tables.run.c.task == task)
+        query = sa.select(tables.call).where(tables.call.c.run.in_(runs))
+        return [rows.to_call(row) for row in self._read(query.order_by(tables.call.c.id))]
+
+    def trials(self, *, without_task: str) -> list[Trial]:
+        """What came of the generators' calls on all tasks but one."""
+        call, run, proposal, found = tables.call, tables.run, tables.proposal, tables.evaluation
+        passed = (
+            sa.select(found.c.id)
+            .join_from(proposal, found, proposal.c.candidate == found.c.candidate)
+            .where(
+                proposal.c.call == call.c.id,
+                found.c.task == run.c.task,
+                found.c.status == "passed",
+            )
+        )
+        query = (
+            sa.select(
+                call.c.model, call.c.context, tables.task.c.source, passed.exists().label("passed")
+            )
+            .join_from(call, run, call.c.run == run.c.id)
+            .join(tables.task, tables.task.c.digest == run.c.task)
+            .where(run.c.task != without_task, call.c.purpose.in_(("write", "repair", "optimise")))
+        )
+        return [rows.to_trial(row) for row in self._read(query.order_by(call.c.id))]
 
     def lineage(self, digest: str) -> list[Proposal]:
         """The first proposal of a candidate and those it refines, the earliest ancestor first.

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
+from kernelwright.core.call import Call, Outcome, Trial
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Status, Timing
 from kernelwright.core.task import Task, Workload
@@ -75,6 +76,7 @@ def from_proposal(proposal: Proposal) -> dict[str, Any]:
         "input_tokens": proposal.input_tokens,
         "output_tokens": proposal.output_tokens,
         "cost_usd": proposal.cost_usd,
+        "call": proposal.call,
     }
 
 
@@ -90,7 +92,39 @@ def to_proposal(row: RowMapping) -> Proposal:
         input_tokens=row["input_tokens"],
         output_tokens=row["output_tokens"],
         cost_usd=row["cost_usd"],
+        call=row["call"],
     )
+
+
+_CALL_AS_IT_IS = (
+    "id model purpose template dialect answer detail parent follows "
+    "input_tokens output_tokens cost_usd took_s"
+).split()
+
+
+def from_call(call: Call) -> dict[str, Any]:
+    return {name: getattr(call, name) for name in _CALL_AS_IT_IS} | {
+        "context": pack(call.context),
+        "parameters": pack(dict(call.parameters)),
+        "messages": pack(call.messages),
+        "outcome": call.outcome.value,
+    }
+
+
+def to_call(row: RowMapping) -> Call:
+    return Call(
+        **{name: row[name] for name in _CALL_AS_IT_IS},
+        context=tuple(json.loads(row["context"])),
+        parameters=json.loads(row["parameters"]),
+        messages=tuple((role, text) for role, text in json.loads(row["messages"])),
+        outcome=Outcome(row["outcome"]),
+    )
+
+
+def to_trial(row: RowMapping) -> Trial:
+    """From a call's row joined with its task's source, and whether its candidate ever passed."""
+    context = tuple(json.loads(row["context"]))
+    return Trial(row["source"], row["model"], context, bool(row["passed"]))
 
 
 def from_environment(environment: Environment) -> dict[str, Any]:

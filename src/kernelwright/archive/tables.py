@@ -16,7 +16,12 @@ run = _table("run", "id task settings version started_at finished_at")
 proposal = _table(
     "proposal",
     "id run candidate proposer lineage schedule parent note "
-    "input_tokens output_tokens cost_usd created_at",
+    "input_tokens output_tokens cost_usd call created_at",
+)
+call = _table(
+    "call",
+    "id run model purpose context template dialect parameters messages answer outcome detail "
+    "parent follows input_tokens output_tokens cost_usd took_s created_at",
 )
 exemplar = _table("exemplar", "proposal position candidate role")
 environment = _table("environment", "digest device facts")

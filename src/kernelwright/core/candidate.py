@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from kernelwright.core.call import Call, Trial
 from kernelwright.core.device import Device
 from kernelwright.core.digest import digest
 from kernelwright.core.evaluation import Evaluation
@@ -47,6 +48,8 @@ class Proposal:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    call: str | None = None
+    """The id of the model's call that its text came from, if a model wrote it."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +75,21 @@ class Brief:
     seed: int = 0
     threads: int = 1
     """CPU threads that candidates will run with."""
+    models: tuple[str, ...] = ()
+    """The models that may be asked, as the user named them."""
+    contexts: tuple[tuple[str, ...], ...] = ()
+    """The sets of parts that a prompt may draw on; empty means the proposer's own sets."""
+    prices: tuple[str, ...] = ()
+    """What models cost, as the user stated it: 'MODEL=IN/OUT' in USD per million tokens."""
+    budget_tokens: int | None = None
+    """Tokens left for the whole run; None: not limited."""
+    budget_usd: float | None = None
+    """Money left for the whole run; None: not limited."""
+    history: tuple[tuple[Proposal, Evaluation], ...] = ()
+    """Every verdict on this task so far, oldest first."""
+    calls: tuple[Call, ...] = ()
+    """Every model's call for this task so far, oldest first."""
+    elsewhere: tuple[tuple[Proposal, Evaluation], ...] = ()
+    """The best of this task in each dialect on each other device."""
+    trials: tuple[Trial, ...] = ()
+    """What came of models' calls on other tasks."""

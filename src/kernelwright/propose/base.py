@@ -1,10 +1,11 @@
-"""The interface of proposers: anything that reads a Brief and yields proposals."""
+"""The interfaces of proposers: anything that reads a Brief and yields proposals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Proposal
 
 
@@ -24,4 +25,38 @@ class Proposer(Protocol):
         Raises:
             ProposerError: the brief cannot be answered at all.
         """
+        ...
+
+
+@runtime_checkable
+class WaitingProposer(Protocol):
+    """A proposer that asks others, and pays for their answers in time, tokens or money.
+
+    The search pulls it in a thread of its own, so that candidates are judged while it waits.
+    """
+
+    name: str
+
+    def propose(self, brief: Brief) -> Iterator[Proposal | Call]:
+        """Yield every call as it ends, and what it proposes after it. One round for one brief.
+
+        An answer found in ``brief.calls`` is used, not paid for again. No call is begun that the
+        budget left in the brief does not allow.
+
+        Raises:
+            ProposerError: a model cannot be asked at all.
+        """
+        ...
+
+    def check(self, brief: Brief) -> None:
+        """See, before anything is paid for, that what it needs is here.
+
+        Raises:
+            ProposerError: a package, a key or a model is missing.
+            UsageError: the brief does not say what is needed.
+        """
+        ...
+
+    def shares(self, brief: Brief) -> bool:
+        """Whether its models run on the device that candidates are timed on."""
         ...
