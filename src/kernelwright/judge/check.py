@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import Numerics, Status
-from kernelwright.judge.compare import Agreement, Expected, WrongValues, are_near, compare
+from kernelwright.judge.compare import Agreement, Expected, WrongValues, are_near, compare, differ
 from kernelwright.judge.inputs import RESAMPLED, SPECIAL
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle
 from kernelwright.judge.outputs import Claim
@@ -72,7 +72,7 @@ class Check:
 
     def run(self, draw: Draw, turn: Callable[..., Call]) -> None:
         """One checked call; nothing where the reference itself has no answer."""
-        arguments = self.oracle.arguments(draw)
+        arguments = self.oracle.kept_arguments(draw)
         if self.oracle.expected(draw, arguments) is None:
             return
         is_reloaded = draw.weights != TASK
@@ -97,8 +97,7 @@ class Check:
         self, draw: Draw, arguments: list[Any], outputs: list[torch.Tensor], eager: Any
     ) -> None:
         """Verify a timed call: beside eager's outputs of the same round, some against float64."""
-        first = self.oracle.expected(self.oracle.first, self.oracle.first_arguments)
-        is_near = eager is not None and are_near(outputs, eager, first)
+        is_near = eager is not None and are_near(outputs, eager, self.oracle.usual)
         if not is_near or self._coin.random() < VERIFIED_SHARE:
             self._judge(draw, outputs, arguments)
 
@@ -132,7 +131,7 @@ class Check:
         claims, before = self._watched
         self._watched = None
         now = self.runner.outputs_held(claims)
-        if any(_differ(a, b) for a, b in zip(before, now, strict=True)):
+        if any(differ(a, b) for a, b in zip(before, now, strict=True)):
             raise Refused(
                 Status.REJECTED,
                 "an output that the caller still held was overwritten by a later call",
@@ -156,7 +155,3 @@ class Check:
             where = "" if draw.distribution == TASK else f"on {label}: "
             raise Refused(Status.WRONG_VALUES, where + str(wrong)) from None
         self.tally.add(draw.distribution, found, expected)
-
-
-def _differ(one: torch.Tensor, two: torch.Tensor) -> bool:
-    return not torch.equal(torch.nan_to_num(one), torch.nan_to_num(two))

@@ -3,15 +3,15 @@
 The error of an output x against the float64 result e is the largest |x - e| / s, where s is the
 largest |e| in the same row (the last axis): small rows cannot hide behind large ones. Rows that
 are small by chance are measured as if they were a quarter of the median row. A candidate may be
-FACTOR times as far from
-float64 as the reference itself on the same inputs, or as far as float64 moves when the inputs
-are changed by one unit in the last place (so that no one is blamed for an ill-conditioned task),
-or as far as any sound order of summation may be.
+FACTOR times as far from float64 as the reference itself on the same inputs, or as far as float64
+moves when the inputs are changed by one unit in the last place (so that no one is blamed for an
+ill-conditioned task), or as far as any sound order of summation may be.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -34,6 +34,9 @@ by bad luck; rows of zeros in place of values are still seen down to 1e-6 of the
 ROW_FLOOR = 1e-6
 """Of the largest value, likewise: for outputs whose rows have nothing in common."""
 ULP32 = 2.0**-24
+PIECE = {"cpu": 1 << 17, "cuda": 1 << 26}
+"""Elements compared at a time: float64 temporaries stay in a CPU core's cache, and are small
+beside a GPU's memory."""
 
 
 class WrongValues(Exception):
@@ -48,6 +51,10 @@ class Expected:
     """float64 (integers and booleans as they are), one per output."""
     own: list[torch.Tensor]
     """The reference's result in its own precision."""
+    scales: list[torch.Tensor]
+    """The scale that each output's errors are measured on, as ``row_scale`` gives it."""
+    finite: list[torch.Tensor | None]
+    """Where an output is finite in both; None where that is everywhere."""
     allowed: list[float]
     """The allowed error of each output."""
     reference_error: float
@@ -56,15 +63,55 @@ class Expected:
     warnings: tuple[str, ...] = field(default=())
 
 
+def expect(own: list[torch.Tensor], exact: list[torch.Tensor], growth_ulp: float) -> Expected:
+    """What to expect where the reference returns ``own`` and float64 gives ``exact``.
+
+    Units:
+        ``growth_ulp``: by how many ulp sums may be off, see ``summation_growth``.
+    """
+    scales = [row_scale(e) if e.is_floating_point() else e.new_ones(()) for e in exact]
+    finite = [finite_in_both(o, e) for o, e in zip(own, exact, strict=True)]
+    errors = [
+        error_of(o, e, f, s) if e.is_floating_point() else 0.0
+        for o, e, f, s in zip(own, exact, finite, scales, strict=True)
+    ]
+    allowed = [
+        max(FACTOR * error, floor_error(o.dtype, growth_ulp)) if e.is_floating_point() else 0.0
+        for o, e, error in zip(own, exact, errors, strict=True)
+    ]
+    return Expected(exact, own, scales, finite, allowed, max(errors, default=0.0))
+
+
+def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Tensors of one shape, cut alike along ``cut_axis`` into views of PIECE elements or so."""
+    count = -(-tensors[0].numel() // PIECE.get(tensors[0].device.type, PIECE["cuda"]))
+    if count < 2:
+        yield tensors
+    else:
+        axis = cut_axis(tensors[0])
+        yield from zip(*(t.chunk(count, axis) for t in tensors), strict=True)
+
+
+def cut_axis(tensor: torch.Tensor) -> int:
+    """The longest axis but the last, so that rows stay whole."""
+    return max(range(max(tensor.dim() - 1, 1)), key=tensor.shape.__getitem__)
+
+
 def row_scale(exact: torch.Tensor) -> torch.Tensor:
     """The scale that errors of ``exact`` are measured on.
 
     Shapes:
-        As ``exact``, with a last axis of 1 (a scalar stays a scalar).
+        As ``exact``, with a last axis of 1; a scalar where there are no rows.
     """
-    size = torch.nan_to_num(exact.abs(), nan=0.0, posinf=0.0, neginf=0.0)
-    largest = size.max() if size.numel() else size.new_zeros(())
-    rows = size.amax(-1, keepdim=True) if exact.dim() > 1 and exact.shape[-1] > 1 else largest
+    if exact.numel() == 0:
+        return exact.new_ones(())
+    if exact.dim() > 1 and exact.shape[-1] > 1:
+        rows = [_finite_size(piece).amax(-1, keepdim=True) for (piece,) in pieces(exact)]
+        rows = torch.cat(rows, cut_axis(exact))
+        largest = rows.max()
+    else:
+        largest = torch.stack([_finite_size(piece).max() for (piece,) in pieces(exact)]).max()
+        rows = largest
     present = rows[rows > 0]
     typical = present.median() if present.numel() else largest
     least = torch.maximum(typical * SMALL_ROW, largest * ROW_FLOOR)
@@ -72,17 +119,32 @@ def row_scale(exact: torch.Tensor) -> torch.Tensor:
     return torch.maximum(rows, torch.where(largest > 0, least, torch.ones_like(least)))
 
 
-def error_of(value: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None = None) -> float:
+def _finite_size(t: torch.Tensor) -> torch.Tensor:
+    return torch.nan_to_num(t.abs(), nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _distances(
+    value: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None, scale: torch.Tensor
+) -> Iterator[torch.Tensor]:
+    """The row-scaled distances, piece by piece; zero where it is not finite in both."""
+    masks = () if finite is None else (finite,)
+    for v, e, s, *mask in pieces(value, exact, scale.expand(exact.shape), *masks):
+        distance = (v.to(e.dtype) - e).abs_().div_(s)
+        yield torch.where(mask[0], distance, 0.0) if mask else distance
+
+
+def error_of(
+    value: torch.Tensor,
+    exact: torch.Tensor,
+    finite: torch.Tensor | None = None,
+    scale: torch.Tensor | None = None,
+) -> float:
     """The largest row-scaled error; infinite where ``value`` is not finite and ``exact`` is."""
     if exact.numel() == 0:
         return 0.0
-    distance = (value.to(exact.dtype) - exact).abs_().div_(row_scale(exact))
-    if finite is not None:
-        distance = distance[finite]
-        if distance.numel() == 0:
-            return 0.0
-    worst = float(distance.max())
-    return math.inf if math.isnan(worst) else worst
+    scale = row_scale(exact) if scale is None else scale
+    distances = _distances(value, exact, finite, scale)
+    return max(float(d.max().nan_to_num(math.inf)) for d in distances)
 
 
 def summation_growth(n_terms: float, *, equal_terms: bool) -> float:
@@ -98,25 +160,19 @@ def floor_error(dtype: torch.dtype, growth_ulp: float) -> float:
     return 2 * ulp + ULP32 * (SUM_ULP + growth_ulp)
 
 
-def allowed_error(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float) -> tuple[float, float]:
-    """The allowed error of one output, and the reference's own."""
-    if not exact.is_floating_point():
-        return 0.0, 0.0
-    reference = error_of(own, exact, finite_in_both(own, exact))
-    return max(FACTOR * reference, floor_error(own.dtype, growth_ulp)), reference
-
-
-def conditioning(moved: torch.Tensor, exact: torch.Tensor, own: torch.Tensor) -> float:
-    """How far the float64 result moves when the inputs move by one unit in the last place."""
-    if not exact.is_floating_point() or not bool(moved.isfinite().eq(exact.isfinite()).all()):
+def conditioning(moved: torch.Tensor, expected: Expected, number: int) -> float:
+    """How far a float64 result moves when the inputs move by one unit in the last place."""
+    exact = expected.exact[number]
+    if not exact.is_floating_point() or not torch.equal(moved.isfinite(), exact.isfinite()):
         return 0.0
-    return error_of(moved, exact, finite_in_both(own, exact))
+    return error_of(moved, exact, expected.finite[number], expected.scales[number])
 
 
 def finite_in_both(own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | None:
     """Where both are finite; None where that is everywhere."""
-    finite = exact.isfinite() & own.isfinite()
-    return None if bool(finite.all()) else finite
+    if all(bool(o.isfinite().all() & e.isfinite().all()) for o, e in pieces(own, exact)):
+        return None
+    return exact.isfinite() & own.isfinite()
 
 
 @dataclass(frozen=True)
@@ -142,16 +198,21 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
     worst, warnings = Agreement(), []
     for number, (value, exact) in enumerate(zip(outputs, expected.exact, strict=True)):
         own, allowed = expected.own[number], expected.allowed[number]
+        mask, scale = expected.finite[number], expected.scales[number]
         name = "the output" if len(outputs) == 1 else f"output {number}"
         if not exact.is_floating_point():
             _compare_exactly(name, value, own)
             continue
-        mask = finite_in_both(own, exact)
         if mask is not None and not _same_specials(value, own, mask):
             warnings.append(f"{name} has NaN or infinity where the reference differs")
-        error = error_of(value, exact, mask)
+        error = error_of(value, exact, mask, scale)
         if error > allowed:
-            raise WrongValues(_describe(name, value, exact, mask, error, allowed))
+            where, share = _worst(value, exact, mask, scale, allowed)
+            raise WrongValues(
+                f"{name} is off by {error:.3g} of its row's largest value, {allowed:.3g} is "
+                f"allowed; worst at {list(where)}: {value[where].item():.6g} instead of "
+                f"{exact[where].item():.6g}; {share:.2%} of the elements are beyond"
+            )
         worst = max(worst, Agreement(error, allowed), key=lambda one: one.share)
     return replace(worst, warnings=tuple(warnings))
 
@@ -174,26 +235,26 @@ def _compare_exactly(name: str, value: torch.Tensor, own: torch.Tensor) -> None:
         )
 
 
-def _describe(
-    name: str,
+def _worst(
     value: torch.Tensor,
     exact: torch.Tensor,
     finite: torch.Tensor | None,
-    error: float,
+    scale: torch.Tensor,
     allowed: float,
-) -> str:
-    distance = (value.double() - exact).abs_().div_(row_scale(exact))
-    distance = torch.nan_to_num(distance, nan=math.inf, posinf=math.inf)
-    if finite is not None:
-        distance = torch.where(finite, distance, 0.0)
-    where = [int(i) for i in torch.unravel_index(distance.argmax(), distance.shape)]
-    share = float((distance > allowed).double().mean())
-    place = tuple(where)
-    return (
-        f"{name} is off by {error:.3g} of its row's largest value, {allowed:.3g} is allowed; "
-        f"worst at {where}: {value[place].item():.6g} instead of {exact[place].item():.6g}; "
-        f"{share:.2%} of the elements are beyond"
-    )
+) -> tuple[tuple[int, ...], float]:
+    """Where the largest error is, and the share of the elements that are beyond the allowed."""
+    worst, where, n_beyond, start = -1.0, (), 0, 0
+    for distance in _distances(value, exact, finite, scale):
+        distance = distance.nan_to_num(math.inf, posinf=math.inf)
+        n_beyond += int((distance > allowed).sum())
+        if float(distance.max()) > worst:
+            worst = float(distance.max())
+            index = [int(i) for i in torch.unravel_index(distance.argmax(), distance.shape)]
+            if index:
+                index[cut_axis(exact)] += start
+            where = tuple(index)
+        start += distance.shape[cut_axis(exact)] if distance.dim() else 0
+    return where, n_beyond / exact.numel()
 
 
 def are_near(outputs: list[torch.Tensor], eager: list[torch.Tensor], usual: Expected) -> bool:
@@ -203,7 +264,19 @@ def are_near(outputs: list[torch.Tensor], eager: list[torch.Tensor], usual: Expe
             if not torch.equal(value, other):
                 return False
             continue
-        exact = other.double()
-        if error_of(value, exact, finite_in_both(other, exact)) > allowed + usual.reference_error:
+        error = error_of(value, other, finite_in_both(other, other))
+        if error > allowed + usual.reference_error:
             return False
     return True
+
+
+def are_alike(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether two results are the same but for rounding; random ones are not."""
+    pairs = ((a.double(), b.double()) for a, b in pieces(one, two))
+    return all(torch.allclose(a, b, rtol=1e-2, equal_nan=True) for a, b in pairs)
+
+
+def differ(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether any element differs; NaN is the same as NaN."""
+    same = torch.equal(one, two)  # not where there are NaN
+    return not same and not torch.equal(torch.nan_to_num(one), torch.nan_to_num(two))

@@ -19,19 +19,20 @@ from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Cost, Evaluation, Numerics, Status, Timing
+from kernelwright.core.evaluation import Evaluation, Status, Timing
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import JUDGE_VERSION, baselines, environment, kinds
+from kernelwright.judge import baselines, environment, kinds
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
+from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.exclusive import exclusive
 from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED, SPECIAL
-from kernelwright.judge.layout import dtype_name
+from kernelwright.judge.layout import dtype_name, plan_slots
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle, derive_seed
 from kernelwright.judge.place import place_of
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.runner import Program, Runner
+from kernelwright.judge.runner import Program, Region, Runner, contents
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import RunnerFailed, Stopwatch
 
@@ -45,6 +46,9 @@ ORACLE_BUDGET_S = 10.0
 FEWEST_DRAWS = 6
 REFUSALS = tuple(map(frozenset, ((), ("processes",), ("filesystem",), ("processes", "filesystem"))))
 """Guarantees to do without, tried in this order until the device works."""
+CROWDED = 12
+"""Copies of a task's tensors that judge, candidate and baselines may hold at a time. Where the
+device has no room for so many, baselines start one by one, when the checks are done."""
 N_QUICK = 5
 TIME_BUDGET_S = 1.5
 """Of rounds per candidate; with a build of one second it keeps a verdict near two seconds."""
@@ -89,6 +93,7 @@ class Judge:
                 for name in (*names, *DISTRIBUTIONS, SPECIAL)
             ]
             self.workload = self.oracle.workload()
+            self._is_crowded = CROWDED * self.oracle.moved_bytes > self.place.memory_bytes()
             self.environment = environment.describe(
                 self.device, self.place, self.threads, self.settings.cache
             )
@@ -130,7 +135,10 @@ class Judge:
             DeviceError: the baselines cannot be run on this machine.
         """
         seed = secrets.randbits(63)
-        verdict = _Verdict(self, candidate, seed)
+        subject = Subject(
+            self.task.digest, self.workload.digest, candidate.digest, self.environment
+        )
+        verdict = Draft(subject, list(self.oracle.warnings), seed)
         try:
             self._judge(verdict, candidate, seed, max_time_s if timed else None)
         except Refused as refused:
@@ -140,7 +148,7 @@ class Judge:
         return verdict.conclude(Status.PASSED)
 
     def _judge(
-        self, verdict: _Verdict, candidate: Candidate, seed: int, max_time_s: float | None
+        self, verdict: Draft, candidate: Candidate, seed: int, max_time_s: float | None
     ) -> None:
         reason = screen(candidate)
         if reason is not None:
@@ -150,7 +158,7 @@ class Judge:
         if lacking is not None:
             raise Refused(Status.INFRA_ERROR, lacking)
         is_timed = dialect.is_timed(self.device) and max_time_s is not None
-        if is_timed:
+        if is_timed and not self._is_crowded:
             self._start_baselines()
         with ExitStack() as stack:
             runner = self._spawn(dialect.environment(self.device))
@@ -195,7 +203,7 @@ class Judge:
         slowest_ns = max(self.baseline_ns.values(), default=0.0)
         return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
 
-    def _time(self, verdict: _Verdict, check: Check, seed: int, max_time_s: float) -> Timing:
+    def _time(self, verdict: Draft, check: Check, seed: int, max_time_s: float) -> Timing:
         self._measure_baselines()
         verdict.warnings += [
             f"library setting {name} was not measured: {reason[:200]}"
@@ -226,13 +234,19 @@ class Judge:
             self._zygotes[key] = zygote
         return self._zygotes[key]
 
-    def _spawn(self, extra: Mapping[str, str], cache: Path | None = None) -> Runner:
+    def _spawn(
+        self,
+        extra: Mapping[str, str],
+        cache: Path | None = None,
+        region: Region | None = None,
+    ) -> Runner:
         zygote = self._zygote(extra)
         with self._lock:
             if self._refuse is None:
                 self._refuse = self._weakest_refusal(zygote)
         child = zygote.fork(cache=cache, refuse=self._refuse)
-        return Runner(child, self.place, self.oracle.example, threads=self.threads)
+        like = self.oracle.example
+        return Runner(child, self.place, like, threads=self.threads, region=region)
 
     def _weakest_refusal(self, zygote: Zygote) -> frozenset[str]:
         """The fewest guarantees to do without so that the device works in a child.
@@ -267,7 +281,11 @@ class Judge:
         """Let every library setting build and compile, beside the first candidate's checks."""
         if self._baselines is not None:
             return
-        pool = ThreadPoolExecutor(thread_name_prefix="baseline")
+        oracle = self.oracle
+        held = contents(oracle.first_arguments, oracle.state(TASK), oracle.example)
+        self._region = Region(self.place, plan_slots(held)[1])
+        self._stack.callback(self._region.close)
+        pool = ThreadPoolExecutor(1 if self._is_crowded else None, "baseline")
         self._stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         settings = baselines.SETTINGS[self.device.kind]
         for setting in settings:
@@ -275,7 +293,7 @@ class Judge:
         self._baselines = {s.name: pool.submit(self._start_baseline, s) for s in settings}
 
     def _start_baseline(self, setting: baselines.Setting) -> Runner:
-        runner = self._spawn(setting.environment, compiler_cache())
+        runner = self._spawn(setting.environment, compiler_cache(), self._region)
         self._stack.callback(runner.close)
         how: dict[str, Any] = {"payload": self.task.payload}
         how["import_roots"] = list(self.task.import_roots)
@@ -292,7 +310,7 @@ class Judge:
 
     def _calibrate(self) -> None:
         """Measure what a call costs that does nothing; it is taken off every time."""
-        runner = self._spawn({})
+        runner = self._spawn({}, region=self._region)
         try:
             shapes = [(list(t.shape), dtype_name(t.dtype)) for t in self.oracle.example]
             program = Program(EMPTY_MODULE, "ModelNew", [shapes], 0, {})
@@ -370,35 +388,3 @@ class ModelNew(torch.nn.Module):
     def forward(self, *arguments):
         return list(self._buffers.values())
 """
-
-
-class _Verdict:
-    """What is known about a candidate while it is judged."""
-
-    def __init__(self, judge: Judge, candidate: Candidate, seed: int) -> None:
-        self.judge, self.candidate, self.seed = judge, candidate, seed
-        self.guarantees: frozenset[str] = frozenset()
-        self.warnings: list[str] = list(judge.oracle.warnings)
-        self.numerics: Numerics | None = None
-        self.timing: Timing | None = None
-        self.kinds: tuple[str, ...] = ()
-        self.build_s = self.check_s = self.time_s = 0.0
-
-    def conclude(self, status: Status, *reasons: str) -> Evaluation:
-        passed = status is Status.PASSED
-        return Evaluation(
-            task=self.judge.task.digest,
-            workload=self.judge.workload.digest,
-            candidate=self.candidate.digest,
-            status=status,
-            reasons=reasons,
-            environment=self.judge.environment,
-            seed=self.seed,
-            judge_version=JUDGE_VERSION,
-            kinds=self.kinds if passed else (),
-            warnings=tuple(self.warnings),
-            numerics=self.numerics,
-            timing=self.timing if passed else None,
-            cost=Cost(self.build_s, self.check_s, self.time_s),
-            guarantees=tuple(sorted(self.guarantees)),
-        )

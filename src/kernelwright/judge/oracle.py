@@ -21,8 +21,10 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.judge.compare import (
     CONDITION_FACTOR,
     Expected,
-    allowed_error,
+    are_alike,
     conditioning,
+    differ,
+    expect,
     summation_growth,
 )
 from kernelwright.judge.inputs import (
@@ -37,8 +39,9 @@ from kernelwright.judge.inputs import (
 from kernelwright.judge.layout import dtype_name, map_tensors
 from kernelwright.load import open_reference
 
-CACHE_SHARE = 0.15
-"""Of the free memory, for expected outputs that later candidates are checked against."""
+CACHE_SHARE = {"cpu": 0.15, "cuda": 0.05}
+"""Of the free memory, for inputs and expected outputs that later candidates are checked with; a
+GPU makes them anew in milliseconds."""
 TASK, RANDOMISED = "task", "weights"
 
 
@@ -99,13 +102,24 @@ class Oracle:
         self.warnings: list[str] = []
         self.spent_s = 0.0
         """Seconds spent on expected results so far."""
-        self._cache: OrderedDict[Draw, Expected] = OrderedDict()
-        self._cache_bytes = int(psutil.virtual_memory().available * CACHE_SHARE)
+        self._cache: OrderedDict[tuple[str, Draw], Any] = OrderedDict()
+        kind = torch.device(device).type
+        free_bytes = psutil.virtual_memory().available
+        if kind != "cpu":
+            free_bytes, _ = torch.cuda.mem_get_info(device)
+        self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
         self._study()
 
     def state(self, weights: str) -> dict[str, torch.Tensor]:
         """The tensors of one set of weights, by name."""
         return {name: t.detach() for name, t in self.modules[weights].state_dict().items()}
+
+    def kept_arguments(self, draw: Draw) -> list[Any]:
+        """``arguments`` of a draw that comes again; not to be written to."""
+        key = ("arguments", draw)
+        if key not in self._cache:
+            self._remember(key, self.arguments(draw))
+        return self._cache[key] if key in self._cache else self.arguments(draw)
 
     def arguments(self, draw: Draw) -> list[Any]:
         """The forward's arguments."""
@@ -124,11 +138,14 @@ class Oracle:
 
     def expected(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         """What the call should return; None where the reference itself fails on these inputs."""
-        if draw in self._cache:
-            return self._cache[draw]
+        key = ("expected", draw)
+        if key in self._cache:
+            return self._cache[key]
         start_s = time.monotonic()
         try:
             expected = self._compute(draw, arguments)
+        except torch.OutOfMemoryError:
+            raise  # the machine's fault, not the reference's
         except (RuntimeError, ValueError, IndexError) as error:
             if draw.distribution in (TASK, RANDOMISED):
                 raise TaskError(
@@ -139,7 +156,9 @@ class Oracle:
             return None
         finally:
             self.spent_s += time.monotonic() - start_s
-        self._remember(draw, expected)
+        self._remember(key, expected)
+        if draw == self.first:
+            self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
         return expected
 
     def conditioned(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
@@ -150,11 +169,13 @@ class Oracle:
         moved = self._in_float64(draw.weights, map_tensors(_move, arguments))
         if moved is None or expected.is_conditioned:
             return expected
-        triples = zip(moved, expected.exact, expected.own, expected.allowed, strict=True)
         factor = max(CONDITION_FACTOR, self._growth_ulp(draw))
-        allowed = [max(a, factor * conditioning(m, e, o)) for m, e, o, a in triples]
+        allowed = [
+            max(usual, factor * conditioning(one, expected, number))
+            for number, (one, usual) in enumerate(zip(moved, expected.allowed, strict=True))
+        ]
         wider = replace(expected, allowed=allowed, is_conditioned=True)
-        self._remember(draw, wider)
+        self._remember(("expected", draw), wider)
         return wider
 
     def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
@@ -162,9 +183,11 @@ class Oracle:
         return [t.detach() for t in flatten(self._forward(self.modules[weights], arguments))]
 
     def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> Any:
+        if self.mutates_arguments or self.returns_arguments:
+            arguments = map_tensors(torch.clone, arguments)
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(self.weight_seed)
-            return module(*map_tensors(torch.clone, arguments))
+            return module(*arguments)
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         own = self.run(arguments, draw.weights)
@@ -176,16 +199,11 @@ class Oracle:
         warnings: tuple[str, ...] = ()
         if exact is None:
             exact = [_widen(t) for t in own]
-            warnings = ("float64 is not possible for this reference: its own result is compared",)
-        growth_ulp = self._growth_ulp(draw)
-        rows = [allowed_error(mine, e, growth_ulp) for mine, e in zip(own, exact, strict=True)]
-        return Expected(
-            exact=exact,
-            own=own,
-            allowed=[allowed for allowed, _ in rows],
-            reference_error=max((error for _, error in rows), default=0.0),
-            warnings=warnings,
-        )
+            warnings = (
+                "float64 is not possible for this reference on this machine: "
+                "its own result is compared",
+            )
+        return replace(expect(own, exact, self._growth_ulp(draw)), warnings=warnings)
 
     def _growth_ulp(self, draw: Draw) -> float:
         """By how many ulp sums may be off under a distribution."""
@@ -198,13 +216,16 @@ class Oracle:
         try:
             module = copy.deepcopy(self.modules[weights]).double()
             return [_widen(t) for t in flatten(self._forward(module, arguments))]
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            return None
         except (RuntimeError, TypeError, NotImplementedError):
             return None
         finally:
             torch.set_default_dtype(before)
 
-    def _remember(self, draw: Draw, expected: Expected | None) -> None:
-        self._cache[draw] = expected
+    def _remember(self, key: tuple[str, Draw], value: Any) -> None:
+        self._cache[key] = value
         while self._cache and sum(map(_size_bytes, self._cache.values())) > self._cache_bytes:
             self._cache.popitem(last=False)
 
@@ -216,11 +237,14 @@ class Oracle:
         with FlopCounterMode(display=False) as counter, torch.no_grad():
             results = flatten(self.modules[TASK](*given))
         pairs = zip(_leaves(given), _leaves(arguments), strict=True)
-        changed = [not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) for a, b in pairs]
-        self.mutates_arguments = any(changed)
+        self.mutates_arguments = any(differ(a, b) for a, b in pairs)
         homes = {t.untyped_storage().data_ptr() for t in _leaves(given) if t.numel()}
         self.returns_arguments = any(t.untyped_storage().data_ptr() in homes for t in results)
-        outputs = self.example = [t.clone() for t in results]
+        outputs = [t.clone() for t in results] if self.returns_arguments else results
+        del given, results
+        self.example = [
+            torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in outputs
+        ]
         self.flops = counter.get_total_flops()
         n_outputs = max(1, sum(t.numel() for t in outputs))
         inputs = _leaves([arguments, list(self.state(TASK).values())])
@@ -233,7 +257,7 @@ class Oracle:
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
         again = self._forward_unseeded(arguments)
         for one, two in zip(outputs, again, strict=True):
-            if not torch.allclose(one.double(), two.double(), rtol=1e-2, equal_nan=True):
+            if not are_alike(one, two):
                 raise TaskError(
                     "the reference is not deterministic",
                     seen="two runs on the same inputs differ",
@@ -247,8 +271,10 @@ class Oracle:
                 self.warnings.append(f"degenerate task: output {number} is constant")
 
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
+        if self.mutates_arguments:
+            arguments = map_tensors(torch.clone, arguments)
         with torch.no_grad():
-            return flatten(self.modules[TASK](*map_tensors(torch.clone, arguments)))
+            return flatten(self.modules[TASK](*arguments))
 
 
 def _leaves(value: Any) -> list[torch.Tensor]:
@@ -277,7 +303,6 @@ def _shape(value: Any) -> tuple[str, tuple[int, ...]]:
     return type(value).__name__, ()
 
 
-def _size_bytes(expected: Expected | None) -> int:
-    if expected is None:
-        return 0
-    return sum(t.numel() * t.element_size() for t in (*expected.exact, *expected.own))
+def _size_bytes(kept: Any) -> int:
+    parts = [kept.exact, kept.own, kept.scales] if isinstance(kept, Expected) else kept
+    return sum(t.numel() * t.element_size() for t in _leaves(parts))

@@ -32,17 +32,17 @@ class Claim:
         return span(self.shape, self.strides)
 
 
-def check_claims(reply: Any, like: list[torch.Tensor]) -> list[Claim]:
-    """The claims in a reply, one per expected output.
+def check_claims(reply: Any, like: list[torch.Tensor], device: str) -> list[Claim]:
+    """The claims in a reply, one per expected output on a kind of ``device``.
 
     Raises:
-        Refused: another number, type, shape, dtype or device than ``like``, or nonsense.
+        Refused: another number, type, shape, dtype or device than expected, or nonsense.
     """
     leaves = _flatten(reply)
     if len(leaves) != len(like):
         raise Refused(Status.WRONG_SHAPE, f"{len(leaves)} outputs instead of {len(like)}")
     names = ["the output"] if len(like) == 1 else [f"output {n}" for n in range(len(like))]
-    return [_check(*row) for row in zip(names, leaves, like, strict=True)]
+    return [_check(*row, device) for row in zip(names, leaves, like, strict=True)]
 
 
 def _flatten(reply: Any, depth: int = 0) -> list[Any]:
@@ -53,7 +53,7 @@ def _flatten(reply: Any, depth: int = 0) -> list[Any]:
     return [reply]
 
 
-def _check(name: str, leaf: Any, like: torch.Tensor) -> Claim:
+def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str) -> Claim:
     if not (isinstance(leaf, dict) and "tensor" in leaf):
         raise Refused(Status.REJECTED, f"{name} is not a plain torch.Tensor: {leaf!r:.100}")
     claim, dtype, device = _parse(name, leaf["tensor"])
@@ -63,8 +63,8 @@ def _check(name: str, leaf: Any, like: torch.Tensor) -> Claim:
     if dtype != dtype_name(like.dtype):
         reason = f"{name} is {dtype} instead of {dtype_name(like.dtype)}"
         raise Refused(Status.WRONG_DTYPE, reason)
-    if device != like.device.type:
-        raise Refused(Status.REJECTED, f"{name} is on {device}, not on {like.device.type}")
+    if device != wanted_device:
+        raise Refused(Status.REJECTED, f"{name} is on {device}, not on {wanted_device}")
     if claim.span > MAX_SPREAD * max(like.numel(), SMALL_SPAN):
         raise Refused(Status.REJECTED, f"{name} spans {claim.span} elements of memory")
     return claim

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import psutil
 import torch
 
 from kernelwright.core.device import Device
 from kernelwright.judge import cpu
+
+KEPT_SHARE = 0.03
+"""Of a GPU's memory, that the judge's allocator may keep unused: children need the rest."""
 
 
 class Place(Protocol):
@@ -15,6 +19,8 @@ class Place(Protocol):
 
     name: str
     """The device's name in torch."""
+    kind: str
+    """The same without a number."""
     reads_from_outside: bool
     """Whether the outputs of a stopped child can be read."""
     is_spinning: bool
@@ -32,6 +38,14 @@ class Place(Protocol):
         """Return when everything that the judge has started on the device is done."""
         ...
 
+    def make_room(self) -> None:
+        """Give back memory that the judge's allocator only keeps, where it is much."""
+        ...
+
+    def memory_bytes(self) -> int:
+        """The size of the device's memory."""
+        ...
+
     def last_level_cache_bytes(self) -> int:
         """The size of the largest cache."""
         ...
@@ -40,7 +54,7 @@ class Place(Protocol):
 class Cpu:
     """Host memory; a child's memory is read with process_vm_readv."""
 
-    name = "cpu"
+    name = kind = "cpu"
     reads_from_outside = True
     is_spinning = False
 
@@ -52,6 +66,12 @@ class Cpu:
 
     def settle(self) -> None:
         """Nothing to do: the CPU's work is done when a call returns."""
+
+    def make_room(self) -> None:
+        """Nothing to do: malloc's caches are small."""
+
+    def memory_bytes(self) -> int:
+        return psutil.virtual_memory().total
 
     def last_level_cache_bytes(self) -> int:
         return cpu.last_level_cache_bytes()
@@ -69,6 +89,7 @@ class Gpu:
         self._gpu = gpu
         self.index = device.index
         self.name = device.torch_name
+        self.kind = self.name.partition(":")[0]
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         return self._gpu.share(n_bytes, self.index)
@@ -78,6 +99,14 @@ class Gpu:
 
     def settle(self) -> None:
         torch.cuda.synchronize(self.index)
+
+    def make_room(self) -> None:
+        kept = torch.cuda.memory_reserved(self.index) - torch.cuda.memory_allocated(self.index)
+        if kept > self.memory_bytes() * KEPT_SHARE:
+            torch.cuda.empty_cache()
+
+    def memory_bytes(self) -> int:
+        return torch.cuda.get_device_properties(self.index).total_memory
 
     def last_level_cache_bytes(self) -> int:
         return self._gpu.last_level_cache_bytes(self.index)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import time
@@ -60,6 +59,24 @@ class Call:
     """The outputs themselves, where they were asked for."""
 
 
+class Region:
+    """Memory that a child shares with the judge; several children, if they trust each other.
+
+    Runners that share one take turns: every call is preceded by its arguments.
+    """
+
+    def __init__(self, place: Place, n_bytes: int) -> None:
+        self._place = place
+        self.fd, self.memory = place.share(n_bytes)
+
+    def close(self) -> None:
+        """Give the judge's side back; no tensor on it may be used any more."""
+        if self.memory.numel():
+            os.close(self.fd)
+            self._place.unshare(self.memory)
+            self.memory = self.memory.new_empty(0)
+
+
 class Runner:
     """One module in one child, called as often as the judge likes.
 
@@ -68,17 +85,24 @@ class Runner:
     """
 
     def __init__(
-        self, child: Child, place: Place, like: list[torch.Tensor], *, threads: int
+        self,
+        child: Child,
+        place: Place,
+        like: list[torch.Tensor],
+        *,
+        threads: int,
+        region: Region | None = None,
     ) -> None:
         self.child = child
         self.place = place
         self.like = like
-        """Outputs of the shapes and dtypes that are expected."""
+        """Outputs of the shapes and dtypes that are expected, without memory."""
+        self._given = region
+        self.region = region
         self.threads = threads
         self.is_read = place.reads_from_outside and child.is_readable
         """Whether outputs are read from the stopped child; else it copies them out itself."""
         self.slots: Any = None
-        self.memory = torch.empty(0, dtype=torch.uint8)
         self.n_calls = 0
         self.copy_ns: list[int] = []
         """How long each copy of outputs took, where the child makes it."""
@@ -92,12 +116,9 @@ class Runner:
         limit_s: float,
     ) -> None:
         """Share memory, construct the module and load the weights."""
-        self.slots, end = plan_slots(arguments)
-        self.weight_slots, end = plan_slots(weights, end)
-        self.output_slots, end = plan_slots(
-            [torch.empty_like(t).contiguous() for t in self.like], end
-        )
-        self._share(end, limit_s)
+        plan, n_bytes = plan_slots(contents(arguments, weights, self.like))
+        self.slots, self.weight_slots, self.output_slots = plan
+        self._share(n_bytes, limit_s)
         self._write(self.weight_slots, weights)
         self._ask(
             "build",
@@ -165,7 +186,7 @@ class Runner:
                 raise Refused(Status.REJECTED, "it leaves processes running after a call")
             self._guard(self.child.clear, "stop", 0.0)
         self.n_calls += 1
-        claims = check_claims(answer.reply, self.like)
+        claims = check_claims(answer.reply, self.like, self.place.kind)
         # No call is shorter than its processor time over the threads that it may use.
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
         elapsed_ns = max(answer.wall_ns, least_ns)
@@ -203,17 +224,21 @@ class Runner:
         self._ask("release", 30.0, hold=hold)
 
     def close(self) -> None:
-        """End the child and give the shared memory back."""
+        """End the child and give its own shared memory back."""
         self.child.close()
-        if self.memory.numel():
-            self.place.unshare(self.memory)
-            self.memory = self.memory.new_empty(0)
+        if self.region is not None and self.region is not self._given:
+            self.region.close()
+
+    @property
+    def memory(self) -> torch.Tensor:
+        """The shared memory, in bytes."""
+        return self.region.memory
 
     def _share(self, n_bytes: int, limit_s: float) -> None:
-        fd, self.memory = self.place.share(n_bytes)
+        if self.region is None:
+            self.region = Region(self.place, n_bytes)
         how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.name}
-        with contextlib.closing(os.fdopen(fd, "rb")):
-            self._ask("map", limit_s, fds=(fd,), **how)
+        self._ask("map", limit_s, fds=(self.region.fd,), **how)
 
     def _copy(self, *, held: bool = False) -> None:
         """Let the child copy its outputs to shared memory, and note how long it takes."""
@@ -277,6 +302,11 @@ class Runner:
         kind, message = error.get("type"), error.get("message")
         text = f"{stage}: {kind}: {message}{where}"
         raise Refused(BUILD_STATUS.get(stage, Status.RUNTIME_ERROR), text[:6000])
+
+
+def contents(arguments: Any, weights: Any, like: list[torch.Tensor]) -> list[Any]:
+    """What a region holds: arguments, weights, and outputs packed densely."""
+    return [arguments, weights, [torch.empty(t.shape, dtype=t.dtype, device="meta") for t in like]]
 
 
 def describe_end(error: ChildEnded) -> str:

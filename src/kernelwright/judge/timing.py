@@ -135,6 +135,7 @@ class Stopwatch:
         """
         with on_last_core():
             runner.put(arguments)
+            self._place.make_room()
             if self._flush is not None:
                 self._flush()
             call = runner.call(limit_s=self.limit_s, take=take)

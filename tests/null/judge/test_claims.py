@@ -27,7 +27,7 @@ def changed(position, value):
 
 
 def test_a_sound_claim_is_taken():
-    (claim,) = check_claims({"tuple": [{"tensor": SOUND}]}, LIKE)
+    (claim,) = check_claims({"tuple": [{"tensor": SOUND}]}, LIKE, "cpu")
     assert (claim.address, claim.shape, claim.span) == (4096, (4, 3), 12)
 
 
@@ -51,7 +51,7 @@ def test_a_sound_claim_is_taken():
 )
 def test_any_other_claim_has_a_status(reply, status):
     with pytest.raises(Refused) as refused:
-        check_claims(reply, LIKE)
+        check_claims(reply, LIKE, "cpu")
     assert refused.value.status is status
 
 
@@ -66,7 +66,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_no_reply_makes_the_judge_fail(reply):
     with pytest.raises(Refused):
-        check_claims(reply, LIKE)
+        check_claims(reply, LIKE, "cpu")
 
 
 def test_a_message_that_is_too_long_or_no_json_is_garbled():

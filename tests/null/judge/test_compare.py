@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,9 +12,9 @@ from hypothesis import strategies as st
 from kernelwright.judge.compare import (
     Expected,
     WrongValues,
-    allowed_error,
     compare,
     error_of,
+    expect,
     floor_error,
     row_scale,
     summation_growth,
@@ -20,8 +22,7 @@ from kernelwright.judge.compare import (
 
 
 def expected(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float = 8.0) -> Expected:
-    allowed, reference = allowed_error(own, exact, growth_ulp)
-    return Expected(exact=[exact], own=[own], allowed=[allowed], reference_error=reference)
+    return expect([own], [exact], growth_ulp)
 
 
 @pytest.fixture
@@ -55,6 +56,17 @@ def test_one_wrong_element_is_found_and_named(product):
     wrong[95, 79] += 0.01
     with pytest.raises(WrongValues, match=r"worst at \[95, 79\]"):
         compare([wrong], wanted)
+
+
+@pytest.mark.parametrize("shape", [(700, 500), (3, 1, 200_000), (400_000,), (5, 300_000, 1)])
+def test_large_outputs_are_compared_whole(shape):
+    exact = torch.rand(shape, dtype=torch.float64) + 1
+    last = tuple(n - 1 for n in shape)
+    wrong = exact.float()
+    compare([wrong], expected(exact.float(), exact))
+    wrong[last] += 0.5
+    with pytest.raises(WrongValues, match=re.escape(f"worst at {list(last)}")):
+        compare([wrong], expected(exact.float(), exact))
 
 
 def test_zeros_do_not_hide_in_a_small_output():

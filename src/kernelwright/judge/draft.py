@@ -1,0 +1,57 @@
+"""A verdict in the making."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelwright.core.evaluation import (
+    Cost,
+    Environment,
+    Evaluation,
+    Numerics,
+    Status,
+    Timing,
+)
+from kernelwright.judge import JUDGE_VERSION
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is judged, and where: three digests and the environment."""
+
+    task: str
+    workload: str
+    candidate: str
+    environment: Environment
+
+
+class Draft:
+    """What is known about a candidate while it is judged."""
+
+    def __init__(self, subject: Subject, warnings: list[str], seed: int) -> None:
+        self.subject, self.seed = subject, seed
+        self.guarantees: frozenset[str] = frozenset()
+        self.warnings = warnings
+        self.numerics: Numerics | None = None
+        self.timing: Timing | None = None
+        self.kinds: tuple[str, ...] = ()
+        self.build_s = self.check_s = self.time_s = 0.0
+
+    def conclude(self, status: Status, *reasons: str) -> Evaluation:
+        passed = status is Status.PASSED
+        return Evaluation(
+            task=self.subject.task,
+            workload=self.subject.workload,
+            candidate=self.subject.candidate,
+            status=status,
+            reasons=reasons,
+            environment=self.subject.environment,
+            seed=self.seed,
+            judge_version=JUDGE_VERSION,
+            kinds=self.kinds if passed else (),
+            warnings=tuple(self.warnings),
+            numerics=self.numerics,
+            timing=self.timing if passed else None,
+            cost=Cost(self.build_s, self.check_s, self.time_s),
+            guarantees=tuple(sorted(self.guarantees)),
+        )
