@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kernelwright.api import judge, optimize
+    from kernelwright.api import judge, optimize, repeat
     from kernelwright.archive import Archive
     from kernelwright.build import build
     from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
@@ -27,14 +27,16 @@ if TYPE_CHECKING:
     from kernelwright.core.settings import Settings
     from kernelwright.core.task import Task, Workload
     from kernelwright.load import load
+    from kernelwright.receipt import Receipt, Repetition
     from kernelwright.report import write as report
     from kernelwright.search import Progress, Result
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "judge": "api", "optimize": "api", "build": "build", "load": "load", "report": "report:write",
-    "Archive": "archive", "Progress": "search", "Result": "search",
+    "judge": "api", "optimize": "api", "repeat": "api", "build": "build", "load": "load",
+    "report": "report:write", "Archive": "archive", "Progress": "search", "Result": "search",
+    "Receipt": "receipt", "Repetition": "receipt",
     "Brief": "core.candidate", "Candidate": "core.candidate", "Exemplar": "core.candidate",
     "Proposal": "core.candidate", "Device": "core.device",
     "KernelwrightError": "core.errors", "Evaluation": "core.evaluation",

@@ -12,21 +12,54 @@ from rich.console import RenderableType
 from kernelwright import search, select
 from kernelwright.archive import Archive, without_password
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
+from kernelwright.receipt import Repetition
 from kernelwright.report import facts, table, write
 from kernelwright.terminal import Answer, error_facts
 
 DONE, NOTHING_PASSED = 0, 1  # 2 is wrong use, 3 a machine that failed: core/errors.py
+STANDS = {True: "stands", False: "does not stand", None: "could not be measured here"}
+STANDS_CODE = {True: DONE, False: NOTHING_PASSED, None: DeviceError.exit_code}
 
 
-def verdict(evaluation: Evaluation, candidate: Candidate) -> Answer:
-    """What `judge` answers."""
-    return Answer(
-        {"dialect": candidate.dialect, **facts.evaluation_facts(evaluation)},
-        DONE if evaluation.passed else NOTHING_PASSED,
-        [table.verdict_table(_verdict_rows(evaluation))],
-    )
+def verdict(evaluation: Evaluation, candidate: Candidate, receipt: Path | None = None) -> Answer:
+    """What `judge TASK CANDIDATE` answers."""
+    rows = _verdict_rows(evaluation)
+    found = {"dialect": candidate.dialect, **facts.evaluation_facts(evaluation)}
+    if receipt is not None:
+        rows.append(("receipt", str(receipt)))
+        found["receipt"] = str(receipt)
+    code = DONE if evaluation.passed else NOTHING_PASSED
+    return Answer(found, code, [table.verdict_table(rows)])
+
+
+def repetition(again: Repetition) -> Answer:
+    """What `judge --repeat` answers."""
+    before = again.receipt.evaluation
+    found = {
+        "stands": again.stands,
+        "differences": list(again.differences),
+        "notes": list(again.notes),
+        "task": {"name": again.receipt.task.name, "digest": again.receipt.task.digest},
+        "receipt": facts.evaluation_facts(before),
+        "verdict": facts.evaluation_facts(again.evaluation),
+    }
+    rows = [("the receipt", STANDS[again.stands])]
+    rows += [("because", difference) for difference in again.differences]
+    rows += [("differs", note) for note in again.notes]
+    rows += [("task", again.receipt.task.name), ("it said", _in_short(before))]
+    shown: list[RenderableType] = [table.verdict_table(rows), "", "now:"]
+    shown.append(table.verdict_table(_verdict_rows(again.evaluation)))
+    return Answer(found, STANDS_CODE[again.stands], shown)
+
+
+def _in_short(evaluation: Evaluation) -> str:
+    if evaluation.speedup is None or evaluation.timing is None:
+        return "; ".join((evaluation.status.value, *evaluation.reasons))
+    ratio = facts.ratio_text(evaluation.speedup)
+    return f"{evaluation.status.value}, {ratio} × {evaluation.timing.strongest}"
 
 
 def _result_facts(result: search.Result) -> dict[str, Any]:

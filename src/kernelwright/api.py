@@ -15,6 +15,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import load_settings
 from kernelwright.core.task import Task
 from kernelwright.load import load
+from kernelwright.receipt import Receipt, Repetition
 from kernelwright.report import write as write_report
 
 
@@ -53,9 +54,12 @@ def judge(
     *,
     inputs: Any = None,
     init: Any = None,
+    receipt: Path | str | None = None,
     **settings: Any,
 ) -> Evaluation:
     """One verdict on a candidate: an object, or the path of a file that defines ``ModelNew``.
+
+    With ``receipt`` it is written to that file too, with all that ``repeat`` needs.
 
     Raises:
         KernelwrightError: wrong use, bad input, or a machine that failed; never a bad candidate.
@@ -64,7 +68,27 @@ def judge(
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
     if not isinstance(candidate, Candidate):
         candidate = read_candidate(Path(candidate))
-    return search.judge(task, candidate, settings=resolved)
+    evaluation = search.judge(task, candidate, settings=resolved)
+    if receipt is not None:
+        Receipt(task, candidate, evaluation).write(receipt)
+    return evaluation
+
+
+def repeat(receipt: Receipt | Path | str, **settings: Any) -> Repetition:
+    """Judge the candidate of a receipt again, with fresh seeds, and see whether it stands.
+
+    The receipt's task runs in this process, like any task's file. ``settings`` go over those of
+    the receipt: its device, threads and cache.
+
+    Raises:
+        ReceiptError: there is none, or it is damaged.
+        KernelwrightError: this machine cannot repeat it.
+    """
+    if not isinstance(receipt, Receipt):
+        receipt = Receipt.read(receipt)
+    resolved = load_settings(Path.cwd(), **(receipt.settings | settings))
+    again = search.judge(receipt.task, receipt.candidate, settings=resolved)
+    return Repetition(receipt, again)
 
 
 def read_candidate(path: Path) -> Candidate:

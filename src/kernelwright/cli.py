@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +9,16 @@ import click
 
 from kernelwright import answers, api, doctor, search, select
 from kernelwright.archive import Archive
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.core.task import Task
+from kernelwright.judge_command import judge_command
 from kernelwright.load.suite import SuiteEntry, builtin_suite, kernelbench_suite
+from kernelwright.options import ARCHIVE, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
 from kernelwright.port_command import port_command
+from kernelwright.receipt import Receipt
 from kernelwright.report import facts, write
 from kernelwright.terminal import Answer, Commands, ShowProgress
 
@@ -28,48 +29,8 @@ def main() -> None:
     """A PyTorch module in, a faster judged kernel out."""
 
 
+main.add_command(judge_command)
 main.add_command(port_command)
-
-
-def _options(*options: Callable) -> Callable:
-    """One decorator from several, applied in the order in which they are written."""
-    return lambda function: functools.reduce(lambda f, o: o(f), reversed(options), function)
-
-
-TASK = click.argument("task", metavar="TASK")
-JSON = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
-)
-INPUTS = _options(
-    click.option(
-        "--input",
-        "inputs",
-        multiple=True,
-        metavar="SPEC",
-        help='An input, e.g. "float32[64,1024]"; once per input, for file.py:Class tasks.',
-    ),
-    click.option(
-        "--init",
-        metavar="JSON",
-        help="The constructor's arguments: a JSON list, or an object of keyword arguments.",
-    ),
-)
-MACHINE = _options(
-    click.option("--device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, …"),
-    click.option(
-        "--threads", type=click.IntRange(min=0), help="CPU threads; 0 (default): all cores."
-    ),
-    click.option(
-        "--cache",
-        type=click.Choice(["cold", "warm"]),
-        help="Flush caches before each timed call (cold, default) or not.",
-    ),
-)
-ARCHIVE = click.option(
-    "--archive",
-    metavar="URL",
-    help="A file, folder or database URL. Default: kernelwright-out/archive.sqlite.",
-)
 
 
 @main.command()
@@ -82,10 +43,7 @@ ARCHIVE = click.option(
 @click.option("--seed", type=int, help="Seed of the proposers.")
 @ARCHIVE
 @click.option("--out", metavar="DIR", help="Folder for sources and reports: kernelwright-out.")
-@click.option("--suite", type=click.Choice(["builtin", "kernelbench"]), help="Many tasks.")
-@click.option("--path", type=click.Path(path_type=Path), help="The checkout, for kernelbench.")
-@click.option("--level", "levels", type=int, multiple=True, help="Of the suite; repeatable.")
-@click.option("--problem", "problems", multiple=True, help="Number or name; repeatable.")
+@SUITE
 @JSON
 def optimize(
     task: str | None,
@@ -113,36 +71,13 @@ def optimize(
     with ShowProgress() as progress:
         if task is not None:
             result = api.optimize(
-                task, list(inputs) or None, init=_init(init), on_progress=progress, **given
+                task, list(inputs) or None, init=init_of(init), on_progress=progress, **given
             )
             return answers.one_result(result)
         resolved = load_settings(Path.cwd(), **given)
         entries = _suite(suite, path, levels, problems, resolved.device)
         results = list(search.optimize_suite(entries, settings=resolved, on_progress=progress))
     return answers.suite_results(results, resolved)
-
-
-@main.command()
-@TASK
-@click.argument("candidate", type=click.Path(path_type=Path))
-@click.option("--entry", default="ModelNew", show_default=True, help="The class in CANDIDATE.")
-@INPUTS
-@MACHINE
-@JSON
-def judge(
-    task: str,
-    candidate: Path,
-    entry: str,
-    inputs: tuple[str, ...],
-    init: str | None,
-    as_json: bool,
-    **settings: Any,
-) -> Answer:
-    """One verdict on the kernel in the file CANDIDATE, by whomever it was written."""
-    read = dataclasses.replace(api.read_candidate(candidate), entry=entry)
-    given = {key: value for key, value in settings.items() if value is not None}
-    evaluation = api.judge(task, read, inputs=list(inputs) or None, init=_init(init), **given)
-    return answers.verdict(evaluation, read)
 
 
 @main.command()
@@ -162,8 +97,11 @@ def report(archive: str, out: Path | None, task: str | None, as_json: bool) -> A
 @click.argument("which", metavar="best|DIGEST")
 @ARCHIVE
 @click.option("--task", metavar="NAME", help="Default for best: the task that was run last.")
+@RECEIPT
 @JSON
-def show(which: str, archive: str | None, task: str | None, as_json: bool) -> Answer:
+def show(
+    which: str, archive: str | None, task: str | None, receipt: Path | None, as_json: bool
+) -> Answer:
     """Print the source of the best candidate, or of the one whose digest begins with DIGEST."""
     settings = load_settings(Path.cwd(), archive=archive)
     with Archive(settings.archive, create=False) as opened:
@@ -179,6 +117,8 @@ def show(which: str, archive: str | None, task: str | None, as_json: bool) -> An
         else:
             proposal = opened.lineage(which)[-1]
         verdicts = opened.evaluations(candidate=proposal.candidate.digest)
+        if receipt is not None:
+            _write_receipt(opened, proposal.candidate, verdicts, receipt)
     found = facts.proposal_facts(proposal)
     found["evaluations"] = [facts.evaluation_facts(verdict) for verdict in verdicts]
     return Answer(found, answers.DONE, [proposal.candidate.source])
@@ -190,20 +130,6 @@ def examine(as_json: bool) -> Answer:
     """What this machine can do, what is missing, what that costs, and how to get it."""
     findings = doctor.examine()
     return Answer(doctor.as_facts(findings), answers.DONE, [doctor.as_table(findings)])
-
-
-def _init(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(
-            "--init is not JSON", seen=f"{text} ({error})", do="write '[1024]'"
-        ) from None
-    if not isinstance(value, (list, dict)):
-        raise UsageError("--init is neither a list nor an object", seen=text, do="write '[1024]'")
-    return value
 
 
 def _suite(
@@ -229,6 +155,19 @@ def _suite(
                 f'no problem "{problem}" in the suite', seen=problem, do=nearest(problem, known)
             )
     return [e for e in entries if not problems or {str(e.problem), e.name} & set(problems)]
+
+
+def _write_receipt(
+    archive: Archive, candidate: Candidate, verdicts: list[Evaluation], path: Path
+) -> None:
+    """The receipt of the last of a candidate's verdicts."""
+    if not verdicts:
+        raise UsageError(
+            "there is no verdict to write a receipt of",
+            seen=f"{candidate.digest} was proposed and never judged",
+            do="kernelwright judge TASK CANDIDATE --receipt FILE",
+        )
+    Receipt(archive.task(verdicts[-1].task), candidate, verdicts[-1]).write(path)
 
 
 def _beside(archive: str) -> Path:

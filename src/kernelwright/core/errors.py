@@ -6,6 +6,7 @@ KernelwrightError
 ├── DialectError    the toolchain is absent or too old
 ├── ProposerError   a proposer's endpoint, budget or reply
 ├── ArchiveError    locked, damaged, or newer than this version
+├── ReceiptError    absent, damaged, or newer than this version
 └── DeviceError     the machine failed; never charged to a candidate
 """
 
@@ -57,6 +58,10 @@ class ProposerError(KernelwrightError):
 
 class ArchiveError(KernelwrightError):
     """The archive is locked, damaged, or newer than this version."""
+
+
+class ReceiptError(KernelwrightError):
+    """The receipt of a verdict is absent, damaged, or newer than this version."""
 
 
 class DeviceError(KernelwrightError):

@@ -1,0 +1,80 @@
+"""The options that several commands take, and what they mean."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernelwright.core.errors import UsageError
+
+
+def _options(*options: Callable) -> Callable:
+    """One decorator from several, applied in the order in which they are written."""
+    return lambda function: functools.reduce(lambda f, o: o(f), reversed(options), function)
+
+
+JSON = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
+)
+INPUTS = _options(
+    click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="SPEC",
+        help='An input, e.g. "float32[64,1024]"; once per input, for file.py:Class tasks.',
+    ),
+    click.option(
+        "--init",
+        metavar="JSON",
+        help="The constructor's arguments: a JSON list, or an object of keyword arguments.",
+    ),
+)
+MACHINE = _options(
+    click.option("--device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, …"),
+    click.option(
+        "--threads", type=click.IntRange(min=0), help="CPU threads; 0 (default): all cores."
+    ),
+    click.option(
+        "--cache",
+        type=click.Choice(["cold", "warm"]),
+        help="Flush caches before each timed call (cold, default) or not.",
+    ),
+)
+ARCHIVE = click.option(
+    "--archive",
+    metavar="URL",
+    help="A file, folder or database URL. Default: kernelwright-out/archive.sqlite.",
+)
+RECEIPT = click.option(
+    "--receipt",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the verdict to FILE, with all that repeating it needs.",
+)
+SUITE = _options(
+    click.option("--suite", type=click.Choice(["builtin", "kernelbench"]), help="Many tasks."),
+    click.option("--path", type=click.Path(path_type=Path), help="The checkout, for kernelbench."),
+    click.option("--level", "levels", type=int, multiple=True, help="Of the suite; repeatable."),
+    click.option("--problem", "problems", multiple=True, help="Number or name; repeatable."),
+)
+
+
+def init_of(text: str | None) -> Any:
+    """The constructor's arguments that ``--init`` gives; None where it was left out."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            "--init is not JSON", seen=f"{text} ({error})", do="write '[1024]'"
+        ) from None
+    if not isinstance(value, (list, dict)):
+        raise UsageError("--init is neither a list nor an object", seen=text, do="write '[1024]'")
+    return value

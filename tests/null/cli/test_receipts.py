@@ -1,0 +1,110 @@
+"""Receipts on the command line: one from the archive, and what is said of a bad one."""
+
+import json
+
+import pytest
+from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+
+from kernelwright import answers
+from kernelwright.archive import Archive
+from kernelwright.core.evaluation import Environment, Status
+from kernelwright.core.settings import Settings
+from kernelwright.receipt import Receipt, Repetition
+
+TASK_FILE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(8, 8)]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture
+def receipt(tmp_path):
+    candidate = proposal().candidate
+    path = tmp_path / "receipt.json"
+    return Receipt(TASK, candidate, verdict(candidate)).write(path)
+
+
+def test_show_writes_the_receipt_of_the_last_verdict(ask, tmp_path):
+    archive, said = tmp_path / "archive.sqlite", proposal()
+    with Archive(archive) as opened:
+        opened.add_task(TASK, [WORKLOAD])
+        run = opened.start_run(TASK, Settings())
+        opened.add_proposal(run, said)
+        opened.add_evaluation(run, verdict(said.candidate, Status.WRONG_VALUES))
+        opened.add_evaluation(run, verdict(said.candidate))
+    words = ("show", said.candidate.digest, "--archive", archive, "--receipt", "r.json")
+    assert ask(*words)[0] == 0
+    assert Receipt.read(tmp_path / "r.json") == Receipt(
+        TASK, said.candidate, verdict(said.candidate)
+    )
+
+
+def test_no_verdict_is_no_receipt(ask, tmp_path):
+    archive = tmp_path / "archive.sqlite"
+    with Archive(archive) as opened:
+        opened.add_task(TASK)
+        opened.add_proposal(opened.start_run(TASK, Settings()), proposal())
+    words = ("show", proposal().candidate.digest, "--archive", archive, "--receipt", "r.json")
+    code, answer = ask(*words)
+    assert code == 2 and "never judged" in answer["error"]["seen"]
+
+
+def damage(path):
+    path.write_text(path.read_text()[:-40])
+
+
+def change(path):
+    told = json.loads(path.read_text())
+    told["candidate"]["source"] += "\n# faster"
+    path.write_text(json.dumps(told))
+
+
+def renew(path):
+    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+
+
+BAD = {
+    "damaged": (damage, [], "not JSON"),
+    "changed": (change, [], "the candidate's text"),
+    "newer": (renew, [], "format version 2"),
+    "absent": (lambda path: path.unlink(), [], "No such file"),
+    "about another task": (lambda path: None, ["task.py"], "relu"),
+    "beside a candidate": (lambda path: None, ["task.py", "candidate.py"], "candidate.py"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_receipt_that_cannot_be_repeated_is_one_error(run, ask, receipt, tmp_path, case):
+    spoil, words, seen = BAD[case]
+    (tmp_path / "task.py").write_text(TASK_FILE)
+    spoil(receipt)
+    code, out, err = run("judge", "--repeat", receipt, *words)
+    assert (code, out) == (2, "") and err.count("  do: ") == 1 and "Traceback" not in err
+    code, answer = ask("judge", "--repeat", receipt, *words)
+    assert code == 2 and seen in answer["error"]["seen"] and answer["error"]["do"]
+
+
+@pytest.mark.parametrize(
+    ("status", "stands", "code", "words"),
+    [
+        (Status.PASSED, True, 0, "stands"),
+        (Status.WRONG_VALUES, False, 1, "does not stand"),
+        (Status.INFRA_ERROR, None, 3, "could not be measured"),
+    ],
+)
+def test_the_exit_code_says_whether_it_stands(status, stands, code, words):
+    candidate = proposal().candidate
+    elsewhere = Environment("cpu", {"cpu": "another", "threads": 2})
+    after = verdict(candidate, status, environment=elsewhere)
+    answer = answers.repetition(Repetition(Receipt(TASK, candidate, verdict(candidate)), after))
+    assert (answer.facts["stands"], answer.exit_code) == (stands, code)
+    assert answer.facts["notes"][-1] == "cpu: a 2-core machine → another"
+    assert bool(answer.facts["differences"]) == (stands is not True)
+    assert answer.facts["receipt"]["speedup"] and answer.facts["verdict"]["status"] == status
+    assert words in answers.STANDS[stands]
