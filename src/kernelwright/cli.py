@@ -9,13 +9,14 @@ import click
 
 from kernelwright import answers, api, doctor, search, select
 from kernelwright.archive import Archive
+from kernelwright.bench import suite_entries
+from kernelwright.bench.command import bench_command
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.core.task import Task
 from kernelwright.judge_command import judge_command
-from kernelwright.load.suite import SuiteEntry, builtin_suite, kernelbench_suite
 from kernelwright.options import ARCHIVE, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
 from kernelwright.port_command import port_command
 from kernelwright.receipt import Receipt
@@ -31,6 +32,7 @@ def main() -> None:
 
 main.add_command(judge_command)
 main.add_command(port_command)
+main.add_command(bench_command)
 
 
 @main.command()
@@ -75,7 +77,9 @@ def optimize(
             )
             return answers.one_result(result)
         resolved = load_settings(Path.cwd(), **given)
-        entries = _suite(suite, path, levels, problems, resolved.device)
+        entries = suite_entries(
+            suite, device=resolved.device, path=path, levels=levels, problems=problems
+        )
         results = list(search.optimize_suite(entries, settings=resolved, on_progress=progress))
     return answers.suite_results(results, resolved)
 
@@ -130,31 +134,6 @@ def examine(as_json: bool) -> Answer:
     """What this machine can do, what is missing, what that costs, and how to get it."""
     findings = doctor.examine()
     return Answer(doctor.as_facts(findings), answers.DONE, [doctor.as_table(findings)])
-
-
-def _suite(
-    suite: str | None,
-    path: Path | None,
-    levels: tuple[int, ...],
-    problems: tuple[str, ...],
-    device: str,
-) -> list[SuiteEntry]:
-    if suite == "kernelbench" and path is None:
-        raise UsageError("which KernelBench checkout?", do="add --path DIR", seen="no --path")
-    if suite == "builtin" and (path or levels):
-        raise UsageError(
-            "--path and --level belong to --suite kernelbench",
-            seen="--suite builtin",
-            do="leave them out",
-        )
-    entries = kernelbench_suite(path, levels or (1, 2, 3)) if path else builtin_suite(device)
-    known = {str(entry.problem) for entry in entries} | {entry.name for entry in entries}
-    for problem in problems:
-        if problem not in known:
-            raise UsageError(
-                f'no problem "{problem}" in the suite', seen=problem, do=nearest(problem, known)
-            )
-    return [e for e in entries if not problems or {str(e.problem), e.name} & set(problems)]
 
 
 def _write_receipt(

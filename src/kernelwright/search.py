@@ -183,7 +183,8 @@ class _Search:
         strongest = self.judge.strongest
         candidate = best[0].candidate if best else library_candidate(self.task, strongest)
         path = write_source(candidate, Path(self.settings.out), self.task.name)
-        self.archive.finish_run(self.run_id)
+        if not interrupted:
+            self.archive.finish_run(self.run_id)
         return Result(
             task=self.task,
             best=best[0] if best else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -22,6 +22,7 @@ CHARACTER_IN = 0.078  # 9 points of a wide sans-serif face
 # Colours that stand for the page's variables; replaced in the text of the SVG.
 INK, FAINT, GOOD, PLAIN, BAD = "#010101", "#020202", "#030303", "#040404", "#050505"
 _VARIABLES = {INK: "ink", FAINT: "faint", GOOD: "good", PLAIN: "plain", BAD: "bad"}
+LEVEL_COLOURS, DASHES = (GOOD, PLAIN, BAD, INK), ("-", "--", ":")
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: selectable, and in the page's font
     "font.family": "sans-serif",
@@ -90,6 +91,29 @@ def progress(speedups: Sequence[float | None], title: str) -> Markup:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_formatter(FuncFormatter(_times))
         axes.grid(axis="y")
+        return _svg(figure, title)
+
+
+def fast_p(gains: Mapping[str, Sequence[float]], title: str) -> Markup:
+    """The share of each level's tasks that became more than p times as fast, over p."""
+    with mpl.rc_context(_STYLE | {"svg.hashsalt": "fast_p"}):
+        figure, axes = _figure(2.4)
+        most = max((gain for level in gains.values() for gain in level), default=1.0) * 1.1
+        named = ((level, found) for level, found in gains.items() if found)
+        for number, (level, found) in enumerate(named):
+            ordered = sorted(found)
+            shares = [(len(ordered) - i) / len(ordered) for i in range(len(ordered))]
+            axes.step(
+                [1.0, *ordered, most], [*shares[:1], *shares, 0.0], where="pre", linewidth=1.5,
+                color=LEVEL_COLOURS[number % 4], linestyle=DASHES[number // 4 % 3], label=level,
+            )  # fmt: skip
+        axes.set_xlim(1.0, max(most, 1.1))
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("p: speedup over the strongest library setting")
+        axes.set_ylabel("share of tasks")
+        axes.xaxis.set_major_formatter(FuncFormatter(_times))
+        axes.grid(axis="both")
+        axes.legend(frameon=False, title="level")
         return _svg(figure, title)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -18,6 +19,7 @@ from kernelwright.archive import Archive
 from kernelwright.core.errors import ArchiveError
 from kernelwright.report import charts, facts
 from kernelwright.report.chapter import Chapter, chapters, schedule_text
+from kernelwright.report.scores import Score, summaries
 
 N_CHARTED = 20  # rows of a chart that a screen shows whole
 LIGHT, DARK = "default", "github-dark"
@@ -36,13 +38,18 @@ def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
             seen=f"{len(archive.tasks())} tasks, 0 verdicts",
             do="run `kernelwright optimize` first",
         )
+    return write_chapters(found, out)
+
+
+def write_chapters(found: list[Chapter], out: str | Path, scores: Sequence[Score] = ()) -> Path:
+    """Write these chapters to ``out``; with ``scores``, their statistics by level stand first."""
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(found), encoding="utf-8", errors="replace")
+    path.write_text(render(found, scores), encoding="utf-8", errors="replace")
     return path
 
 
-def render(found: list[Chapter]) -> str:
+def render(found: list[Chapter], scores: Sequence[Score] = ()) -> str:
     """The page's text. The same chapters give the same text."""
     environment = Environment(
         loader=PackageLoader("kernelwright.report", "templates"),
@@ -61,6 +68,8 @@ def render(found: list[Chapter]) -> str:
     return environment.get_template("page.html.j2").render(
         chapters=found,
         overview=_overview(found) if len(found) > 1 else None,
+        levels=summaries(scores),
+        fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if scores else None,
         style=Markup(_style()),
         candidate_chart=_candidate_chart,
         progress_chart=_progress_chart,
@@ -80,6 +89,15 @@ def _overview(found: list[Chapter]) -> dict[str, Any]:
         "n_won": sum(chapter.best is not None for chapter in found),
         "counts": sum((Counter(chapter.counts) for chapter in found), Counter()),
         "chart": charts.bars(rows, "speedup of the best candidate of every task"),
+    }
+
+
+def _gains(scores: Sequence[Score]) -> dict[str, list[float]]:
+    """The gains of every level that can be told apart in one chart."""
+    levels = sorted({score.level for score in scores})
+    return {
+        level: [s.gain for s in scores if s.level == level and not s.is_degenerate]
+        for level in levels
     }
 
 

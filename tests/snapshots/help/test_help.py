@@ -28,6 +28,9 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
   `candidates` (counts by status), `report`, `source` (the best, or the library setting that nothing
   beat), `strongest`, `baseline_ns`, `task`, `archive`, `interrupted`. With `--suite`: `tasks`, a
   list of these, with `candidates`, `geometric_mean` and `report` of the whole.
+- `bench`: `levels` (means, quartiles, `fast` and `kinds` of each), `tasks` (as of `optimize`, with
+  `level` and `problem`), `not_run`, `report`; for `port`: `translators`, each with `rates` by domain
+  and the outcome of every program.
 - `show`: the proposal with its `source` and `evaluations`. `report`: `report`. `doctor`: lists by
   area.
 

@@ -1,0 +1,93 @@
+"""``kernelwright bench``: what a suite of tasks, or the bench of programs to port, comes to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernelwright.bench import port_rates, results, suite
+from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import load_settings, parse_seconds
+from kernelwright.terminal import Answer
+
+PORT = "port"
+LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
+ONLY_PORT = ("hipify", "arch")
+ONLY_SEARCH = (
+    "path", "levels", "every", "device", "budget_s", "limit_s", "total_s", "jobs", "archive", "out",
+)  # fmt: skip
+
+
+@click.command("bench")
+@click.option("--suite", "name", type=click.Choice([*suite.SUITES, PORT]), required=True)
+@click.option("--path", type=click.Path(path_type=Path), help="The checkout, for kernelbench.")
+@click.option("--levels", metavar="LIST", help="Of kernelbench. Default: 1,2,3.")
+@click.option("--problem", "problems", multiple=True, help="Number or name; repeatable.")
+@click.option("--every", type=click.IntRange(min=1), help="Every N-th problem of each level.")
+@click.option("--device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, …")
+@click.option("--budget", "budget_s", metavar="TIME", help="Per task: 60s (default), 5m, 1.5h.")
+@click.option("--limit", "limit_s", metavar="TIME", help=f"Longest search: {LIMIT} (default).")
+@click.option("--total", "total_s", metavar="TIME", help="Begin no search after this long.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Searches side by side: 1 (default).")
+@click.option("--archive", metavar="URL", help="Default: kernelwright-out/archive.sqlite.")
+@click.option("--out", metavar="DIR", help="Folder for sources and the report: kernelwright-out.")
+@click.option("--hipify", type=click.Path(path_type=Path), help="hipify-perl, run beside ours.")
+@click.option("--arch", metavar="LIST", help="AMD targets, for port: all that it knows rates of.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def bench_command(name: str, as_json: bool, **options: Any) -> Answer:
+    """Search every task of a suite and say what it came to; or run the bench of `port`.
+
+    builtin, kernelbench: one search per task, each in a process of its own. What the archive holds
+    is not searched again, so the same command goes on where it stopped. A table, a report page and
+    a JSON file give means, quartiles and fast_p by level; where the library stays best or a search
+    fails a task counts 1.
+
+    port: how many programs our translator, and hipify-perl where it is given, brings to compile
+    for AMD targets and to run right at 32 and 64 lanes a wave.
+    """
+    given = {key: value for key, value in options.items() if value not in (None, ())}
+    for key in ONLY_SEARCH if name == PORT else ONLY_PORT:
+        if key in given:
+            option = "--" + key.removesuffix("_s")
+            raise UsageError(
+                f"{option} does not belong to --suite {name}", seen=option, do="leave it out"
+            )
+    return _port(given) if name == PORT else _searches(name, given)
+
+
+def _searches(name: str, given: dict[str, Any]) -> Answer:
+    keys = ("device", "budget_s", "archive", "out")
+    settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
+    entries = suite.suite_entries(
+        name, device=settings.device, path=given.get("path"),
+        levels=_numbers(given.get("levels", "")),
+        problems=given.get("problems", ()), every=given.get("every", 1),
+    )  # fmt: skip
+    outcomes = suite.run(
+        entries,
+        settings=settings,
+        jobs=given.get("jobs", 1),
+        limit_s=parse_seconds(given.get("limit_s", LIMIT)),
+        total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
+        on_done=lambda outcome: click.echo(results.line(outcome), err=True),
+    )
+    return results.answer(name, outcomes, settings)
+
+
+def _numbers(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not all(word.isdigit() for word in words):
+        raise UsageError("--levels is not a list of numbers", seen=text, do="write --levels 1,2,3")
+    return [int(word) for word in words]
+
+
+def _port(given: dict[str, Any]) -> Answer:
+    arch = [target.strip() for target in given.get("arch", "").split(",") if target.strip()]
+    return port_rates.answer(
+        problems=given.get("problems", ()),
+        targets=arch,
+        hipify=given.get("hipify"),
+        on_done=lambda text: click.echo(text, err=True),
+    )

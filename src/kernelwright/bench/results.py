@@ -1,0 +1,116 @@
+"""What the searches of a suite came to: as JSON, as tables, and as a page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from kernelwright.archive import without_password
+from kernelwright.bench.suite import Outcome
+from kernelwright.core.settings import Settings
+from kernelwright.report import facts, write_chapters
+from kernelwright.report.chapter import Chapter
+from kernelwright.report.scores import KINDS, LevelSummary, Score, score, summaries
+from kernelwright.report.table import suite_table
+from kernelwright.terminal import Answer
+
+SHOWN_FAST = ("1", "1.5", "2")  # what a terminal has room for; the page and the JSON have all
+
+
+def answer(suite: str, outcomes: list[Outcome], settings: Settings) -> Answer:
+    """The table, the statistics and the page of a suite; the page and its JSON are written."""
+    ran = [outcome for outcome in outcomes if outcome.was_run]
+    scores = [_score(outcome) for outcome in ran]
+    found = [outcome.chapter for outcome in ran if outcome.chapter is not None]
+    out = Path(settings.out)
+    page = write_chapters(found, out / f"bench-{suite}.html", scores) if found else None
+    rows = [_facts(outcome) for outcome in ran]
+    levels = summaries(scores)
+    told = {
+        "suite": suite,
+        "levels": [asdict(level) for level in levels],
+        "tasks": rows,
+        "not_run": [outcome.entry.name for outcome in outcomes if not outcome.was_run],
+        "report": str(page) if page else None,
+        "archive": without_password(settings.archive),
+    }
+    if page is not None:
+        (out / f"bench-{suite}.json").write_text(json.dumps(told, indent=1))
+    last = f"report: {page}" if page else "nothing was judged"
+    if told["not_run"]:
+        last += f"\n{len(told['not_run'])} tasks were not run; the same command goes on with them"
+    return Answer(told, 0 if found else 1, [suite_table(rows), _level_table(levels), Text(last)])
+
+
+def _score(outcome: Outcome) -> Score:
+    entry = outcome.entry
+    if outcome.chapter is None:
+        return Score(entry.level, entry.name, is_failed=outcome.error is not None)
+    return score(outcome.chapter, entry.level)
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    """One task in the form that ``optimize --json`` gives, with its place in the suite."""
+    entry, chapter = outcome.entry, outcome.chapter
+    place = {"level": entry.level, "problem": entry.problem}
+    task = {"name": f"{entry.level}/{entry.name}", "digest": entry.task.digest}
+    if chapter is None and outcome.error is not None:
+        return {**place, "task": task, "error": outcome.error}
+    timing = chapter.evaluation.timing if chapter else None
+    return {
+        **place,
+        "task": task,
+        "best": _best(chapter) if chapter else None,
+        "candidates": chapter.counts if chapter else {},
+        "strongest": timing.strongest if timing else "library",
+        "baseline_ns": facts.baseline_ns(chapter.history) if chapter else {},
+    }
+
+
+def _best(chapter: Chapter) -> dict[str, Any] | None:
+    if chapter.best is None:
+        return None
+    proposal, evaluation = chapter.best
+    return {
+        "digest": proposal.candidate.digest,
+        "dialect": proposal.candidate.dialect,
+        "kinds": list(evaluation.kinds),
+        "speedup": facts.speedup_facts(evaluation),
+        "lineage": list(proposal.lineage),
+    }
+
+
+def line(outcome: Outcome) -> str:
+    """One line for a task that is done, for stderr."""
+    told = _facts(outcome)
+    if not outcome.was_run:
+        said = "not run"
+    elif "error" in told:
+        said = "error: " + facts.printable(told["error"]["what"], 80)
+    elif told["best"] is None:
+        said = "library stays best"
+    else:
+        ratio = told["best"]["speedup"][told["strongest"]]
+        said = f"{told['best']['dialect']} {ratio['median']:.2f} × {told['strongest']}"
+    return f"{told['task']['name']}: {said}"
+
+
+def _level_table(levels: list[LevelSummary]) -> Table:
+    table = Table("level", "tasks, won, failed", "mean", "over plain", "median", box=None)
+    for name in (*(f"fast_{p}" for p in SHOWN_FAST), *KINDS):
+        table.add_column(name)
+    for level in levels:
+        table.add_row(
+            level.level, f"{level.n}, {level.n_won}, {level.n_failed}",
+            f"{level.geometric_mean:.3f}", f"{level.plain_mean:.3f}",
+            f"{level.median:.3f} ({level.lower_quartile:.2f}–{level.upper_quartile:.2f})",
+            *(f"{level.fast[p]:.0%}" for p in SHOWN_FAST),
+            *(f"{share.geometric_mean:.3f}, {share.n}" for share in level.kinds),
+        )  # fmt: skip
+    table.caption = "mean: geometric; of a kind: that of its wins alone, and their number"
+    return table

@@ -1,0 +1,122 @@
+"""Which tasks a bench runs, which it takes from the archive, and what it answers."""
+
+import pytest
+from click.testing import CliRunner
+from tests.null.archive.nouns import proposal, verdict
+
+from kernelwright import bench
+from kernelwright.archive import Archive
+from kernelwright.bench import results, suite
+from kernelwright.cli import main
+from kernelwright.core.errors import UsageError
+from kernelwright.core.evaluation import Environment
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Workload
+from kernelwright.judge import JUDGE_VERSION
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(archive=str(tmp_path / "archive.sqlite"), out=str(tmp_path / "out"))
+
+
+def searched(entry, settings, *, budget_s=60.0, version=JUDGE_VERSION, finished=True):
+    """An archive that holds a search of this task with one winner."""
+    said = proposal()
+    told = Settings(archive=settings.archive, budget_s=budget_s)
+    with Archive(settings.archive) as archive:
+        workload = Workload(entry.task.digest, (("float32", (64, 64)),))
+        archive.add_task(entry.task, [workload])
+        run = archive.start_run(entry.task, told)
+        archive.add_proposal(run, said)
+        found = verdict(
+            said.candidate, task=entry.task.digest, judge_version=version, kinds=("kernel",),
+            environment=Environment("cpu", {"threads": 2}), workload=workload.digest,
+        )  # fmt: skip
+        archive.add_evaluation(run, found)
+        if finished:
+            archive.finish_run(run)
+
+
+def first_entry():
+    return bench.suite_entries("builtin", device="cpu", problems=["softmax"])[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "runs"),
+    [
+        ({}, False),
+        ({"budget_s": 30.0}, True),
+        ({"finished": False}, True),
+        ({"version": JUDGE_VERSION - 1}, True),
+    ],
+)
+def test_only_what_the_archive_lacks_is_searched(settings, monkeypatch, changed, runs):
+    entry = first_entry()
+    searched(entry, settings, **changed)
+    begun = []
+    monkeypatch.setattr(suite, "_in_a_process", lambda task, *_: begun.append(task.name))
+    (outcome,) = bench.run([entry], settings=settings, limit_s=1)
+    assert begun == (["softmax"] if runs else [])
+    assert outcome.was_run and outcome.chapter.best is not None
+
+
+def test_no_search_begins_when_the_time_is_over(settings):
+    (outcome,) = bench.run([first_entry()], settings=settings, limit_s=1, total_s=-1)
+    assert not outcome.was_run
+    told = results.answer("builtin", [outcome], settings)
+    assert (told.exit_code, told.facts["not_run"]) == (1, ["softmax"])
+
+
+def test_a_search_without_end_is_stopped_and_said(settings):
+    entries = [first_entry()]
+    (outcome,) = bench.run(entries, settings=settings, limit_s=0.01)
+    assert outcome.error["what"] == "the search was stopped"
+    told = results.answer("builtin", [outcome], settings)
+    assert told.facts["tasks"][0]["error"] == outcome.error
+    assert told.facts["levels"][0]["n_failed"] == 1
+    assert told.facts["levels"][0]["geometric_mean"] == 1.0
+
+
+def test_the_answer_of_a_suite_is_written_beside_its_page(settings):
+    entry = first_entry()
+    searched(entry, settings)
+    told = results.answer("builtin", bench.run([entry], settings=settings, limit_s=1), settings)
+    assert told.exit_code == 0
+    assert told.facts["tasks"][0]["best"]["kinds"] == ["kernel"]
+    page = told.facts["report"]
+    assert "By level" in open(page).read()
+    assert '"suite": "builtin"' in open(page.replace(".html", ".json")).read()
+
+
+def test_every_nth_problem_of_each_level(tmp_path):
+    for level in (1, 2):
+        folder = tmp_path / "KernelBench" / f"level{level}"
+        folder.mkdir(parents=True)
+        for number in range(1, 8):
+            (folder / f"{number}_task.py").write_text("class Model: ...")
+    chosen = bench.suite_entries("kernelbench", device="cpu", path=tmp_path, levels=[2], every=3)
+    assert [(e.level, e.problem) for e in chosen] == [("2", 1), ("2", 4), ("2", 7)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--suite", "port", "--jobs", "2"], "--jobs"),
+        (["--suite", "builtin", "--hipify", "x"], "--hipify"),
+        (["--suite", "builtin", "--levels", "1"], "leave them out"),
+        (["--suite", "kernelbench"], "--path"),
+        (["--suite", "kernelbench", "--path", ".", "--levels", "one"], "--levels"),
+        (["--suite", "port", "--problem", "scann"], '"scan"'),
+        (["--suite", "port", "--hipify", "nowhere"], "hipify-perl"),
+    ],
+)
+def test_wrong_use_is_one_error(words, said):
+    found = CliRunner().invoke(main, ["bench", *words])
+    assert found.exit_code == 2
+    assert said in found.output
+
+
+def test_a_task_that_is_not_in_the_suite():
+    with pytest.raises(UsageError, match="softmaxx"):
+        bench.suite_entries("builtin", device="cpu", problems=["softmaxx"])
