@@ -1,5 +1,7 @@
 """Which tasks a bench runs, which it takes from the archive, and what it answers."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 from tests.null.archive.nouns import proposal, verdict
@@ -84,9 +86,9 @@ def test_the_answer_of_a_suite_is_written_beside_its_page(settings):
     told = results.answer("builtin", bench.run([entry], settings=settings, limit_s=1), settings)
     assert told.exit_code == 0
     assert told.facts["tasks"][0]["best"]["kinds"] == ["kernel"]
-    page = told.facts["report"]
-    assert "By level" in open(page).read()
-    assert '"suite": "builtin"' in open(page.replace(".html", ".json")).read()
+    page = Path(told.facts["report"])
+    assert "By level" in page.read_text()
+    assert '"suite": "builtin"' in page.with_suffix(".json").read_text()
 
 
 def test_every_nth_problem_of_each_level(tmp_path):
