@@ -24,6 +24,8 @@ from kernelwright.dialects.devices import resolve
 PRESENT, MISSING = "ok", "missing"
 OPTIONAL = {  # package: what its absence costs, how to get it
     "triton": ("no Triton candidates", "pip install 'kernelwright[triton]' (Linux)"),
+    "openai": ("no swarm of models behind servers", "pip install 'kernelwright[swarm]'"),
+    "transformers": ("no models from local checkpoints", "pip install transformers"),
     "psycopg": ("no archive on PostgreSQL", "pip install 'kernelwright[postgres]'"),
 }
 GUARANTEE_REMEDY = (

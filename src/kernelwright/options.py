@@ -46,6 +46,45 @@ MACHINE = _options(
         help="Flush caches before each timed call (cold, default) or not.",
     ),
 )
+PROPOSING = _options(
+    click.option(
+        "--proposer",
+        "proposers",
+        multiple=True,
+        callback=lambda _context, _option, given: _words(given),
+        metavar="NAME[,NAME…]",
+        help="Who proposes, in order: rules (default), swarm, …; repeatable.",
+    ),
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="MODEL",
+        help="For the swarm: openai:NAME, anthropic:NAME, google:NAME, http://HOST/v1#NAME or "
+        "hf:FOLDER; repeatable.",
+    ),
+    click.option(
+        "--context",
+        "contexts",
+        multiple=True,
+        metavar="PART,…",
+        help="What prompts may draw on: reference, verdicts, exemplars, other-dialect, device, "
+        "profile, advice. Repeated, the sets compete. Default: all of it, and the first two.",
+    ),
+    click.option(
+        "--price",
+        "prices",
+        multiple=True,
+        metavar="MODEL=IN/OUT",
+        help="What a model costs, in USD per million tokens read and written.",
+    ),
+    click.option(
+        "--budget",
+        multiple=True,
+        metavar="LIMIT",
+        help="60s (default), 5m, 1.5h; for models also 200ktok, 2usd; per task; repeatable.",
+    ),
+)
 ARCHIVE = click.option(
     "--archive",
     metavar="URL",
@@ -78,3 +117,8 @@ def init_of(text: str | None) -> Any:
     if not isinstance(value, (list, dict)):
         raise UsageError("--init is neither a list nor an object", seen=text, do="write '[1024]'")
     return value
+
+
+def _words(given: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in 'rules,swarm'."""
+    return tuple(name for text in given for name in text.split(",") if name)

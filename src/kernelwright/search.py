@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core import plugins
+from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.errors import DialectError, KernelwrightError
+from kernelwright.core.errors import DialectError, KernelwrightError, UsageError
 from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -21,6 +23,8 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION, Judge, library_candidate
 from kernelwright.load import check
 from kernelwright.load.suite import SuiteEntry
+from kernelwright.propose.base import Proposer, WaitingProposer
+from kernelwright.propose.feed import Feed
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
 MIN_EVALUATED = 3  # a budget spent on slow baselines still buys a first look at the candidates
@@ -40,6 +44,10 @@ class Progress:
     """The best speedup so far against the strongest library setting."""
     n_done: int
     seconds_left: float
+    tokens: int = 0
+    """Read and written by models in this run."""
+    cost_usd: float = 0.0
+    """Of this run's models, those whose price was stated."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -85,9 +93,11 @@ def optimize(
         TaskError: the task cannot be run.
         DialectError: no dialect asked for can run on the device.
         DeviceError: the machine failed.
+        ProposerError: a model cannot be asked at all; what others answered is in the archive.
     """
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
+    check_proposers(Brief(task, device, dialects, **_limits(settings)), settings.proposers)
     check(task, device.torch_name)
     with (
         Archive(settings.archive) as archive,
@@ -121,47 +131,105 @@ class _Search:
         self.deadline = time.monotonic() + self.settings.budget_s
         self.archive.add_task(self.task, [self.judge.workload])
         self.run_id = self.archive.start_run(self.task, self.settings)
-        self.history += [
+        whole = [
             (proposal, evaluation)
             for proposal, evaluation in self.archive.history(self.task.digest)
             if evaluation.judge_version == JUDGE_VERSION
-            and evaluation.environment.digest == self.judge.environment.digest
         ]
-        self.seen = {proposal.candidate.digest for proposal, _ in self.history}
+        here = self.judge.environment
+        self.history += [pair for pair in whole if pair[1].environment.digest == here.digest]
+        self.elsewhere = best_elsewhere(whole, here.device)
+        self.seen = {proposal.candidate.normal for proposal, _ in self.history}
+        self.calls = self.archive.calls(self.task.digest)
+        self.trials = tuple(self.archive.trials(without_task=self.task.digest))
 
     def run(self) -> None:
-        """Rounds of brief, proposals and verdicts, until the time or the proposers are spent."""
+        """Rounds of brief, proposals and verdicts, until the budget or the proposers are spent.
+
+        In a round every proposer may use an equal share of the time that is left, so that what the
+        first finds is shown to the next.
+        """
         proposers = [plugins.find("kernelwright.proposers", n) for n in self.settings.proposers]
-        n_before = len(self.history)
         while True:
             n_round = len(self.history)
-            brief = self.brief()
-            for proposer in proposers:
-                for proposal in proposer.propose(brief):
-                    is_late = time.monotonic() > self.deadline
-                    if is_late and len(self.history) - n_before >= MIN_EVALUATED:
-                        return
-                    if proposal.candidate.digest not in self.seen:
-                        self.evaluate(proposal, brief)
-            if len(self.history) == n_round:
+            for place, proposer in enumerate(proposers):
+                left_s = self.deadline - time.monotonic()
+                until = time.monotonic() + left_s / (len(proposers) - place)
+                if isinstance(proposer, WaitingProposer):
+                    self.listen(proposer, until)
+                else:
+                    self.pull(proposer, until)
+            if len(self.history) == n_round or time.monotonic() > self.deadline:
                 return
 
-    def brief(self) -> Brief:
-        """What the proposers are told this round."""
+    def pull(self, proposer: Proposer, until: float) -> None:
+        """One round of a proposer that works only when it is asked."""
+        n_before = len(self.history)
+        brief = self.brief(until)
+        for proposal in proposer.propose(brief):
+            if self.is_late(until, n_before):
+                return
+            if proposal.candidate.normal not in self.seen:
+                self.evaluate(proposal, brief)
+
+    def listen(self, proposer: WaitingProposer, until: float) -> None:
+        """Rounds of a proposer that waits for others, judging meanwhile.
+
+        Not meanwhile where its models run on the machine that candidates are timed on.
+        """
+        n_before = len(self.history)
+        takes_turns = proposer.shares(self.brief(until))
+        with Feed(proposer, lambda: self.brief(until), self.keep, takes_turns=takes_turns) as feed:
+            for said, brief in feed:
+                if isinstance(said, Call):
+                    self.tell(f"{said.model}: {said.purpose}, {said.outcome}")
+                elif self.is_late(until, n_before):
+                    return
+                elif said.candidate.normal not in self.seen:
+                    self.evaluate(said, brief)
+
+    def is_late(self, until: float, n_before: int) -> bool:
+        return time.monotonic() > until and len(self.history) - n_before >= MIN_EVALUATED
+
+    def keep(self, call: Call) -> None:
+        """Archive a call as soon as it has been paid for."""
+        self.archive.add_call(self.run_id, call)
+        self.calls.append(call)
+
+    def spent(self) -> tuple[int, float]:
+        """Tokens and USD of this run."""
+        calls = [call for call in list(self.calls) if call.id >= self.run_id]
+        return sum(c.tokens for c in calls), sum(c.cost_usd or 0.0 for c in calls)
+
+    def brief(self, until: float) -> Brief:
+        """What a proposer is told that may work until then."""
+        tokens, usd = self.spent()
+        told = _limits(self.settings)
+        if told["budget_tokens"] is not None:
+            told["budget_tokens"] -= tokens
+        if told["budget_usd"] is not None:
+            told["budget_usd"] -= usd
+        history = list(self.history)
         return Brief(
             task=self.task,
             device=self.device,
             dialects=self.dialects,
-            exemplars=tuple(select.exemplars(self.history, N_EXEMPLARS, seed=self.settings.seed)),
-            budget_s=max(0.0, self.deadline - time.monotonic()),
+            exemplars=tuple(select.exemplars(history, N_EXEMPLARS, seed=self.settings.seed)),
+            budget_s=max(0.0, until - time.monotonic()),
             seed=self.settings.seed,
             threads=self.judge.threads,
+            history=tuple(history),
+            elsewhere=self.elsewhere,
+            calls=tuple(self.calls),
+            since=self.run_id,
+            trials=self.trials,
+            **told,
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
         """Archive the proposal, judge it, archive the verdict."""
         self.tell(f"{proposal.candidate.dialect}: {describe(proposal)}")
-        self.seen.add(proposal.candidate.digest)
+        self.seen.add(proposal.candidate.normal)
         self.archive.add_proposal(self.run_id, proposal, brief.exemplars)
         evaluation = self.judge.evaluate(proposal.candidate)
         self.archive.add_evaluation(self.run_id, evaluation)
@@ -198,6 +266,7 @@ class _Search:
 
     def tell(self, doing: str) -> None:
         best = select.best(self.history)
+        tokens, usd = self.spent()
         self.on_progress(
             Progress(
                 task=self.task.name,
@@ -205,7 +274,39 @@ class _Search:
                 best=best[1].speedup if best else None,
                 n_done=len(self.history),
                 seconds_left=max(0.0, self.deadline - time.monotonic()),
+                tokens=tokens,
+                cost_usd=usd,
             )
+        )
+
+
+def _limits(settings: Settings) -> dict[str, Any]:
+    """What a brief says about models and what they may cost."""
+    return {
+        "models": settings.models,
+        "contexts": settings.contexts,
+        "prices": settings.prices,
+        "budget_tokens": settings.budget_tokens or None,
+        "budget_usd": settings.budget_usd or None,
+    }
+
+
+def check_proposers(brief: Brief, names: Sequence[str]) -> None:
+    """See, before anything costs time or money, that the proposers have what they need.
+
+    Raises:
+        UsageError: no such proposer, or models that none of them asks.
+        ProposerError: a package, a key or a model is missing.
+    """
+    found = [plugins.find("kernelwright.proposers", name) for name in names]
+    waiting = [proposer for proposer in found if isinstance(proposer, WaitingProposer)]
+    for proposer in waiting:
+        proposer.check(brief)
+    if brief.models and not waiting:
+        raise UsageError(
+            "models are given, and no proposer asks them",
+            seen=f"--model {' --model '.join(brief.models)}; proposers {', '.join(names)}",
+            do="add --proposer swarm",
         )
 
 
@@ -257,6 +358,16 @@ def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
                 do=missing,
             )
     return tuple(asked)
+
+
+def best_elsewhere(history: History, device: str) -> tuple[tuple[Proposal, Evaluation], ...]:
+    """The best that passed in each dialect on each device but this one."""
+    groups: dict[tuple[str, str], History] = {}
+    for proposal, found in history:
+        if found.environment.device != device:
+            key = (found.environment.device, proposal.candidate.dialect)
+            groups.setdefault(key, []).append((proposal, found))
+    return tuple(ranked[0] for group in groups.values() if (ranked := select.ranked(group)))
 
 
 def describe(proposal: Proposal) -> str:

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,11 +83,25 @@ def error_facts(error: KernelwrightError) -> dict[str, str]:
     return {"what": error.what, "seen": error.seen, "do": error.do}
 
 
-class ShowProgress:
-    """Shows what a search is doing on stderr: one living line on a terminal, else plain lines."""
+def search_line(progress: Progress, since_s: float) -> str:
+    """What a search said last, ``since_s`` seconds later."""
+    left_s = max(0.0, progress.seconds_left - since_s)
+    best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
+    return (
+        f"{printable(progress.task, 40)} · {best} · {progress.n_done} judged · "
+        f"{left_s:.0f} s left · {printable(progress.doing, 80)}"
+    )
 
-    def __init__(self) -> None:
-        self._last: Progress | None = None
+
+class ShowProgress:
+    """Shows what is being done on stderr: one living line on a terminal, else plain lines.
+
+    ``line`` makes the text of what was told last and the seconds since then.
+    """
+
+    def __init__(self, line: Callable[[Any, float], str] = search_line) -> None:
+        self._make_line = line
+        self._last: Any = None
         self._told_s = time.monotonic()
         console = Console(stderr=True, highlight=False)
         self._is_terminal = console.is_terminal
@@ -101,24 +115,24 @@ class ShowProgress:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def __call__(self, progress: Progress) -> None:
-        self._last, self._told_s = progress, time.monotonic()
+    def __call__(self, told: Any) -> None:
+        self._last, self._told_s = told, time.monotonic()
         if not self._is_terminal:
             click.echo(self._line().plain, err=True)
 
     def _line(self) -> Text:
-        """What was told last, with the seconds that are left by now."""
         if self._last is None:
             return Text("reading the task, starting the baselines")
-        progress = self._last
-        left_s = max(0.0, progress.seconds_left - (time.monotonic() - self._told_s))
-        best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
-        return Text(
-            f"{printable(progress.task, 40)} · {best} · {progress.n_done} judged · "
-            f"{left_s:.0f} s left · {printable(progress.doing, 80)}",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+        text = self._make_line(self._last, time.monotonic() - self._told_s)
+        return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def _spent(progress: Progress) -> str:
+    """'12.3 ktok, 0.0412 USD · ' where models were asked."""
+    if not progress.tokens:
+        return ""
+    money = f", {progress.cost_usd:.4f} USD" if progress.cost_usd else ""
+    return f"{progress.tokens / 1000:.1f} ktok{money} · "
 
 
 @contextlib.contextmanager

@@ -53,7 +53,8 @@ class Call:
     """The call whose answer this one reformats, by id."""
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = 0.0
+    """None where nobody stated the model's price."""
     took_s: float = 0.0
 
     @property

@@ -11,6 +11,7 @@ from kernelwright.core.call import Call, Trial
 from kernelwright.core.device import Device
 from kernelwright.core.digest import digest
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.normal import normal_form
 from kernelwright.core.task import Task
 
 
@@ -30,6 +31,11 @@ class Candidate:
     @cached_property
     def digest(self) -> str:
         return digest("candidate", self.source, self.dialect, self.entry)
+
+    @cached_property
+    def normal(self) -> str:
+        """The digest of its text without layout and comments: the same for a mere rewording."""
+        return digest("normal", normal_form(self.source), self.dialect, self.entry)
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,8 @@ class Brief:
     """CPU threads that candidates will run with."""
     models: tuple[str, ...] = ()
     """The models that may be asked, as the user named them."""
-    contexts: tuple[tuple[str, ...], ...] = ()
-    """The sets of parts that a prompt may draw on; empty means the proposer's own sets."""
+    contexts: tuple[str, ...] = ()
+    """Sets of parts that prompts may draw on, as the user named them: 'reference,verdicts'."""
     prices: tuple[str, ...] = ()
     """What models cost, as the user stated it: 'MODEL=IN/OUT' in USD per million tokens."""
     budget_tokens: int | None = None
@@ -89,6 +95,8 @@ class Brief:
     """Every verdict on this task so far, oldest first."""
     calls: tuple[Call, ...] = ()
     """Every model's call for this task so far, oldest first."""
+    since: str = ""
+    """Calls whose ids are not below this one are of the present run."""
     elsewhere: tuple[tuple[Proposal, Evaluation], ...] = ()
     """The best of this task in each dialect on each other device."""
     trials: tuple[Trial, ...] = ()

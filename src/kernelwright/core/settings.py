@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,16 @@ class Settings:
     proposers: tuple[str, ...] = ("rules",)
     budget_s: float = 60.0
     """The dial: everything else that grows with effort follows from it."""
+    budget_tokens: int = 0
+    """Tokens that models may read and write in one run; 0 means not limited."""
+    budget_usd: float = 0.0
+    """Money that models may cost in one run; 0 means not limited."""
+    models: tuple[str, ...] = ()
+    """Models for proposers that ask some: 'openai:NAME', 'http://HOST/v1#NAME', 'hf:PATH'."""
+    contexts: tuple[str, ...] = ()
+    """Sets of parts that prompts may draw on, each 'reference,verdicts,…'; the best is found."""
+    prices: tuple[str, ...] = ()
+    """What models cost: 'MODEL=IN/OUT' in USD per million tokens read and written."""
     archive: str = "sqlite:///kernelwright-out/archive.sqlite"
     """Any SQLAlchemy URL."""
     out: str = "kernelwright-out"
@@ -65,6 +76,8 @@ def _fit(key: str, value: Any, kind: type) -> Any:
         return tuple(value)
     if kind is float and key.endswith("_s"):
         return value if isinstance(value, float) else parse_seconds(str(value))
+    if kind is float and type(value) is int:
+        return float(value)
     if not isinstance(value, kind):
         raise UsageError(
             f'setting "{key}" does not fit', seen=repr(value), do=f"give a {kind.__name__}"
@@ -83,3 +96,34 @@ def parse_seconds(text: str) -> float:
     if seconds <= 0:
         raise UsageError(f'"{text}" is not a time', seen=text, do="write 60s, 5m or 1.5h")
     return seconds
+
+
+DAY_S = 86_400.0
+"""The limit in time of a run that was limited in something else: it still ends."""
+
+
+def parse_budget(texts: Iterable[str]) -> dict[str, float | int]:
+    """The settings behind '60s', '200ktok', '2usd': budget_s, budget_tokens, budget_usd.
+
+    Where tokens or money are given without a time, the time is a day.
+
+    Raises:
+        UsageError: not a budget, or two of one kind.
+    """
+    found: dict[str, float | int] = {}
+    for text in texts:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(k|M)?(tok|usd)", text.strip())
+        if match is None:
+            key, amount = "budget_s", parse_seconds(text)
+        else:
+            amount = float(match[1]) * {"k": 1e3, "M": 1e6, None: 1}[match[2]]
+            key = {"tok": "budget_tokens", "usd": "budget_usd"}[match[3]]
+            amount = int(amount) if match[3] == "tok" else amount
+        if key in found or amount <= 0:
+            raise UsageError(
+                f'"{text}" is not a budget, or is a second one of its kind',
+                seen=" ".join(texts),
+                do="write 60s, 200ktok or 2usd, each once",
+            )
+        found[key] = amount
+    return {"budget_s": DAY_S} | found if found else {}

@@ -41,7 +41,7 @@ class WaitingProposer(Protocol):
         """Yield every call as it ends, and what it proposes after it. One round for one brief.
 
         An answer found in ``brief.calls`` is used, not paid for again. No call is begun that the
-        budget left in the brief does not allow.
+        budget left in the brief does not allow. A round without a call is the last.
 
         Raises:
             ProposerError: a model cannot be asked at all.

@@ -29,7 +29,7 @@ def upgrade() -> None:
         sa.Column("follows", sa.Text, sa.ForeignKey("call.id")),
         sa.Column("input_tokens", BIG, nullable=False),
         sa.Column("output_tokens", BIG, nullable=False),
-        sa.Column("cost_usd", REAL, nullable=False),
+        sa.Column("cost_usd", REAL),  # null where nobody stated the price
         sa.Column("took_s", REAL, nullable=False),
         sa.Column("created_at", sa.Text, nullable=False),
         sqlite_strict=True,

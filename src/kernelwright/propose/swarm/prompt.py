@@ -1,0 +1,91 @@
+"""Prompts: templates in files with a version, filled with what the context has to say."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from kernelwright.core.call import Call
+from kernelwright.core.candidate import Brief
+from kernelwright.propose.swarm.answer import ENTRY
+from kernelwright.propose.swarm.context import gather, verdict
+from kernelwright.propose.swarm.question import Question
+
+GENERATOR = "generator-1"
+ANALYST = "analyst-1"
+REFORMAT = "reformat-1"
+"""Templates with their versions: a change of the text is a new file."""
+
+Messages = tuple[tuple[str, str], ...]
+
+
+def generator(brief: Brief, question: Question, parts: Sequence[str]) -> Messages:
+    """Ask for a kernel: the first, a repaired or a faster one."""
+    return _render(GENERATOR, _facts(brief, question, parts))
+
+
+def analyst(brief: Brief, question: Question, parts: Sequence[str]) -> Messages:
+    """Ask what to do about the parent of ``question``, in a few sentences."""
+    return _render(ANALYST, _facts(brief, question, parts))
+
+
+def reformat(call: Call, fault: str) -> Messages:
+    """Ask once more for an answer whose form could not be read."""
+    ((_, text),) = _render(REFORMAT, {"fault": fault, "entry": ENTRY})[-1:]
+    return (*call.messages, ("assistant", call.answer), ("user", text))
+
+
+def _facts(brief: Brief, question: Question, parts: Sequence[str]) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "entry": ENTRY,
+        "reference_entry": brief.task.entry,
+        "signatures": signatures(brief.task.source, brief.task.entry),
+        "dialect": question.dialect,
+        "device": str(brief.device),
+        "purpose": question.purpose,
+        "parent": None,
+        "context": gather(parts, brief, question),
+    }
+    if question.parent is not None:
+        proposal, found = question.parent
+        shown["parent"] = {"source": proposal.candidate.source} | verdict(found)
+        if "verdicts" not in parts:
+            shown["parent"] |= {"reasons": [], "warnings": []}
+    return shown
+
+
+def signatures(source: str, entry: str) -> list[str]:
+    """The reference's constructor and forward as they are declared; a candidate must match."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name == entry:
+            return [
+                f"def {part.name}({ast.unparse(part.args)})"
+                for part in node.body
+                if isinstance(part, ast.FunctionDef) and part.name in ("__init__", "forward")
+            ]
+    return []
+
+
+def _render(template: str, facts: dict[str, Any]) -> Messages:
+    """Both messages of a template: what always holds, and what is asked now."""
+    return tuple(
+        (role, _templates().get_template(f"{template}.{role}.md.j2").render(facts).strip() + "\n")
+        for role in ("system", "user")
+        if f"{template}.{role}.md.j2" in _templates().list_templates()
+    )
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("kernelwright.propose.swarm", "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # text for models, not for browsers
+        keep_trailing_newline=True,
+    )

@@ -1,0 +1,20 @@
+import pytest
+from tests.null.swarm.scripted import ScriptedServer
+
+from kernelwright.propose.swarm import server
+from kernelwright.propose.swarm.endpoint import open_endpoint
+from kernelwright.propose.swarm.keys import providers
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """A real HTTP server on this machine that answers as the test says."""
+    pytest.importorskip("openai")
+    for provider in providers().values():
+        for name in provider["keys"]:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(server, "WAITS_S", (0.01, 0.02, 0.04))
+    open_endpoint.cache_clear()
+    with ScriptedServer() as running:
+        yield running
+    open_endpoint.cache_clear()
