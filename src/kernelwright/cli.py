@@ -14,10 +14,19 @@ from kernelwright.bench.command import bench_command
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Evaluation
-from kernelwright.core.settings import Settings, load_settings
+from kernelwright.core.settings import Settings, load_settings, parse_budget
 from kernelwright.core.task import Task
 from kernelwright.judge_command import judge_command
-from kernelwright.options import ARCHIVE, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
+from kernelwright.options import (
+    ARCHIVE,
+    INPUTS,
+    JSON,
+    MACHINE,
+    PROPOSING,
+    RECEIPT,
+    SUITE,
+    init_of,
+)
 from kernelwright.port_command import port_command
 from kernelwright.receipt import Receipt
 from kernelwright.report import facts, write
@@ -40,8 +49,7 @@ main.add_command(bench_command)
 @INPUTS
 @MACHINE
 @click.option("--dialect", "dialects", multiple=True, help="Propose in this dialect; repeatable.")
-@click.option("--proposer", "proposers", multiple=True, help="Default: rules; repeatable.")
-@click.option("--budget", "budget_s", metavar="TIME", help="60s (default), 5m, 1.5h; per task.")
+@PROPOSING
 @click.option("--seed", type=int, help="Seed of the proposers.")
 @ARCHIVE
 @click.option("--out", metavar="DIR", help="Folder for sources and reports: kernelwright-out.")
@@ -55,6 +63,7 @@ def optimize(
     path: Path | None,
     levels: tuple[int, ...],
     problems: tuple[str, ...],
+    budget: tuple[str, ...],
     as_json: bool,
     **settings: Any,
 ) -> Answer:
@@ -70,6 +79,7 @@ def optimize(
             do="kernelwright optimize FILE.py, or kernelwright optimize --suite builtin",
         )
     given = {key: value for key, value in settings.items() if value not in (None, ())}
+    given |= parse_budget(budget)
     with ShowProgress() as progress:
         if task is not None:
             result = api.optimize(
