@@ -1,4 +1,4 @@
-"""``kernelwright judge``: a verdict on a file, or the repetition of a receipt."""
+"""``kernelwright judge``: verdicts on a file or on folders of them, and repetitions of receipts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,29 @@ from typing import Any
 import click
 
 from kernelwright import answers, api
+from kernelwright.bench import suite_entries
 from kernelwright.core.errors import TaskError, UsageError
+from kernelwright.core.settings import Settings, load_settings
+from kernelwright.docket import assign, judge_all, judge_suite, read_folder, results
 from kernelwright.load import load
-from kernelwright.options import INPUTS, JSON, MACHINE, RECEIPT, init_of
+from kernelwright.options import ARCHIVE, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
 from kernelwright.receipt import Receipt
-from kernelwright.terminal import Answer
+from kernelwright.terminal import Answer, ShowProgress
+
+BELONGS = {
+    "a file": {"inputs", "init", "entry", "receipt"},
+    "a folder": {"inputs", "init", "entry", "archive"},
+    "--suite": {"path", "levels", "problems", "jobs", "entry", "archive"},
+    "--repeat": {"inputs", "init"},
+}
+"""The options that each kind of call takes, besides those of the machine."""
+ENTRY = "ModelNew"
+NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
 
 
 @click.command("judge")
 @click.argument("words", nargs=-1, metavar="[TASK] [CANDIDATE]")
-@click.option("--entry", default="ModelNew", show_default=True, help="The class in CANDIDATE.")
+@click.option("--entry", metavar="NAME", help="The class in CANDIDATE: ModelNew.")
 @INPUTS
 @MACHINE
 @RECEIPT
@@ -28,39 +41,118 @@ from kernelwright.terminal import Answer
     metavar="FILE",
     help="Judge again what a receipt is about.",
 )
+@ARCHIVE
+@SUITE
+@click.option("--jobs", type=click.IntRange(min=1), help="Tasks of a suite side by side: 1.")
 @JSON
 def judge_command(
     words: tuple[str, ...],
-    entry: str,
-    inputs: tuple[str, ...],
-    init: str | None,
-    receipt: Path | None,
+    suite: str | None,
     repeat: Path | None,
+    device: str | None,
+    threads: int | None,
+    cache: str | None,
     as_json: bool,
-    **settings: Any,
+    **options: Any,
 ) -> Answer:
-    """One verdict on the kernel in the file CANDIDATE, by whomever it was written.
+    """One verdict on the kernel in the file CANDIDATE, by whomever it was written; or a verdict on
+    every file of the folder CANDIDATE.
 
-    With --repeat the task and the candidate are those of the receipt, and the exit code is 0 if
-    it stands, 1 if not; name TASK as well to be sure that it is about that task.
+    Verdicts on a folder go to the archive as they are reached: Ctrl-C keeps them, and the same
+    command goes on from there. With --suite CANDIDATE is a folder, and its files say by their names
+    which problem they are for: the problem's own name (softmax_v2.py), level_1_problem_3_x.py,
+    1_3_x.py, or, with one level, 3_x.py; or a folder in it does.
+
+    With --repeat the task and the candidate are those of the receipt, and the exit code is 0 if it
+    stands, 1 if not; name TASK as well to be sure that it is about that task.
     """
-    given = {key: value for key, value in settings.items() if value is not None}
-    made = {"inputs": list(inputs) or None, "init": init_of(init)}
+    given = {key: value for key, value in options.items() if value not in (None, ())}
+    machine = {"device": device, "threads": threads, "cache": cache}
+    if "archive" in given:
+        machine["archive"] = given["archive"]
+    settings = load_settings(Path.cwd(), **machine)
     if repeat is not None:
-        return answers.repetition(_repeat(repeat, words, made, given))
+        _only("--repeat", given)
+        machine = {key: value for key, value in machine.items() if value is not None}
+        return answers.repetition(_repeat(repeat, words, given, machine))
+    if suite is not None:
+        _only("--suite", given)
+        return _judge_suite(suite, words, given, settings)
     if len(words) != 2:
         raise UsageError(
             "which task, and which candidate?",
             seen=" ".join(words) or "neither",
             do="kernelwright judge TASK CANDIDATE; see kernelwright judge --help",
         )
-    read = dataclasses.replace(api.read_candidate(Path(words[1])), entry=entry)
-    evaluation = api.judge(words[0], read, receipt=receipt, **made, **given)
+    task, candidate = words[0], Path(words[1])
+    if candidate.is_dir():
+        _only("a folder", given)
+        return _judge_folder(task, candidate, given, settings)
+    _only("a file", given)
+    read = dataclasses.replace(api.read_candidate(candidate), entry=given.get("entry", ENTRY))
+    receipt = given.get("receipt")
+    evaluation = api.judge(task, read, receipt=receipt, **_made(given), **machine)
     return answers.verdict(evaluation, read, receipt)
 
 
+def _only(call: str, given: dict[str, Any]) -> None:
+    """Refuse options that this kind of call would leave unread."""
+    for key in given:
+        if key not in BELONGS[call]:
+            option = f"--{NAMES.get(key, key)}"
+            takers = " or ".join(name for name, options in BELONGS.items() if key in options)
+            raise UsageError(
+                f"{option} goes with {takers}", seen=f"{option} and {call}", do="leave it out"
+            )
+
+
+def _made(given: dict[str, Any]) -> dict[str, Any]:
+    """What the options say that a task is made with."""
+    return {"inputs": list(given.get("inputs", ())) or None, "init": init_of(given.get("init"))}
+
+
+def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:
+    loaded = load(task, **_made(given))
+    head, is_class, _ = task.partition(".py:")
+    task_file = Path(f"{head}.py" if is_class else task)
+    cases = read_folder(folder, entry=given.get("entry", ENTRY), task_file=task_file)
+    with ShowProgress(results.step_line) as progress:
+        docket = judge_all(loaded, cases, settings=settings, on_step=progress)
+    return results.one_task(docket, settings)
+
+
+def _judge_suite(
+    suite: str, words: tuple[str, ...], given: dict[str, Any], settings: Settings
+) -> Answer:
+    """Verdicts on the files of a folder, each for the problem that it names.
+
+    Raises:
+        UsageError: no folder is named, or no file in it is for a problem that was asked for.
+    """
+    if len(words) != 1:
+        raise UsageError(
+            "which folder of candidates?",
+            seen=" ".join(words) or "none",
+            do=f"kernelwright judge --suite {suite} DIR",
+        )
+    chosen = {key: given[key] for key in ("path", "levels", "problems") if key in given}
+    entries = suite_entries(suite, device=settings.device, **chosen)
+    cases = read_folder(Path(words[0]), entry=given.get("entry", ENTRY), deep=True)
+    groups, unmatched = assign(cases, entries)
+    if not groups:
+        raise UsageError(
+            f"no file in {words[0]} names a problem that was asked for",
+            seen=", ".join(unmatched)[:200],
+            do="name files level_1_problem_3_x.py, or by the problem's own name",
+        )
+    jobs = given.get("jobs", 1)
+    with ShowProgress(results.step_line) as progress:
+        dockets = judge_suite(groups, settings=settings, jobs=jobs, on_step=progress)
+    return results.suite(dockets, unmatched, settings)
+
+
 def _repeat(
-    path: Path, words: tuple[str, ...], made: dict[str, Any], given: dict[str, Any]
+    path: Path, words: tuple[str, ...], given: dict[str, Any], machine: dict[str, Any]
 ) -> api.Repetition:
     """The repetition of a receipt, which must be about the task named, if one is.
 
@@ -75,10 +167,10 @@ def _repeat(
             do=f"leave {words[1]} out, or judge it without --repeat",
         )
     receipt = Receipt.read(path)
-    if words and load(words[0], **made).digest != receipt.task.digest:
+    if words and load(words[0], **_made(given)).digest != receipt.task.digest:
         raise TaskError(
             f"{path} is not about {words[0]}",
             seen=f"a receipt about {receipt.task.name} ({receipt.task.digest})",
             do="name the task's file as it was judged, or leave it out",
         )
-    return api.repeat(receipt, **given)
+    return api.repeat(receipt, **machine)

@@ -89,17 +89,24 @@ def outcome(evaluation: Evaluation, best: Pair | None) -> str:
     """Why a candidate is not the winner, in a few words; 'best' if it is."""
     if best is not None and evaluation.candidate == best[1].candidate:
         return "best"
+    if select.wins(evaluation):
+        return "faster than the library, not the fastest"
+    return standing(evaluation)
+
+
+def standing(evaluation: Evaluation) -> str:
+    """Where one candidate stands beside the library, in a few words; or why it does not."""
     if not evaluation.passed:
         return printable("; ".join(evaluation.reasons), MAX_REASON)
     speedup = evaluation.speedup
     if speedup is None:
         return printable("; ".join(evaluation.warnings) or "not timed", MAX_REASON)
     strongest = evaluation.timing.strongest if evaluation.timing else ""
+    if speedup.low > 1:
+        return f"faster than {strongest}"
     if speedup.high < 1:
         return f"slower than {strongest}"
-    if speedup.low <= 1:
-        return f"no clear difference to {strongest}"
-    return "faster than the library, not the fastest"
+    return f"no clear difference to {strongest}"
 
 
 def ratio_text(ratio: Ratio | None) -> str:

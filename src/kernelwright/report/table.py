@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright import select
-from kernelwright.core.evaluation import Ratio
+from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.report.facts import (
     MAX_REASON,
     ordered,
@@ -25,6 +25,7 @@ from kernelwright.select import Pair
 
 N_SHOWN = 25  # what fits on a screen; the report and the archive hold all
 NARROW_REASON = 100  # characters of a reason where it has a fifth of the screen
+NARROW_NAME = 40  # of a file; the JSON has all
 WIDE = 110  # columns from which a row needs one line
 
 
@@ -94,6 +95,41 @@ def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
         return table
 
     return Fitting(fill)
+
+
+def file_table(groups: Sequence[Sequence[tuple[str, Evaluation | None, str]]]) -> Fitting:
+    """Files with their verdicts, if they have one, and a few words on each; a line between groups.
+
+    Names and words may come from a stranger.
+    """
+
+    def fill(is_wide: bool) -> Table:
+        table = _table("file", "verdict", "× eager", "× compile", "× strongest", "why")
+        for group in groups:
+            for name, evaluation, why in group:
+                _add_file(table, is_wide, name, evaluation, why)
+            table.add_section()
+        return table
+
+    return Fitting(fill)
+
+
+def _add_file(
+    table: Table, is_wide: bool, name: str, evaluation: Evaluation | None, why: str
+) -> None:
+    words: tuple[str, ...] = ("–",)
+    speedups: dict[str, Ratio] = {}
+    if evaluation is not None:
+        speedups = evaluation.timing.speedups if evaluation.timing else {}
+        words = (evaluation.status.value, *(evaluation.kinds if select.wins(evaluation) else ()))
+    strongest = evaluation.speedup if evaluation else None
+    table.add_row(
+        Text(printable(name, NARROW_NAME), overflow="fold"),
+        _stacked(is_wide, *words),
+        *(_ratio(is_wide, r) for r in (speedups.get("eager"), speedups.get("compile"), strongest)),
+        Text(printable(why, MAX_REASON if is_wide else NARROW_REASON)),
+        style="bold" if evaluation and select.wins(evaluation) else "",
+    )
 
 
 def verdict_table(rows: list[tuple[str, str]]) -> Table:

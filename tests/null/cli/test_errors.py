@@ -56,6 +56,12 @@ WRONG = {
     "a task that is not there": (["optimize", "nothing.py"], "path"),
     "a candidate that is not there": (["judge", "task.py", "nothing.py"], "Python file"),
     "a missing argument": (["judge", "task.py"], "--help"),
+    "a receipt of a folder": (["judge", "task.py", ".", "--receipt", "r.json"], "leave it out"),
+    "a suite's option without one": (["judge", "task.py", "x.py", "--level", "1"], "leave it out"),
+    "a suite without a folder": (["judge", "--suite", "builtin"], "DIR"),
+    "a folder without candidates": (["judge", "task.py", "."], "folder of Python files"),
+    "a folder for no problem": (["judge", "--suite", "builtin", "."], "level_1_problem_3"),
+    "an entry of a receipt": (["judge", "--repeat", "r.json", "--entry", "M"], "leave it out"),
     "an archive that is not there": (["report", "nothing.sqlite"], "optimize"),
     "a digest that is not there": (["show", "abc", "--archive", "archive.sqlite"], "report"),
     "a task that was never run": (

@@ -1,0 +1,93 @@
+"""The candidates of every task of a suite: one judge per task, each in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from multiprocessing.connection import Connection
+
+from kernelwright.archive import Archive
+from kernelwright.core.errors import DeviceError, KernelwrightError
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.docket.cases import Case, Docket, OnStep
+from kernelwright.docket.judging import judge_all
+from kernelwright.load.suite import SuiteEntry
+
+Group = tuple[SuiteEntry, list[Case]]
+
+
+def judge_suite(
+    groups: Sequence[Group],
+    *,
+    settings: Settings,
+    jobs: int = 1,
+    on_step: OnStep = lambda step: None,
+) -> list[Docket]:
+    """One docket per task, in the suite's order; a task that fails does not stop the rest.
+
+    ``jobs`` judges work side by side: they build and compile at the same time, and take turns at
+    the device for checking and timing. Ctrl-C ends it early.
+    """
+    Archive(settings.archive).close()  # made once, before several processes open it
+
+    def one(group: Group) -> Docket:
+        return _in_a_process(group[0].task, group[1], settings, on_step)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = {pool.submit(one, group): group for group in groups}
+        try:
+            for future in as_completed(futures):
+                future.result()
+        except KeyboardInterrupt:  # the processes have had it too: they are in the same group
+            pool.shutdown(cancel_futures=True)
+    return [_docket(future, *group) for future, group in futures.items()]
+
+
+def _docket(future: Future[Docket], entry: SuiteEntry, cases: list[Case]) -> Docket:
+    if future.cancelled():
+        return Docket(entry.task, tuple(cases), interrupted=True)
+    return future.result()
+
+
+def _in_a_process(task: Task, cases: list[Case], settings: Settings, on_step: OnStep) -> Docket:
+    """Judge where what a task breaks is broken for it alone, and its memory comes back."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_judge, args=(task, cases, settings, theirs))
+    process.start()
+    theirs.close()
+    try:
+        while True:
+            said = ours.recv()
+            if isinstance(said, Docket):
+                return said
+            on_step(said)
+    except EOFError:
+        process.join()
+        died = DeviceError(
+            f"the judge of {task.name} died",
+            seen=f"exit code {process.exitcode}",
+            do="judge one of its candidates alone to see what it says",
+        )
+        return _failed(task, cases, died)
+    finally:
+        process.join()
+        ours.close()
+
+
+def _judge(task: Task, cases: list[Case], settings: Settings, answer: Connection) -> None:
+    """The child: steps, and at last a docket."""
+    try:
+        docket = judge_all(task, cases, settings=settings, on_step=answer.send)
+    except KernelwrightError as error:
+        docket = _failed(task, cases, error)
+    except KeyboardInterrupt:
+        docket = Docket(task, tuple(cases), interrupted=True)
+    answer.send(docket)
+
+
+def _failed(task: Task, cases: Sequence[Case], error: KernelwrightError) -> Docket:
+    return Docket(task, tuple(replace(case, error=case.error or error) for case in cases))
