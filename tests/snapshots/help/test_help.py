@@ -19,17 +19,18 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
 - `judge`: `status`, `passed`, `reasons`, `kinds`, `speedup` (by baseline: `median`, `low`, `high`;
   absent where not measured), `strongest`, `median_ns`, `device`, `candidate`, `dialect`,
   `warnings`, `numerics`, `cost`, `guarantees`, `environment`, `seed`, `judge_version`; `receipt`,
-  its path where one was asked for. With `--repeat`: `stands` (true, false, or null where the machine
-  is to blame), `differences` (what speaks against the receipt: another status, or a speedup whose
-  interval has no point in common with the receipt's), `notes` (what else is different: software,
-  machine, guarantees, warnings), `task`, and two of the objects above, `receipt` and `verdict`. Exit
-  codes: 0 stands, 1 does not, 2 a bad receipt, 3 not measured.
-- `judge` of a folder: `task`, `verdicts` (the fastest first: `file` and the object above, or `file` and
-  `error` where the file cannot be read), `candidates` (counts by status), `undecided` (files left
-  where it was interrupted), `interrupted`, `archive`. With `--suite`: `tasks`, a list of these,
+  its path where one was asked for.
+- `judge --repeat`: `stands` (true, false, or null where the machine is to blame), `differences`
+  (what speaks against the receipt: another status, or a speedup whose interval has no point in
+  common with the receipt's), `notes` (what else is different: software, machine, guarantees,
+  warnings), `task`, and two of the objects above, `receipt` and `verdict`. Exit codes: 0 stands,
+  1 does not, 2 a bad receipt, 3 not measured.
+- `judge` of a folder: `task`, `verdicts` (the fastest first: `file` and the object above, or `file`
+  and `error` where the file cannot be read), `candidates` (counts by status), `undecided` (files
+  left where it was interrupted), `interrupted`, `archive`. With `--suite`: `tasks`, a list of these,
   `candidates`, `unmatched` (files that name no problem), `interrupted`, `archive`. A file whose
-  verdict the archive holds (same candidate, workload, machine, software, judge) is not judged again;
-  names that begin with `_` or `.` and the task's own file are left out.
+  verdict the archive holds (same candidate, workload, machine, software, judge) is not judged
+  again; names that begin with `_` or `.` and the task's own file are left out.
 - `optimize`: `best` (`digest`, `path`, `dialect`, `kinds`, `speedup`, `lineage`) or null,
   `candidates` (counts by status), `report`, `source` (the best, or the library setting that nothing
   beat), `strongest`, `baseline_ns`, `task`, `archive`, `interrupted`. With `--suite`: `tasks`, a
@@ -40,10 +41,10 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
 - `show`: the proposal with its `source` and `evaluations`. `report`: `report`. `doctor`: lists by
   area.
 
-A receipt is a JSON file: `task` and `candidate` (their text and digest), `settings`, `verdict` (status,
-reasons, numerics, raw samples by series in nanoseconds, environment, guarantees, seed) and `speedup`.
-Its repetition draws fresh seeds. It runs the task that the receipt holds in the judge's own process, as
-judging that task's file would: look at a stranger's receipt before you repeat it.
+A receipt is a JSON file: `task` and `candidate` (their text and digest), `settings`, `verdict`
+(status, reasons, numerics, raw samples by series in nanoseconds, environment, guarantees, seed) and
+`speedup`. Its repetition draws fresh seeds. It runs the task that the receipt holds in the judge's
+own process, as judging that task's file would: look at a stranger's receipt before you repeat it.
 
 Any option may stand in `kernelwright.toml` in the working folder, under the name of its setting
 (`budget_s = "5m"`, `dialects = ["cpp"]`); the command line wins.
