@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -79,14 +80,15 @@ def _in_a_process(task: Task, cases: list[Case], settings: Settings, on_step: On
 
 
 def _judge(task: Task, cases: list[Case], settings: Settings, answer: Connection) -> None:
-    """The child: steps, and at last a docket."""
-    try:
-        docket = judge_all(task, cases, settings=settings, on_step=answer.send)
-    except KernelwrightError as error:
-        docket = _failed(task, cases, error)
-    except KeyboardInterrupt:
-        docket = Docket(task, tuple(cases), interrupted=True)
-    answer.send(docket)
+    """The child: steps, and at last a docket. It ends where nobody listens any more."""
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            docket = judge_all(task, cases, settings=settings, on_step=answer.send)
+        except KernelwrightError as error:
+            docket = _failed(task, cases, error)
+        except KeyboardInterrupt:
+            docket = Docket(task, tuple(cases), interrupted=True)
+        answer.send(docket)
 
 
 def _failed(task: Task, cases: Sequence[Case], error: KernelwrightError) -> Docket:
