@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import secrets
 import threading
@@ -50,7 +51,7 @@ CROWDED = 12
 """Copies of a task's tensors that judge, candidate and baselines may hold at a time. Where the
 device has no room for so many, baselines start one by one, when the checks are done."""
 N_QUICK = 5
-TIME_BUDGET_S = 1.5
+TIME_BUDGET_S = 1.0
 """Of rounds per candidate; with a build of one second it keeps a verdict near two seconds."""
 
 
@@ -72,6 +73,7 @@ class Judge:
         self.place = place_of(self.device)
         self._refuse: frozenset[str] | None = None
         self._lock = threading.Lock()
+        self._compiling = collections.defaultdict(threading.Lock)
         self._secret = secrets.randbits(63)
         self._zygotes: dict[tuple[tuple[str, str], ...], Zygote] = {}
         self._stack = ExitStack()
@@ -303,7 +305,9 @@ class Judge:
         self._build(runner, self.task.source, self.task.entry, how)
         # Not drawn here: the default dtype and the random state belong to the main thread.
         runner.put(self.oracle.first_arguments)
-        runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
+        # One after the other where the compiler is asked for the same: the second finds it cached.
+        with self._compiling[repr(setting.compile)]:
+            runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
         runner.release()
         runner.stand_still()
         return runner

@@ -219,6 +219,11 @@ class Runner:
         reply = self._ask("profile", PROFILE_LIMIT_S)
         return reply if isinstance(reply, dict) else {}
 
+    def count_flops(self) -> float:
+        """The library's arithmetic in one untimed call on the same arguments; unchecked."""
+        reply = self._ask("count", PROFILE_LIMIT_S)
+        return float(reply["flops"])
+
     def release(self, *, hold: bool = False) -> None:
         """Let the child drop its last output, or hold it until the next is held."""
         self._ask("release", 30.0, hold=hold)

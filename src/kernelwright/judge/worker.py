@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+import torch.profiler
 from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.judge import cpu, wire
@@ -137,20 +137,15 @@ class Worker:
         self.settle()
 
     def profile(self) -> dict[str, Any]:
-        """One call under torch's profiler: operators, device kernels, wall time, arithmetic."""
-        kinds = [ProfilerActivity.CPU]
-        if self.device.type != "cpu":
-            kinds.append(ProfilerActivity.CUDA)
+        """One call under torch's profiler: operators, device kernels, wall time."""
         self.module(*self.arguments)
         self.settle()
-        with profile(activities=kinds) as record:
+        with profiler(self.device) as record:
             start_ns = time.perf_counter_ns()
             self.module(*self.arguments)
             self.settle()
             wall_ns = time.perf_counter_ns() - start_ns
-        with FlopCounterMode(display=False) as counter:
-            self.module(*self.arguments)
-        events = record.events() or []
+        events = getattr(record, "profiler", record).function_events or []
         on_cpu = [e for e in events if e.device_type.name == "CPU"]
         return {
             "wall_ns": wall_ns,
@@ -160,8 +155,13 @@ class Worker:
                 for e in events
                 if e.device_type.name != "CPU"
             ][:MAX_EVENTS],
-            "flops": counter.get_total_flops(),
         }
+
+    def count(self) -> dict[str, Any]:
+        """The arithmetic of the library's operators in one call."""
+        with FlopCounterMode(display=False) as counter:
+            self.module(*self.arguments)
+        return {"flops": counter.get_total_flops()}
 
     def release(self, *, hold: bool) -> None:
         """Drop the last output, or hold it in place of the one held before."""
@@ -172,6 +172,14 @@ class Worker:
     def unhold(self) -> None:
         """Drop the output that was held."""
         self.held = None
+
+
+def profiler(device: torch.device) -> Any:
+    """Torch's profiler, started quickly: only device kernels need Kineto, which takes a second."""
+    if device.type == "cpu":
+        return torch.autograd.profiler.profile(use_kineto=False)
+    kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    return torch.profiler.profile(activities=kinds)
 
 
 @contextlib.contextmanager
