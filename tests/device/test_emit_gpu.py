@@ -8,6 +8,7 @@ from torch import nn
 
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
+from kernelwright.judge.compare import FACTOR
 from kernelwright.load import load
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda import CudaEmitter
@@ -75,7 +76,9 @@ def test_a_float32_product_is_as_exact_as_cublas(precision):
     for place in places:
         schedule = {"linear": {**wanted[0]["linear"], **place}}
         (seen,) = build(source(program, emitter.emit(program, schedule, GPU)))(*inputs)
-        assert (seen - exact).abs().max() <= 1.5 * cublas, schedule
+        # ieee adds up one long chain where cuBLAS adds several: right, and less exact.
+        bound = FACTOR if precision == "ieee" else 1.5
+        assert (seen - exact).abs().max() <= bound * cublas, schedule
 
 
 @pytest.mark.parametrize("dialect", EMITTERS)

@@ -184,4 +184,4 @@ def test_the_same_module_against_itself_contains_one(judge):
     for number in range(6):
         one = candidate(f"return self.right(x)  # {number}")
         spans.append(judged(judge, f"A/A {number}", one).timing.speedups["eager"])
-    assert sum(span.low <= 1.0 <= span.high for span in spans) >= 4
+    assert sum(span.low <= 1.0 <= span.high for span in spans) >= 4, spans

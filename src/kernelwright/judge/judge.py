@@ -47,7 +47,7 @@ ORACLE_BUDGET_S = 10.0
 FEWEST_DRAWS = 6
 REFUSALS = tuple(map(frozenset, ((), ("processes",), ("filesystem",), ("processes", "filesystem"))))
 """Guarantees to do without, tried in this order until the device works."""
-CROWDED = 12
+CROWDED = 16
 """Copies of a task's tensors that judge, candidate and baselines may hold at a time. Where the
 device has no room for so many, baselines start one by one, when the checks are done."""
 N_QUICK = 5
