@@ -16,6 +16,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings, load_settings, parse_budget
 from kernelwright.core.task import Task
+from kernelwright.corpus_command import corpus_command
 from kernelwright.judge_command import judge_command
 from kernelwright.options import (
     ARCHIVE,
@@ -42,6 +43,7 @@ def main() -> None:
 main.add_command(judge_command)
 main.add_command(port_command)
 main.add_command(bench_command)
+main.add_command(corpus_command)
 
 
 @main.command()

@@ -26,6 +26,8 @@ OPTIONAL = {  # package: what its absence costs, how to get it
     "triton": ("no Triton candidates", "pip install 'kernelwright[triton]' (Linux)"),
     "openai": ("no swarm of models behind servers", "pip install 'kernelwright[swarm]'"),
     "transformers": ("no models from local checkpoints", "pip install transformers"),
+    "tree_sitter_cuda": ("no port of CUDA programs", "pip install 'kernelwright[port]'"),
+    "pyarrow": ("no corpus of ported programs", "pip install 'kernelwright[data]'"),
     "psycopg": ("no archive on PostgreSQL", "pip install 'kernelwright[postgres]'"),
 }
 GUARANTEE_REMEDY = (

@@ -172,21 +172,40 @@ def compile_hip(
 
     Only call it where :func:`compile_missing` says that nothing is missing.
     """
-    clang, tree = find_clang(), rocm_tree()
-    assert clang is not None
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, "code.o")
-        command = [
-            clang, "-x", "hip", "-O2", "-std=c++17", "-w", f"--offload-arch={target}",
-            "--offload-device-only", "--no-gpu-bundle-output", f"--rocm-path={tree}",
-            f"--rocm-device-lib-path={tree / 'amdgcn/bitcode'}", "--hip-version=7.1.25424",
-            "-isystem", str(tree / "include"), "-idirafter", str(HEADERS / "amd"),
-            *(f"-I{path}" for path in includes), *flags, "-c", str(source), "-o", str(built),
-        ]  # fmt: skip
-        run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        run = _clang(source, built, target, (*(f"-I{path}" for path in includes), *flags, "-c"))
         if run.returncode:
             return Compiled(target, False, _errors(run.stderr))
         return Compiled(target, True, (), read_resources(built))
+
+
+def assemble_hip(
+    source: Path, *, target: str, includes: tuple[Path, ...] = (), flags: tuple[str, ...] = ()
+) -> str | None:
+    """The AMD assembly of ``source``; None where it does not compile.
+
+    Not covered: whether it links. :func:`compile_hip` says that.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder, "code.s")
+        run = _clang(source, text, target, (*(f"-I{path}" for path in includes), *flags, "-S"))
+        return None if run.returncode else text.read_text()
+
+
+def _clang(
+    source: Path, out: Path, target: str, flags: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
+    clang, tree = find_clang(), rocm_tree()
+    assert clang is not None
+    command = [
+        clang, "-x", "hip", "-O2", "-std=c++17", "-w", f"--offload-arch={target}",
+        "--offload-device-only", "--no-gpu-bundle-output", f"--rocm-path={tree}",
+        f"--rocm-device-lib-path={tree / 'amdgcn/bitcode'}", "--hip-version=7.1.25424",
+        "-isystem", str(tree / "include"), "-idirafter", str(HEADERS / "amd"),
+        *flags, str(source), "-o", str(out),
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
 
 
 def _errors(text: str) -> tuple[str, ...]:

@@ -136,10 +136,15 @@ class _Order:
     arguments: tuple[str, ...]
 
 
-def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
+def check_targets(targets: Sequence[str]) -> None:
+    """Raise a UsageError for the first that is no AMD target."""
     for target in targets:
         if target not in TARGETS:
             raise UsageError(f'unknown target "{target}"', seen=target, do=nearest(target, TARGETS))
+
+
+def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
+    check_targets(targets)
     for rung in rungs:
         if rung not in RUNGS:
             raise UsageError(f"no rung {rung}", seen=str(rung), do="choose of 0, 1, 2, 3, 4")

@@ -1,0 +1,98 @@
+"""CUDA programs built with nvcc, and the assembly that it makes of them; no GPU is needed."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ARCH = "sm_90"
+"""The architecture that assembly is made for where there is no GPU to ask."""
+FLAGS = ("-std=c++17", "-w", "-O2", "--expt-relaxed-constexpr", "--extended-lambda")
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a call of nvcc gave."""
+
+    is_built: bool
+    errors: tuple[str, ...] = ()
+
+
+@functools.cache
+def find_nvcc() -> str | None:
+    """nvcc on PATH, or in the toolkit that CUDA_HOME names."""
+    home = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    inside = Path(home, "bin", "nvcc")
+    return shutil.which("nvcc") or (str(inside) if inside.exists() else None)
+
+
+@functools.cache
+def nvcc_missing() -> str | None:
+    """What this machine lacks to build CUDA programs, and how to get it; None: nothing."""
+    if find_nvcc() is None:
+        return "no nvcc on PATH; install the CUDA toolkit, or set CUDA_HOME"
+    if shutil.which("g++") is None:
+        return "nvcc needs g++; run: apt-get install g++"
+    return None
+
+
+def nvcc(source: Path, out: Path, *, flags: Sequence[str], includes: Sequence[Path] = ()) -> Built:
+    """``source`` compiled to ``out`` by nvcc. Only call it where nothing is missing."""
+    found = find_nvcc()
+    assert found is not None
+    words = [*FLAGS, *(f"-I{path}" for path in includes), *flags, "-x", "cu", str(source)]
+    run = subprocess.run(
+        [found, *words, "-o", str(out)],
+        capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    if run.returncode == 0:
+        return Built(True)
+    said = run.stderr.splitlines() or run.stdout.splitlines()
+    errors = [line for line in said if re.search(r"\berror\b", line)]
+    return Built(False, tuple(errors or said[:5]))
+
+
+def assembly(
+    source: Path, *, arch: str = ARCH, includes: Sequence[Path] = ()
+) -> tuple[tuple[str, str], ...]:
+    """The device code of a CUDA file: ('ptx', text) and ('sass', text), as far as tools are here.
+
+    Empty where nvcc is missing or refuses the file.
+    """
+    if nvcc_missing() is not None:
+        return ()
+    with tempfile.TemporaryDirectory() as folder:
+        ptx, cubin = Path(folder, "code.ptx"), Path(folder, "code.cubin")
+        if not nvcc(source, ptx, flags=("-ptx", f"-arch={arch}"), includes=includes).is_built:
+            return ()
+        texts = [("ptx", ptx.read_text())]
+        ptxas, nvdisasm = _tool("ptxas"), _tool("nvdisasm")
+        if ptxas and nvdisasm and _runs(ptxas, f"-arch={arch}", str(ptx), "-o", str(cubin)):
+            listing = _runs(nvdisasm, "-c", str(cubin))
+            texts += [("sass", listing)] if listing else []
+        return tuple(texts)
+
+
+def _runs(*command: str) -> str:
+    """What a command prints, or 'done' where it prints nothing; empty where it fails."""
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    return "" if run.returncode else run.stdout or "done"
+
+
+@functools.cache
+def _tool(name: str) -> str | None:
+    """A program of the CUDA toolkit: on PATH, or in the Triton wheel, which brings some."""
+    found = shutil.which(name)
+    spec = importlib.util.find_spec("triton")
+    if found is None and spec is not None and spec.origin is not None:
+        inside = Path(spec.origin).parent / "backends/nvidia/bin" / name
+        found = str(inside) if inside.exists() else None
+    return found

@@ -1,0 +1,181 @@
+"""One source of a tree as a verified pair, or the reason why it is none."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kernelwright.core.errors import KernelwrightError
+from kernelwright.dialects import nvidia
+from kernelwright.dialects.amdgpu import assemble_hip
+from kernelwright.port.corpus.provenance import Provenance
+from kernelwright.port.ladder import RungStatus
+from kernelwright.port.project import PortedFile, PortReport, port
+from kernelwright.propose.port import State
+
+MAX_BYTES = 1 << 20  # a source this long is generated
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+_KERNEL = re.compile(r"__global__[^;{(]*?(\w+)\s*\(")
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A source that gave no pair."""
+
+    path: str
+    stage: str
+    """'read', 'licence', 'duplicate', 'lint', 'compile', 'emulate' or 'fault'."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header of the tree that a source includes, on both sides."""
+
+    path: str
+    cuda: str
+    hip: str
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The device code of a source for one architecture."""
+
+    arch: str
+    kind: str
+    """'ptx', 'sass' or 'amdgcn'."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A CUDA source and its HIP port, checked as far as ``verified`` says."""
+
+    path: str
+    origin: str
+    commit: str
+    licence: str
+    licence_source: str
+    cuda: str
+    hip: str
+    headers: tuple[Header, ...]
+    kernels: tuple[str, ...]
+    n_translated: int
+    n_repaired: int
+    n_changed: int
+    notes: tuple[str, ...]
+    """What the translator repaired or changed, in its words."""
+    verified: str
+    """The highest rung that passed: 'compile', or 'emulate' (it ran on the CPU as the original)."""
+    not_checked: str
+    """Why the emulation could not check it; empty where it did."""
+    targets: tuple[str, ...]
+    resources: tuple[dict[str, object], ...]
+    """Registers, LDS, scratch and spills by kernel and target."""
+    assembly: tuple[Assembly, ...]
+
+
+def make_pair(
+    path: Path, *, tree: Path, origin: Provenance, targets: Sequence[str], emulate: bool
+) -> Pair | Reject:
+    """The file at ``path`` with the headers of ``tree`` that it includes, translated and checked.
+
+    Never raises for a bad file: what it does wrong is its rejection.
+    """
+    name = str(path.relative_to(tree))
+    if path.stat().st_size > MAX_BYTES:
+        return Reject(name, "read", f"longer than {MAX_BYTES} bytes")
+    rungs = (0, 1, 2) if emulate else (0, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        alone, out = Path(folder, "cuda"), Path(folder, "hip")
+        headers = _copy(path, tree, alone)
+        try:
+            report = port(alone, out=out, targets=targets, rungs=rungs)
+            return _pair(name, report, origin, alone, headers)
+        except KernelwrightError as error:
+            return Reject(name, "read", f"{error.what}; {error.seen}")
+        except (RecursionError, UnicodeError) as error:  # of a parser that met something odd
+            return Reject(name, "fault", f"{type(error).__name__}: {error}"[:300])
+
+
+def _copy(path: Path, tree: Path, alone: Path) -> list[str]:
+    """The source and what it includes from the tree, laid out alike; the headers' paths."""
+    waiting, done = [path.resolve()], set()
+    root = tree.resolve()
+    while waiting:
+        file = waiting.pop()
+        if file in done:
+            continue
+        done.add(file)
+        place = alone / file.relative_to(root)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place)
+        for named in _INCLUDE.findall(file.read_text(errors="replace")):
+            found = (file.parent / named).resolve()
+            if found.is_file() and found.is_relative_to(root):
+                waiting.append(found)
+    return sorted(str(file.relative_to(root)) for file in done if file != path.resolve())
+
+
+def _pair(
+    name: str, report: PortReport, origin: Provenance, alone: Path, headers: list[str]
+) -> Pair | Reject:
+    files = {file.path: file for file in report.files}
+    main = files[name]
+    if bad := _refused(name, report.files):
+        return bad
+    rungs = {rung.name: rung for rung in main.rungs}
+    emulated = rungs.get("emulate")
+    is_run = emulated is not None and emulated.status is RungStatus.PASSED
+    why = "; ".join(emulated.details)[:300] if emulated is not None and not is_run else ""
+    cuda = (alone / name).read_text(errors="replace")
+    notes = [f for file in report.files for f in file.translation.findings]
+    states = (State.REPAIRED, State.CHANGED)
+    return Pair(
+        path=name,
+        **asdict(origin),
+        cuda=cuda,
+        hip=main.translation.text,
+        headers=tuple(_header(path, alone, files) for path in headers),
+        kernels=tuple(dict.fromkeys(_KERNEL.findall(cuda))),
+        n_translated=sum(f.state is State.TRANSLATED for f in notes),
+        n_repaired=sum(f.state is State.REPAIRED for f in notes),
+        n_changed=sum(f.state is State.CHANGED for f in notes),
+        notes=tuple(str(f) for f in notes if f.state in states),
+        verified="emulate" if is_run else "compile",
+        not_checked="" if is_run else why or "no main function, or not asked for",
+        targets=report.targets,
+        resources=tuple({"target": t, **vars(r)} for t, r in rungs["compile"].resources),
+        assembly=_assembly(alone / name, Path(main.written), report.targets),
+    )
+
+
+def _refused(name: str, files: Sequence[PortedFile]) -> Reject | None:
+    """Why this port is no pair: the first rung that a file of it did not reach."""
+    for file in files:
+        for rung in file.rungs:
+            is_optional = rung.name == "emulate" and rung.status is RungStatus.NOT_CHECKED
+            if rung.status is not RungStatus.PASSED and not is_optional:
+                said = "; ".join(rung.details[:3]) or str(rung.status)
+                return Reject(name, rung.name, f"{rung.status}: {said}"[:1000])
+    return None
+
+
+def _header(path: str, alone: Path, files: dict[str, PortedFile]) -> Header:
+    cuda = (alone / path).read_text(errors="replace")
+    return Header(path, cuda, files[path].translation.text if path in files else cuda)
+
+
+def _assembly(cuda: Path, hip: Path, targets: Sequence[str]) -> tuple[Assembly, ...]:
+    found = [
+        Assembly(nvidia.ARCH, kind, text)
+        for kind, text in nvidia.assembly(cuda, includes=(cuda.parent,))
+    ]
+    for target in targets:
+        text = assemble_hip(hip, target=target, includes=(hip.parent,))
+        found += [Assembly(target, "amdgcn", text)] if text else []
+    return tuple(found)

@@ -1,0 +1,135 @@
+"""A corpus on disk: rows as they are made, then two Parquet tables and a data card."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+
+from kernelwright.core.digest import digest
+from kernelwright.core.errors import UsageError
+from kernelwright.port.corpus.pair import Pair, Reject
+
+PAIRS, REJECTS, CARD = "pairs.parquet", "rejects.parquet", "README.md"
+ROWS = ".rows"
+REMEDY = 'run: pip install "kernelwright[data]"'
+
+
+class Store:
+    """The folder of a corpus. Rows survive a stop; the tables are written from all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._rows = folder / ROWS
+        self._rows.mkdir(parents=True, exist_ok=True)
+
+    def key(self, *parts: Any) -> str:
+        """The name of the row that these parts give, for this version of the translator."""
+        version = importlib.metadata.version("kernelwright")
+        return digest("corpus", version, *parts).removeprefix("b2:")
+
+    def get(self, key: str) -> Pair | Reject | None:
+        """The row kept under ``key``, whichever it is; None where it has not been made."""
+        path = self._rows / f"{key}.json"
+        if not path.exists():
+            return None
+        told = json.loads(path.read_text())
+        return Reject(**told) if "stage" in told else Pair(**told)
+
+    def put(self, key: str, row: Pair | Reject) -> None:
+        """Keep a row; a stop in the middle leaves none."""
+        path = self._rows / f"{key}.json"
+        unfinished = path.with_suffix(".part")
+        unfinished.write_text(json.dumps(asdict(row), default=_plain))
+        unfinished.rename(path)
+
+    def write(self, pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> None:
+        """The two tables and the card that describes them.
+
+        Raises:
+            UsageError: pyarrow is not installed.
+        """
+        _, parquet = arrow()
+        parquet.write_table(_table(Pair, pairs), self.folder / PAIRS, compression="zstd")
+        parquet.write_table(_table(Reject, rejects), self.folder / REJECTS, compression="zstd")
+        (self.folder / CARD).write_text(_card(pairs, rejects, command))
+
+
+def arrow() -> tuple[Any, Any]:
+    """pyarrow and its Parquet part.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise UsageError("a corpus is written with pyarrow", seen=str(error), do=REMEDY) from error
+    return pyarrow, pyarrow.parquet
+
+
+def _plain(value: Any) -> Any:
+    return str(value)
+
+
+def _table(kind: type, rows: Sequence[Any]) -> Any:
+    pa, _ = arrow()
+    texts = pa.list_(pa.string())
+    header = pa.struct([(name, pa.string()) for name in ("path", "cuda", "hip")])
+    assembly = pa.struct([(name, pa.string()) for name in ("arch", "kind", "text")])
+    special = {
+        "headers": pa.list_(header), "assembly": pa.list_(assembly),
+        "kernels": texts, "notes": texts, "targets": texts,
+    }  # fmt: skip
+    schema = [
+        (f.name, special.get(f.name, pa.int32() if f.type == "int" else pa.string()))
+        for f in fields(kind)
+    ]
+    return pa.Table.from_pylist(list(_plain_rows(rows)), schema=pa.schema(schema))
+
+
+def _plain_rows(rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Rows as Parquet takes them: what a kernel takes stands as JSON, its keys vary."""
+    for row in rows:
+        told = asdict(row)
+        if "resources" in told:
+            told["resources"] = json.dumps(told["resources"])
+        yield {k: _clean(v) for k, v in told.items()}
+
+
+def _clean(value: Any) -> Any:
+    """Text without the lone surrogates that a file in another encoding leaves."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {k: _clean(v) for k, v in value.items()}
+    return [_clean(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _card(pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> str:
+    environment = Environment(
+        loader=PackageLoader("kernelwright.port.corpus", "."),
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
+    return environment.get_template("card.md.j2").render(
+        pairs=pairs,
+        rejects=rejects,
+        command=command,
+        version=importlib.metadata.version("kernelwright"),
+        licences=Counter(pair.licence for pair in pairs).most_common(),
+        origins=Counter((pair.origin, pair.commit) for pair in pairs).most_common(),
+        verified=Counter(pair.verified for pair in pairs).most_common(),
+        stages=Counter(reject.stage for reject in rejects).most_common(),
+        kinds=Counter((a["arch"], a["kind"]) for p in pairs for a in map(_as_dict, p.assembly)),
+    )
+
+
+def _as_dict(part: Any) -> dict[str, Any]:
+    return part if isinstance(part, dict) else asdict(part)
