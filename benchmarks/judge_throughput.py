@@ -1,0 +1,181 @@
+"""Candidates judged per hour, beside KernelBench's own evaluator on the same ones in one run.
+
+    python benchmarks/judge_throughput.py --kernelbench PATH [--device cuda] [--jobs 6]
+                                          [--only TASK ...] [--out FILE.json]
+
+The candidates are the right and the wrong one of every built-in task, at the size for the device:
+48 in all. Ours are judged by ``kernelwright judge --suite builtin DIR --jobs N`` as a user would,
+from the start: an empty archive, an empty compiler cache, every baseline compiled and measured.
+KernelBench's are judged by ``eval_kernel_against_ref`` from a checkout of its public repository,
+unchanged, as its scripts/eval_from_generations.py does: five correctness trials, a hundred timed
+ones of the candidate and of the reference, a fresh process per candidate, one at a time. It needs a
+GPU and the packages tqdm, requests and pydantic. Nothing else should run meanwhile.
+
+Not covered:
+    KernelBench measures one baseline, eager; ours four. It checks one distribution of inputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from kernelwright.load.suite import CONTROLS, SuiteEntry, builtin_suite, control
+
+N_CORRECT_TRIALS = 5  # KernelBench, scripts/eval_from_generations.py: num_correct_trials
+N_PERF_TRIALS = 100  # likewise: num_perf_trials
+LIMIT_S = 180.0  # likewise: timeout
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one evaluator made of the candidates."""
+
+    wall_s: float
+    passed: dict[str, bool | None]
+    """By candidate; None where the evaluator came to no verdict."""
+    inside_s: float
+    """The sum of what single verdicts took, without starting judges and baselines. Ours holds
+    the waiting for a turn at the device, KernelBench's no start of its process."""
+
+    @property
+    def per_hour(self) -> float:
+        return 3600 * len(self.passed) / self.wall_s
+
+
+def candidates(only: list[str], device: str) -> dict[str, tuple[SuiteEntry, Path]]:
+    """The candidates by name: 'softmax_right' and so on."""
+    entries = [e for e in builtin_suite(device) if not only or e.name in only]
+    return {f"{e.name}_{which}": (e, control(e.name, which)) for e in entries for which in CONTROLS}
+
+
+def ours(
+    chosen: dict[str, tuple[SuiteEntry, Path]], folder: Path, *, device: str, jobs: int
+) -> Found:
+    """The command line's verdicts on a folder of the candidates."""
+    files = folder / "candidates"
+    files.mkdir()
+    for name, (_, path) in chosen.items():
+        shutil.copy(path, files / f"{name}.py")
+    command = [sys.executable, "-m", "kernelwright.cli", "judge", "--suite", "builtin", str(files)]
+    command += ["--device", device, "--jobs", str(jobs), "--archive", str(folder / "a.sqlite")]
+    environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
+    start_s = time.monotonic()
+    done = subprocess.run(
+        [*command, "--json"], env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
+    wall_s = time.monotonic() - start_s
+    verdicts = [v for task in json.loads(done.stdout)["tasks"] for v in task["verdicts"]]
+    costs = [sum(verdict["cost"].values()) for verdict in verdicts if "cost" in verdict]
+    return Found(wall_s, {Path(v["file"]).stem: _passed(v) for v in verdicts}, sum(costs))
+
+
+def _passed(verdict: dict[str, Any]) -> bool | None:
+    if verdict.get("status") in (None, "infra_error"):
+        return None
+    return verdict["passed"]
+
+
+def kernelbench(chosen: dict[str, tuple[SuiteEntry, Path]], checkout: Path) -> Found:
+    """KernelBench's verdicts, each in a fresh process."""
+    context = multiprocessing.get_context("spawn")
+    passed: dict[str, bool | None] = {}
+    inside_s = 0.0
+    start_s = time.monotonic()
+    for name, (entry, path) in chosen.items():
+        with context.Pool(1) as pool:
+            asked = pool.apply_async(
+                evaluate_as_kernelbench, (checkout, entry.task.source, path.read_text())
+            )
+            try:
+                passed[name], spent_s = asked.get(timeout=LIMIT_S)
+                inside_s += spent_s
+            except multiprocessing.TimeoutError:
+                passed[name] = None
+        print(f"KernelBench: {name}: {passed[name]}", file=sys.stderr, flush=True)
+    return Found(time.monotonic() - start_s, passed, inside_s)
+
+
+def evaluate_as_kernelbench(checkout: Path, task: str, candidate: str) -> tuple[bool | None, float]:
+    """Whether KernelBench takes the candidate for right, and the seconds inside its evaluator."""
+    from faults_oracle import open_kernelbench
+
+    evaluate: Callable[..., Any] = open_kernelbench(checkout).eval_kernel_against_ref
+    start_s = time.monotonic()
+    found = evaluate(
+        original_model_src=task,
+        custom_model_src=candidate,
+        measure_performance=True,
+        num_correct_trials=N_CORRECT_TRIALS,
+        num_perf_trials=N_PERF_TRIALS,
+        device=0,
+    )
+    spent_s = time.monotonic() - start_s
+    return (None if found is None else bool(found.correctness)), spent_s
+
+
+def tell(found: dict[str, Found], console: Console) -> None:
+    table = Table(
+        "evaluator", "candidates", "wall s", "per hour", "in verdicts s", "right", "wrong"
+    )
+    for name, one in found.items():
+        wrong_passed = sum(p is True for c, p in one.passed.items() if c.endswith("_wrong"))
+        right_passed = sum(p is True for c, p in one.passed.items() if c.endswith("_right"))
+        table.add_row(
+            name, str(len(one.passed)), f"{one.wall_s:.0f}", f"{one.per_hour:.0f}",
+            f"{one.inside_s:.0f}", f"{right_passed} passed", f"{wrong_passed} passed",
+        )  # fmt: skip
+    console.print(table)
+    if len(found) == 2:
+        mine, theirs = found.values()
+        console.print(f"{mine.per_hour / theirs.per_hour:.2f} times KernelBench's rate")
+        for name, verdict in mine.passed.items():
+            if verdict != theirs.passed.get(name):
+                console.print(f"{name}: ours {verdict}, KernelBench's {theirs.passed.get(name)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kernelbench", type=Path, help="a checkout; left out: only ours")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 3))
+    parser.add_argument("--only", nargs="*", default=[], metavar="TASK")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if options.kernelbench and not (options.kernelbench / "src/kernelbench/eval.py").is_file():
+        parser.error(
+            f"{options.kernelbench} is no KernelBench checkout: no src/kernelbench/eval.py"
+        )
+    if options.kernelbench and not options.device.startswith("cuda"):
+        parser.error("KernelBench's evaluator runs on GPUs only: leave --kernelbench out")
+    chosen = candidates(options.only, options.device)
+    if not chosen:
+        parser.error(f"no built-in task is called {' or '.join(options.only)}")
+    with tempfile.TemporaryDirectory() as folder:
+        found = {"ours": ours(chosen, Path(folder), device=options.device, jobs=options.jobs)}
+    if options.kernelbench:
+        found["KernelBench"] = kernelbench(chosen, options.kernelbench.resolve())
+    tell(found, Console(width=120))
+    if options.out:
+        facts = {n: {**vars(f), "per_hour": f.per_hour} for n, f in found.items()}
+        options.out.write_text(json.dumps({"jobs": options.jobs, **facts}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
