@@ -37,8 +37,7 @@ class ScriptedServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
 
     @property
     def model(self) -> str:
@@ -55,6 +54,13 @@ class ScriptedServer:
         """Close the port: later requests find nobody."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """A client that left is no news."""
 
 
 def say(text: str, *, reads: int = 100, writes: int = 50, ended: str = "stop") -> Step:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from kernelwright.core.device import Device
 from kernelwright.core.task import Task
@@ -12,6 +15,8 @@ from kernelwright.load import open_reference
 N_CALLS = 3
 N_ROWS = 10
 SEED = 0  # times depend little on the values
+_ONE_AT_A_TIME = threading.Lock()
+"""Torch profiles one thread at a time; every thread of a round may ask for the same profile."""
 
 
 @dataclass(frozen=True)
@@ -26,29 +31,30 @@ class Row:
     shapes: str
 
 
-@lru_cache(maxsize=8)
 def profile(task: Task, device: Device) -> tuple[Row, ...]:
     """The operators that take the most time, the first the slowest; empty where none is seen.
 
     Not covered: what an operator does inside (caches, occupancy); that takes the vendor's tools.
     """
+    with _ONE_AT_A_TIME:
+        return _profile(task, device)
+
+
+@lru_cache(maxsize=8)
+def _profile(task: Task, device: Device) -> tuple[Row, ...]:
     import torch
-    from torch.profiler import ProfilerActivity
 
     reference = open_reference(task)
     module = reference.build(SEED).to(device.torch_name)
     inputs = reference.inputs(SEED, device.torch_name)
-    activities = [ProfilerActivity.CPU]
-    if device.kind in ("cuda", "hip"):
-        activities.append(ProfilerActivity.CUDA)
+    is_gpu = device.kind in ("cuda", "hip")
     with torch.no_grad():
         module(*inputs)
-        with torch.profiler.profile(activities=activities, record_shapes=True) as seen:
+        with _profiler(is_gpu) as seen:
             for _ in range(N_CALLS):
                 module(*inputs)
-    on_device = len(activities) > 1
     events = [
-        (event, event.self_device_time_total if on_device else event.self_cpu_time_total)
+        (event, event.self_device_time_total if is_gpu else event.self_cpu_time_total)
         for event in seen.key_averages(group_by_input_shape=True)
     ]
     whole = sum(time for _, time in events)
@@ -63,3 +69,14 @@ def profile(task: Task, device: Device) -> tuple[Row, ...]:
         )
         for event, time in slowest
     )
+
+
+def _profiler(is_gpu: bool) -> AbstractContextManager[Any]:
+    """Kineto sees kernels on a GPU; on the CPU it only adds complaints about threads to stderr."""
+    import torch
+    from torch.profiler import ProfilerActivity
+
+    if is_gpu:
+        activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+        return torch.profiler.profile(activities=activities, record_shapes=True)
+    return torch.autograd.profiler.profile(use_kineto=False, record_shapes=True)

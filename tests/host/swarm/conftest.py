@@ -1,0 +1,1 @@
+from tests.null.swarm.conftest import scripted  # noqa: F401  the same server

@@ -1,0 +1,125 @@
+"""The swarm in the whole loop: the real judge, a real server whose answers the test writes."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from tests.host.swarm.candidates import (
+    BROKEN,
+    FASTER,
+    REWORDED,
+    RIGHT,
+    SPYING,
+    TASK,
+    WRONG,
+)
+from tests.null.swarm.scripted import fail, say, slow
+
+from kernelwright import search
+from kernelwright.archive import Archive
+from kernelwright.core.errors import ProposerError
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.load import load
+
+SECRET = re.compile(rb"key-of-(openai|mine)")
+ONE_CALL_TOKENS = 150  # what the scripted server counts
+
+
+@pytest.fixture
+def task(tmp_path):
+    path = tmp_path / "task.py"
+    path.write_text(TASK)
+    return load(path)
+
+
+@pytest.fixture
+def swarm(tmp_path, scripted, task):
+    """Search with the swarm alone: (result, calls)."""
+
+    def run(**given):
+        told = {"proposers": ("swarm",), "models": (scripted.model,), "dialects": ("cpp",)}
+        told |= {"contexts": ("reference,verdicts,exemplars",), "budget_s": 300.0}
+        archive = str(tmp_path / "archive.sqlite")
+        settings = Settings(**(told | {"archive": archive, "out": str(tmp_path)} | given))
+        progress = []
+        result = search.optimize(task, settings=settings, on_progress=progress.append)
+        with Archive(archive) as opened:
+            return result, opened.calls(task.digest), progress
+
+    return run
+
+
+def statuses(result):
+    return [found.status for _, found in result.evaluated]
+
+
+def test_broken_wrong_right_reworded_faster(swarm, scripted, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")
+    monkeypatch.setenv("VLLM_API_KEY", "key-of-mine")
+    scripted.script = [say(text) for text in (BROKEN, WRONG, RIGHT, REWORDED, SPYING)]
+    result, calls, progress = swarm(budget_tokens=5 * ONE_CALL_TOKENS)
+    expected = [Status.BUILD_ERROR, Status.WRONG_VALUES, Status.PASSED, Status.PASSED]
+    assert statuses(result) == expected, result.evaluated[-1][1].reasons
+    assert [call.purpose for call in calls[3:]] == ["optimise"] * 2
+
+    asked = [request["messages"][-1]["content"] for request in scripted.requests]
+    assert "expected primary-expression" in asked[1]  # the compiler's complaint
+    assert "This candidate is right. Make it faster" in asked[4] and "exp(-(" in asked[4]
+
+    assert progress[-1].tokens == sum(call.tokens for call in calls) == 5 * ONE_CALL_TOKENS
+    proposal, _ = result.evaluated[2]
+    assert proposal.call == calls[2].id and proposal.input_tokens == 100
+    assert proposal.lineage == (scripted.model,)
+
+    assert "key-of-mine" in str(scripted.requests[0]["headers"])  # it was there to be stolen
+    assert "key-of" not in str(asked)
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or not SECRET.search(path.read_bytes())
+
+
+def test_an_answer_that_came_before_a_kill_is_judged_by_the_next_run(tmp_path, scripted, task):
+    """Killed without warning while the judge has the first answer in its hands."""
+    scripted.script = [say(RIGHT), slow(60, say(WRONG))]
+    words = ["optimize", "task.py", "--proposer", "swarm", "--model", scripted.model]
+    words += ["--dialect", "cpp", "--budget", "300s", "--archive", "a.sqlite", "--seed", "1"]
+    command = [sys.executable, "-m", "kernelwright.cli", *words]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    calls = []
+    while not calls and time.monotonic() < deadline:
+        time.sleep(0.2)
+        with contextlib.suppress(Exception), Archive(tmp_path / "a.sqlite", create=False) as opened:
+            calls = opened.calls(task.digest)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert calls[0].answer == RIGHT
+    with Archive(tmp_path / "a.sqlite") as opened:
+        assert opened.history(task.digest) == []
+    scripted.script = [say("nothing")]
+    settings = Settings(
+        proposers=("swarm",), models=(scripted.model,), dialects=("cpp",), budget_tokens=1,
+        archive=str(tmp_path / "a.sqlite"), out=str(tmp_path),
+    )  # fmt: skip
+    assert statuses(search.optimize(task, settings=settings)) == [Status.PASSED]
+
+
+def test_a_wrong_key_is_one_error(swarm, scripted):
+    scripted.script = [fail(401, "bad key")]
+    with pytest.raises(ProposerError, match="refuses the key"):
+        swarm()
+
+
+def test_the_winner_of_the_rules_is_shown_to_the_swarm(swarm, scripted):
+    scripted.script = [say(FASTER)]
+    swarm(proposers=("rules", "swarm"), budget_s=30.0, budget_tokens=1)
+    (request,) = scripted.requests
+    text = request["messages"][-1]["content"]
+    assert "This candidate is right. Make it faster" in text and "_library = _build(SOURCE)" in text

@@ -1,0 +1,54 @@
+"""What of an answer is code, and what is wrong with those that have none."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.null.swarm.briefs import CODE, answer
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.propose.swarm.answer import read
+
+TORCH = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        answer(),
+        f"```python\n{CODE}```",
+        f"<think>\n```python\nclass ModelNew: pass\n```\n</think>\n```python\n{CODE}\n```\nDone.",
+        f"First:\n```cpp\nint x;\n```\nThen:\n```py\n{CODE}```",
+        f"```python\n{TORCH}```\nor rather\n```python\n{CODE}```",
+    ],
+)
+def test_the_last_block_that_defines_the_entry_is_the_code(text):
+    assert read(text, "cpp").code == CODE
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("I am sorry.", "no code"),
+        (f"```python\n{CODE}", "never closed"),
+        ("```python\nclass Model: pass\n```", "no class ModelNew"),
+        ("```python\nclass ModelNew: pass pass\n```", "not Python"),
+        ("```python\ndef f():\n    class ModelNew: pass\n```", "at the top level"),
+        (f"```python\n{TORCH}```", "no kernel in cpp"),
+    ],
+)
+def test_the_fault_is_named(text, fault):
+    found = read(text, "cpp")
+    assert not found.code and fault in found.fault
+
+
+@given(st.text())
+def test_any_text_is_code_or_a_fault(text):
+    found = read(text, "torch")
+    assert bool(found.code) != bool(found.fault)
+
+
+def test_two_ways_to_write_the_same_text_have_one_normal_form():
+    reworded = CODE.replace("// a kernel", "/* mine */").replace('    """A cand', '    """My cand')
+    other = CODE.replace("int one", "int two")
+    first, second, third = (Candidate(text, "cpp") for text in (CODE, reworded, other))
+    assert first.digest != second.digest and first.normal == second.normal != third.normal

@@ -1,0 +1,114 @@
+"""Every part of the context changes the prompt, and a prompt holds no more than its parts."""
+
+from dataclasses import replace
+
+import pytest
+from tests.null.swarm.briefs import BRIEF, TASK, call, candidate, proposal, verdict
+
+from kernelwright.core.candidate import Exemplar, Proposal
+from kernelwright.core.device import Device
+from kernelwright.core.errors import UsageError
+from kernelwright.propose.swarm import prompt
+from kernelwright.propose.swarm.context import DEFAULT, PARTS, parse_contexts, trimmed
+from kernelwright.propose.swarm.question import Question, next_question
+
+PARENT, SLOW, WRONG = proposal("the parent"), proposal("slow one"), proposal("wrong one")
+CUDA = Proposal(candidate("in cuda", "cuda"), "rules")
+HISTORY = (
+    (PARENT, verdict(PARENT.candidate, 1.5)),
+    (WRONG, verdict(WRONG.candidate, reason="element [3] is off")),
+)
+FULL = replace(
+    BRIEF,
+    history=HISTORY,
+    exemplars=(Exemplar(SLOW, verdict(SLOW.candidate, 0.5), "worse"),),
+    elsewhere=((CUDA, verdict(CUDA.candidate, 2.0, device="cuda:sm_90")),),
+    calls=(call(1, purpose="advise", parent=PARENT.candidate.digest, answer="Try tiles."),),
+)
+QUESTION = Question("optimise", "cpp", HISTORY[0])
+SAYS = {
+    "reference": "return torch.relu(x)",
+    "verdicts": "element [3] is off",
+    "exemplars": "slow one",
+    "other-dialect": "in cuda",
+    "device": "threads that candidates run with",
+    "profile": "aten::",
+    "advice": "Try tiles.",
+}
+
+
+def text(parts, brief=FULL, question=QUESTION):
+    return "\n".join(said for _, said in prompt.generator(brief, question, parts))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_can_be_switched(part):
+    others = [name for name in PARTS if name != part]
+    assert SAYS[part] in text([part]) and SAYS[part] not in text(others)
+
+
+def test_the_interface_and_the_form_are_always_told():
+    said = text([])
+    assert "def __init__(self, width, eps=1e-05)" in said and "def forward(self, x)" in said
+    assert "ctypes.CDLL" in said and "## Performance analysis" in said and "ModelNew" in said
+
+
+def test_a_repair_shows_what_was_wrong():
+    said = text(["verdicts"], question=Question("repair", "cpp", HISTORY[1]))
+    assert "was not right" in said and "element [3] is off" in said and "wrong one" in said
+
+
+def test_the_analyst_is_asked_for_prose_about_the_kernel():
+    (_, told), (_, asked) = prompt.analyst(FULL, QUESTION, ["reference"])
+    assert "without code" in told and "the parent" in asked and "1.50" in asked
+
+
+def test_a_gpu_is_described_by_the_table():
+    brief = replace(FULL, device=Device.parse("cuda:sm_90"))
+    assert "227 KiB" in text(["device"], brief)
+
+
+def test_contexts_are_sets_in_one_order():
+    assert parse_contexts(["verdicts, reference", "reference,verdicts"]) == (
+        ("reference", "verdicts"),
+    )
+    assert all(set(known) <= set(PARTS) for known in DEFAULT)
+    with pytest.raises(UsageError, match='did you mean "exemplars"'):
+        parse_contexts(["exemplar"])
+
+
+def test_of_a_compilers_pages_the_errors_stay():
+    noise = [f"In file included from /usr/include/c++/12/x{i}:1:" for i in range(200)]
+    lines = [*noise, "a.cpp:3:5: error: 'vec' was not declared", "    3 | vec y;", *noise]
+    short = trimmed("\n".join(lines))
+    assert "'vec' was not declared" in short and "vec y;" in short and len(short) < 500
+    assert trimmed("off by one") == "off by one"
+
+
+def test_first_right_then_fast():
+    import random
+
+    questions = [next_question(BRIEF, n, random.Random(n)).purpose for n in range(5)]
+    assert set(questions) == {"write"}
+    broken = proposal("broken", call="0001")
+    failed = replace(BRIEF, history=((broken, verdict(broken.candidate, reason="wrong")),))
+    asked = [next_question(failed, n, random.Random(n)) for n in range(30)]
+    assert {q.purpose for q in asked} == {"write", "repair"}
+    tried = tuple(call(n, purpose="repair", parent=broken.candidate.digest) for n in range(2))
+    again = [next_question(replace(failed, calls=tried), n, random.Random(n)) for n in range(30)]
+    assert {q.purpose for q in again} == {"write"}  # two repairs were all it gets
+    right = replace(failed, history=(*failed.history, HISTORY[0]))
+    assert {next_question(right, n, random.Random(n)).purpose for n in range(9)} == {"optimise"}
+
+
+def test_dialects_take_turns_and_the_library_is_none_of_them():
+    import random
+
+    brief = replace(BRIEF, dialects=("cpp", "torch", "triton"))
+    asked = [next_question(brief, n, random.Random(0)).dialect for n in range(4)]
+    assert asked == ["cpp", "triton"] * 2
+
+
+def test_a_key_never_enters_a_prompt(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")
+    assert "key-of" not in text(list(PARTS)) and TASK.source

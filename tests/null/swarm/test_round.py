@@ -1,0 +1,131 @@
+"""A round against a real server: what is asked, kept and proposed, and when it ends."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from tests.null.swarm.briefs import BRIEF, CODE, answer, call, proposal, verdict
+from tests.null.swarm.scripted import fail, half, say, slow
+
+from kernelwright.core.call import Call, Outcome
+from kernelwright.core.candidate import Proposal
+from kernelwright.core.errors import ProposerError
+from kernelwright.propose.feed import Feed
+from kernelwright.propose.swarm import SwarmProposer
+
+LEAN = "reference,verdicts"
+
+
+@pytest.fixture
+def brief(scripted):
+    return replace(BRIEF, models=(scripted.model,), contexts=(LEAN,))
+
+
+def propose(brief):
+    said = list(SwarmProposer().propose(brief))
+    calls = [item for item in said if isinstance(item, Call)]
+    return calls, [item for item in said if isinstance(item, Proposal)]
+
+
+def feed(brief, takes_turns=False):
+    """All that a feed hands out, where every candidate is judged wrong at once."""
+    calls, judged = list(brief.calls), []
+    tokens = brief.budget_tokens
+
+    def now():
+        left = None if tokens is None else tokens - sum(c.tokens for c in calls)
+        return replace(brief, calls=tuple(calls), history=tuple(judged), budget_tokens=left)
+
+    with Feed(SwarmProposer(), now, calls.append, takes_turns=takes_turns) as opened:
+        for item, _ in opened:
+            if isinstance(item, Proposal):
+                judged.append((item, verdict(item.candidate, reason="off by one")))
+    return calls, judged
+
+
+def test_an_answer_becomes_a_call_and_then_a_proposal(scripted, brief):
+    scripted.script = [say(answer(), reads=11, writes=7)]
+    ((asked,), (said,)) = propose(brief)
+    assert said.candidate.source == CODE and said.candidate.dialect == "cpp"
+    assert (said.call, said.input_tokens, said.output_tokens) == (asked.id, 11, 7)
+    assert asked.outcome is Outcome.ANSWERED and asked.template == "generator-1"
+    assert asked.context == ("reference", "verdicts") and asked.cost_usd == 0.0
+    sent = [(m["role"], m["content"]) for m in scripted.requests[0]["messages"]]
+    assert list(asked.messages) == sent and "torch.relu" in sent[1][1]
+
+
+@pytest.mark.parametrize("second", [answer(), "still no code"])
+def test_the_form_of_an_answer_is_mended_once(scripted, brief, second):
+    scripted.script = [say("no code"), say(second)]
+    calls, proposals = propose(brief)
+    assert [asked.purpose for asked in calls] == ["write", "reformat"]
+    assert calls[1].follows == calls[0].id
+    assert "it has no code" in scripted.requests[1]["messages"][-1]["content"]
+    assert [said.input_tokens for said in proposals] == [200] * (second != "still no code")
+
+
+def test_half_a_stream_is_no_candidate_and_is_not_asked_again(scripted, brief):
+    scripted.script = [half(answer()[:-20])]
+    ((asked,), proposals) = propose(brief)
+    assert asked.outcome is Outcome.CUT and not proposals
+    assert asked.tokens >= len(answer()[:-20])  # nobody counted: the most that they can be
+
+
+def test_an_analyst_advises_before_something_right_is_made_faster(scripted, brief):
+    right = proposal()
+    brief = replace(
+        brief,
+        contexts=("reference,advice",),
+        history=((right, verdict(right.candidate, 1.5)),),
+    )
+    scripted.script = [say("Use wider vectors."), say(answer())]
+    calls, _ = propose(brief)
+    assert [asked.purpose for asked in calls] == ["advise", "optimise"]
+    assert {asked.parent for asked in calls} == {right.candidate.digest}
+    assert "Use wider vectors." in scripted.requests[1]["messages"][-1]["content"]
+    again, _ = propose(replace(brief, calls=tuple(calls)))
+    assert [asked.purpose for asked in again] == ["optimise"]  # the advice is still known
+
+
+def test_what_was_answered_before_is_proposed_and_not_asked_again(scripted, brief):
+    known = call(1, answer=answer())
+    _, proposals = propose(replace(brief, calls=(known,), since="0002", budget_s=0.0))
+    assert [said.call for said in proposals] == [known.id] and not scripted.requests
+    judged = (proposals[0], verdict(proposals[0].candidate, reason="wrong"))
+    brief = replace(brief, calls=(known,), since="0002", budget_s=0.0, history=(judged,))
+    assert propose(brief) == ([], [])
+
+
+def test_calls_run_side_by_side(scripted, brief):
+    scripted.script = [slow(0.5, say(answer()))]
+    began = time.monotonic()
+    calls, _ = propose(replace(brief, budget_s=8 * 60.0))
+    assert len(calls) == 8 and time.monotonic() - began < 0.5 * 8
+
+
+@pytest.mark.parametrize("takes_turns", [True, False])
+def test_a_feed_ends_when_the_tokens_are_spent_by_one_call_too_many_at_most(
+    scripted, brief, takes_turns
+):
+    scripted.script = [say(answer(CODE.replace("x)", f"x{i})"))) for i in range(20)]
+    calls, judged = feed(replace(brief, budget_tokens=301), takes_turns)
+    assert len(calls) == 3 and len(judged) == 3
+
+
+def test_a_feed_ends_when_the_only_endpoint_died(scripted, brief):
+    scripted.script = [say(answer()), fail(500, "out of memory")]
+    calls, judged = feed(brief)
+    assert len(judged) == 1
+    assert [asked.outcome for asked in calls[1:]] == [Outcome.FAILED] * 3
+
+
+def test_a_wrong_key_is_raised_when_what_others_answered_has_come(scripted, brief):
+    scripted.script = [fail(401, "bad key"), say(answer())]
+    brief = replace(brief, budget_s=120.0)
+    calls = []
+    with (
+        pytest.raises(ProposerError, match="refuses the key"),
+        Feed(SwarmProposer(), lambda: brief, calls.append, takes_turns=False) as opened,
+    ):
+        list(opened)
+    assert [asked.outcome for asked in calls] == [Outcome.ANSWERED]
