@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -66,13 +65,9 @@ class Timing:
         return statistics.median(s for s in self.samples_ns[name] if s is not None)
 
     def speedup(self, baseline: str) -> Ratio:
-        """Baseline over candidate: the median of the paired ratios, with a bootstrap interval.
-
-        Source:
-            Percentile bootstrap over rounds, Efron & Tibshirani 1993, ch. 13.
-        """
+        """Baseline over candidate: the median of the ratios of every round, with its interval."""
         pairs = zip(self.samples_ns[baseline], self.samples_ns[CANDIDATE], strict=True)
-        return bootstrap_ratio([b / c for b, c in pairs if b is not None and c is not None])
+        return median_ratio([b / c for b, c in pairs if b is not None and c is not None])
 
     @cached_property
     def speedups(self) -> dict[str, Ratio]:
@@ -80,44 +75,36 @@ class Timing:
         return {name: self.speedup(name) for name in self.samples_ns if name != CANDIDATE}
 
 
-def bootstrap_ratio(ratios: Sequence[float]) -> Ratio:
-    """The median of ``ratios`` with its 95 % percentile-bootstrap interval, without resampling.
+def median_ratio(ratios: Sequence[float]) -> Ratio:
+    """The median of ``ratios`` with an interval that holds the true one at the stated rate or more.
+
+    Fewer than six ratios cannot reach it: they give their whole range.
 
     Raises:
         ValueError: no ratios.
     Source:
-        The bootstrap distribution of a median is known exactly: Efron 1982, The Jackknife, the
-        Bootstrap and Other Resampling Plans, section 10.3.
+        Order statistics, whatever the distribution: David & Nagaraja, Order Statistics, 3rd ed.,
+        section 7.1. The percentile bootstrap of a median holds it in 87 % of runs at seven ratios.
     """
     if not ratios:
         raise ValueError("a speedup needs at least one pair of samples")
     ordered = sorted(ratios)
-    low, high = _interval_ranks(len(ordered))
-    return Ratio(statistics.median(ordered), ordered[low - 1], ordered[high - 1])
+    rank = _interval_rank(len(ordered))
+    return Ratio(statistics.median(ordered), ordered[rank - 1], ordered[-rank])
 
 
 @cache
-def _interval_ranks(n: int) -> tuple[int, int]:
-    """The ranks among ``n`` sorted values of the 2.5 % and 97.5 % points of the median's bootstrap.
+def _interval_rank(n: int) -> int:
+    """The largest k at which the k-th smallest and the k-th largest of ``n`` hold the median.
 
-    The median of a resample is at most the k-th value when half of its n draws are. Where n is
-    even the lower of its two middle values gives the low end and the upper one the high end.
+    They miss it where fewer than k of the values fall on one side of it, each by a coin's toss.
     """
-
-    def share_reached(k: int, middle: int) -> float:
-        hit, missed = math.log(k / n), math.log1p(-k / n)
-        return math.fsum(
-            math.exp(log_choose(i) + i * hit + (n - i) * missed) for i in range(middle, n + 1)
-        )
-
-    def log_choose(i: int) -> float:
-        return math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
-
-    ranks = range(1, n)
-    tail = (1 - CONFIDENCE) / 2
-    low = bisect_left(ranks, tail, key=lambda k: share_reached(k, (n + 1) // 2))
-    high = bisect_left(ranks, 1 - tail, key=lambda k: share_reached(k, n // 2 + 1))
-    return low + 1, high + 1
+    tail, missed = (1 - CONFIDENCE) / 2, 0.0
+    for below in range(n):
+        missed += math.comb(n, below) / 2**n
+        if missed > tail:
+            return max(below, 1)
+    return 1
 
 
 @dataclass(frozen=True)
