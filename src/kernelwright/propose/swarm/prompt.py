@@ -18,14 +18,20 @@ from kernelwright.propose.swarm.question import Question
 GENERATOR = "generator-1"
 ANALYST = "analyst-1"
 REFORMAT = "reformat-1"
+EXAMPLE = "example-1"
 """Templates with their versions: a change of the text is a new file."""
 
 Messages = tuple[tuple[str, str], ...]
 
 
 def generator(brief: Brief, question: Question, parts: Sequence[str]) -> Messages:
-    """Ask for a kernel: the first, a repaired or a faster one."""
-    return _render(GENERATOR, _facts(brief, question, parts))
+    """Ask for a kernel: the first, a repaired or a faster one. A worked example goes before it,
+    as an earlier turn, where there is one in the dialect."""
+    facts = _facts(brief, question, parts)
+    told, asked = _render(GENERATOR, facts)
+    example = f"{EXAMPLE}-{question.dialect}"
+    shown = (*_render(EXAMPLE, facts), *_render(example, facts)) if _exists(example) else ()
+    return (told, *shown, asked)
 
 
 def analyst(brief: Brief, question: Question, parts: Sequence[str]) -> Messages:
@@ -71,12 +77,16 @@ def signatures(source: str, entry: str) -> list[str]:
 
 
 def _render(template: str, facts: dict[str, Any]) -> Messages:
-    """Both messages of a template: what always holds, and what is asked now."""
+    """The messages of a template, a file for each role that speaks."""
     return tuple(
         (role, _templates().get_template(f"{template}.{role}.md.j2").render(facts).strip() + "\n")
-        for role in ("system", "user")
+        for role in ("system", "user", "assistant")
         if f"{template}.{role}.md.j2" in _templates().list_templates()
     )
+
+
+def _exists(template: str) -> bool:
+    return any(name.startswith(f"{template}.") for name in _templates().list_templates())
 
 
 @cache

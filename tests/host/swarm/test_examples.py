@@ -1,0 +1,38 @@
+"""The worked examples of the prompts are right: the judge passes them."""
+
+import pytest
+
+from kernelwright.core.candidate import Brief, Candidate
+from kernelwright.core.device import Device
+from kernelwright.core.evaluation import Status
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge
+from kernelwright.propose.swarm import prompt
+from kernelwright.propose.swarm.answer import read
+from kernelwright.propose.swarm.question import Question
+
+
+def example(dialect):
+    """(reference, candidate) of a dialect's example, as a prompt shows them."""
+    task = Task("any", "kernelbench", "class Model: pass")
+    brief = Brief(task, Device.parse("cpu"), (dialect,))
+    _, asked, answered, _ = prompt.generator(brief, Question("write", dialect), ())
+    source = asked[1].split("The reference:")[1].split("```python\n")[1].split("```")[0]
+    return Task("example", "kernelbench", source), Candidate(
+        read(answered[1], dialect).code, dialect
+    )
+
+
+@pytest.mark.parametrize("dialect", ["cpp", "triton"])
+def test_the_judge_passes_the_example(dialect):
+    if dialect == "triton":
+        pytest.importorskip("triton")
+    task, candidate = example(dialect)
+    with Judge(task) as judge:
+        verdict = judge.evaluate(candidate, timed=False)
+    assert verdict.status is Status.PASSED, verdict.reasons
+
+
+def test_the_cuda_example_is_in_cuda():
+    _, candidate = example("cuda")
+    assert candidate.source.startswith("import torch")
