@@ -1,0 +1,115 @@
+"""A kernel against itself: how often the judge's interval of the speedup holds 1.0.
+
+    python benchmarks/judge_aa.py [--task NAME ...] [--repeats 20] [--judges 1] [--device cpu]
+
+The candidate is the reference's own text, so that its true speedup over eager is 1. Every repeat is
+a whole verdict in a process of its own; ``--judges`` begins anew with other processes for the
+baselines too. Printed are the share of intervals that hold 1.0 with the share's own interval, the
+medians' spread, and the share of pairs of verdicts whose intervals against the strongest setting
+have a point in common, which is what a repeated receipt must show. Nothing else should run.
+
+Source:
+    Interval of a share: Wilson, J. Am. Stat. Assoc. 22 (1927), 209.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import Device
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.settings import Settings
+from kernelwright.dialects.devices import resolve
+from kernelwright.judge import Judge
+from kernelwright.load.suite import SuiteEntry, builtin_suite
+from kernelwright.receipt.repetition import overlap
+
+TASKS = ("softmax", "gemm_bias_gelu", "elementwise_chain")
+"""Bound by memory with a reduction, by arithmetic, and by memory with many small operators."""
+Z = 1.96  # of a 95 % interval
+
+
+def repeat(entry: SuiteEntry, *, repeats: int, judges: int, device: str) -> list[Evaluation]:
+    """The verdicts on a task's reference as its own candidate."""
+    found = []
+    settings = Settings(device=device)
+    for _ in range(judges):
+        with Judge(entry.task, device=resolve(Device.parse(device)), settings=settings) as judge:
+            for number in range(repeats):
+                text = f"{entry.task.source}\n\nModelNew = {entry.task.entry}  # {number}\n"
+                found.append(judge.evaluate(Candidate(text, "torch")))
+    return found
+
+
+def share_interval(n_hits: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
+    share, weight = n_hits / n, Z * Z / n
+    centre = (share + weight / 2) / (1 + weight)
+    half = Z / (1 + weight) * math.sqrt(share * (1 - share) / n + weight / n / 4)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def share_text(hits: list[bool]) -> str:
+    low, high = share_interval(sum(hits), len(hits))
+    return f"{sum(hits)} of {len(hits)} ({low:.2f}–{high:.2f})"
+
+
+def tell(found: dict[str, list[Evaluation]], console: Console) -> None:
+    table = Table("task", "holds 1.0", "medians", "rounds", "pairs in agreement", "not timed")
+    all_hits: list[bool] = []
+    for name, verdicts in found.items():
+        timed = [verdict for verdict in verdicts if verdict.timing is not None]
+        spans = [verdict.timing.speedups["eager"] for verdict in timed]
+        if not spans:
+            table.add_row(name, "–", "–", "–", "–", f"{len(verdicts)}: {verdicts[0].reasons}")
+            continue
+        hits = [span.low <= 1 <= span.high for span in spans]
+        pairs = itertools.combinations([verdict.speedup for verdict in timed], 2)
+        all_hits += hits
+        medians = sorted(span.median for span in spans)
+        table.add_row(
+            name,
+            share_text(hits),
+            f"{medians[0]:.3f} {median(medians):.3f} {medians[-1]:.3f}",
+            f"{median(len(verdict.timing.samples_ns['eager']) for verdict in timed):.0f}",
+            f"{sum(same := [overlap(*pair) for pair in pairs])} of {len(same)}",
+            str(len(verdicts) - len(timed)),
+        )
+    console.print(table, "medians: least, middle, greatest; rounds: the middle one")
+    if all_hits:
+        console.print(f"all: {share_text(all_hits)}; stated: 0.95")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--task", nargs="*", default=list(TASKS))
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--judges", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args()
+    entries = {entry.name: entry for entry in builtin_suite(options.device)}
+    for name in options.task:
+        if name not in entries:
+            parser.error(f"no built-in task is called {name}: {', '.join(entries)}")
+    found = {}
+    for name in options.task:
+        found[name] = repeat(
+            entries[name],
+            repeats=options.repeats,
+            judges=options.judges,
+            device=options.device,
+        )
+    tell(found, Console(width=120))
+
+
+if __name__ == "__main__":
+    main()
