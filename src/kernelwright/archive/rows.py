@@ -97,9 +97,9 @@ def to_proposal(row: RowMapping) -> Proposal:
 
 
 _CALL_AS_IT_IS = (
-    "id model purpose template dialect answer detail parent follows "
-    "input_tokens output_tokens cost_usd took_s"
-).split()
+    "id", "model", "purpose", "template", "dialect", "answer", "detail", "parent", "follows",
+    "input_tokens", "output_tokens", "cost_usd", "took_s",
+)  # fmt: skip
 
 
 def from_call(call: Call) -> dict[str, Any]:

@@ -81,6 +81,16 @@ def compile_missing() -> str | None:
     return None
 
 
+def gpu_missing() -> str | None:
+    """Why no AMD GPU can be used; None: one may be.
+
+    Source: the kernel driver's device, ROCm installation guide, "Group permissions".
+    """
+    if not Path("/dev/kfd").exists():
+        return "no AMD GPU (/dev/kfd); run where there is one"
+    return None if os.access("/dev/kfd", os.W_OK) else "no right to /dev/kfd; join group render"
+
+
 def _rocm() -> Path | None:
     for place in (os.environ.get("ROCM_PATH"), "/opt/rocm"):
         if place and Path(place, "include/hip/hip_runtime.h").exists():

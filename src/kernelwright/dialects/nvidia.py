@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib.util
 import os
@@ -96,3 +97,15 @@ def _tool(name: str) -> str | None:
         inside = Path(spec.origin).parent / "backends/nvidia/bin" / name
         found = str(inside) if inside.exists() else None
     return found
+
+
+@functools.cache
+def gpu_missing() -> str | None:
+    """Why no NVIDIA GPU can be used; None: one can."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no NVIDIA driver; run where there is an NVIDIA GPU"
+    count = ctypes.c_int(0)
+    failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    return "the NVIDIA driver sees no GPU" if failed or count.value == 0 else None

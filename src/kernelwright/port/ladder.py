@@ -4,7 +4,8 @@
 1 compile: the device code compiles and links for every AMD target.
 2 emulate: the program runs on the CPU at 32 and 64 lanes a wave, under several schedules, prints
   what the original prints there, and does nothing wrong that the emulation sees.
-3 nvidia: it runs on an NVIDIA GPU through a header layer. 4 amd: it runs on an AMD GPU.
+3 nvidia: it runs on an NVIDIA GPU through a header layer and prints what the original prints there.
+4 amd: it runs on an AMD GPU. Both are in ``hardware.py``.
 
 A rung that cannot be climbed here says "not checked". Between 3 and 4 is the place of an emulation
 of AMD's instructions, which does not exist yet.
@@ -93,10 +94,12 @@ def emulates(
             return Rung("emulate", RungStatus.NOT_CHECKED, ("the port: " + str(error),))
         wanted, loose = expected, frozenset[int]()
         if wanted is None:
-            reference = _reference(original, room, includes, arguments, limit_s)
-            if isinstance(reference, Rung):
-                return reference
-            wanted, loose = reference
+            found = reference(
+                original, room, includes=includes, arguments=arguments, limit_s=limit_s
+            )
+            if isinstance(found, Rung):
+                return found
+            wanted, loose = found
         details: list[str] = []
         for width in machine.WIDTHS:
             for schedule in machine.SCHEDULES:
@@ -108,18 +111,22 @@ def emulates(
     return Rung("emulate", status, tuple(dict.fromkeys(details)))
 
 
-def _reference(
-    original: str, room: Path, includes: Sequence[Path], arguments: Sequence[str], limit_s: float
-) -> tuple[str, frozenset[int]] | Rung:
-    """What the original prints, and the lines in which it differs from itself."""
+def reference(
+    original: str, room: Path, *, includes: Sequence[Path], arguments: Sequence[str],
+    limit_s: float, name: str = "emulate",
+) -> tuple[str, frozenset[int]] | Rung:  # fmt: skip
+    """What the original prints under the emulation, and the lines in which it differs from itself.
+
+    The rung ``name``, not checked, where it cannot be built or run here.
+    """
     try:
         program = machine.build(original, folder=room, name="original", includes=includes)
     except machine.BuildError as error:
-        return Rung("emulate", RungStatus.NOT_CHECKED, ("the original: " + str(error),))
+        return Rung(name, RungStatus.NOT_CHECKED, ("the original: " + str(error),))
     first, second = (machine.run(program, arguments=arguments, limit_s=limit_s) for _ in range(2))
     if first.exit_code:
         said = f"the original leaves with {first.exit_code} here"
-        return Rung("emulate", RungStatus.NOT_CHECKED, (said,))
+        return Rung(name, RungStatus.NOT_CHECKED, (said,))
     pairs = zip(first.output.splitlines(), second.output.splitlines(), strict=False)
     return first.output, frozenset(i for i, (a, b) in enumerate(pairs) if a != b)
 
@@ -129,11 +136,16 @@ def _faults(run: machine.Run, wanted: str, loose: frozenset[int]) -> list[str]:
     faults = [f"{where}: {c.kind} at {c.place}: {c.detail} (x{c.count})" for c in run.complaints]
     if run.exit_code:
         faults.append(f"{where}: leaves with {run.exit_code}")
-    lines, want = run.output.splitlines(), wanted.splitlines()
-    if len(lines) != len(want) or any(
-        a != b for i, (a, b) in enumerate(zip(lines, want, strict=False)) if i not in loose
+    return faults + [f"{where}: {said}" for said in differences(run.output, wanted, loose)]
+
+
+def differences(output: str, wanted: str, loose: frozenset[int]) -> list[str]:
+    """What ``output`` prints otherwise than ``wanted``, the lines numbered ``loose`` aside."""
+    lines, want = output.splitlines(), wanted.splitlines()
+    if len(lines) == len(want) and all(
+        a == b for i, (a, b) in enumerate(zip(lines, want, strict=True)) if i not in loose
     ):
-        changed = [d for d in difflib.unified_diff(want, lines, lineterm="", n=0) if d[:3] not in
-                   ("---", "+++")]  # fmt: skip
-        faults.append(f"{where}: prints something else: " + " | ".join(changed[1:4]))
-    return faults
+        return []
+    changed = [d for d in difflib.unified_diff(want, lines, lineterm="", n=0)
+               if d[:3] not in ("---", "+++")]  # fmt: skip
+    return ["prints something else: " + " | ".join(changed[1:4])]

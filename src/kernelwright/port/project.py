@@ -13,6 +13,7 @@ from pathlib import Path
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
 from kernelwright.dialects.simt.source import Source
+from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, emulates, lint
 from kernelwright.propose.port import Translation, translate, translate_cmake, translate_python
 from kernelwright.propose.port.names import declared
@@ -22,13 +23,10 @@ HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
 DATABASE = "compile_commands.json"
 BUILD = "CMakeLists.txt"
 RUNGS = (0, 1, 2, 3, 4)
+HARDWARE = {3: ("nvidia", runs_on_nvidia), 4: ("amd", runs_on_amd)}
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
 _DEVICE = re.compile(r"\b(cuda|hip)\w+|__global__|__device__|<<<|\bcu(blas|fft|rand|dnn|sparse)\w+")
 _CUDA = re.compile(r"cuda|\.cu\b", re.IGNORECASE)
-_LATER = {
-    3: ("nvidia", "runs of a port on an NVIDIA GPU are not built in yet"),
-    4: ("amd", "no AMD GPU is driven by this version"),
-}
 
 
 @dataclass(frozen=True)
@@ -220,10 +218,22 @@ def _climb(
             rungs.append(
                 emulates(original, translation.text, includes=includes, arguments=order.arguments)
             )
-        elif number in _LATER and is_unit:
-            name, why = _LATER[number]
-            rungs.append(Rung(name, RungStatus.NOT_CHECKED, (why,)))
+        elif number in HARDWARE and is_unit:
+            rungs.append(_on_hardware(number, original, written, order, flags))
     return tuple(rungs)
+
+
+def _on_hardware(number: int, original: str, written: Path, order: _Order, flags: _Flags) -> Rung:
+    """Rung 3 or 4, for a program; the original is laid beside the port for its includes."""
+    name, climb = HARDWARE[number]
+    if order.to != "hip" or not re.search(r"\bmain\s*\(", original):
+        why = "only programs (with a main function) ported to HIP are run"
+        return Rung(name, RungStatus.NOT_CHECKED, (why,))
+    with tempfile.TemporaryDirectory() as folder:
+        before = Path(folder, f"{written.stem}.cu")
+        before.write_text(original, errors="surrogateescape")
+        includes = (written.parent, *flags.includes)
+        return climb(before, written, Program(includes, order.arguments, flags.defines))
 
 
 def _compile(written: Path, order: _Order, includes: Sequence[Path], flags: _Flags) -> Rung:

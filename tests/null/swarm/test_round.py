@@ -51,7 +51,7 @@ def test_an_answer_becomes_a_call_and_then_a_proposal(scripted, brief):
     assert asked.outcome is Outcome.ANSWERED and asked.template == "generator-1"
     assert asked.context == ("reference", "verdicts") and asked.cost_usd == 0.0
     sent = [(m["role"], m["content"]) for m in scripted.requests[0]["messages"]]
-    assert list(asked.messages) == sent and "torch.relu" in sent[1][1]
+    assert list(asked.messages) == sent and "torch.relu" in sent[-1][1]
 
 
 @pytest.mark.parametrize("second", [answer(), "still no code"])

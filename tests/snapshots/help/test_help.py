@@ -27,8 +27,8 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
   1 does not, 2 a bad receipt, 3 not measured.
 - `judge` of a folder: `task`, `verdicts` (the fastest first: `file` and the object above, or `file`
   and `error` where the file cannot be read), `candidates` (counts by status), `undecided` (files
-  left where it was interrupted), `interrupted`, `archive`. With `--suite`: `tasks`, a list of these,
-  `candidates`, `unmatched` (files that name no problem), `interrupted`, `archive`. A file whose
+  left where it was interrupted), `interrupted`, `archive`. With `--suite`: `tasks`, a list of
+  these, `candidates`, `unmatched` (files that name no problem), `interrupted`, `archive`. A file whose
   verdict the archive holds (same candidate, workload, machine, software, judge) is not judged
   again; names that begin with `_` or `.` and the task's own file are left out.
 - `optimize`: `best` (`digest`, `path`, `dialect`, `kinds`, `speedup`, `lineage`) or null,
@@ -36,8 +36,8 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
   beat), `strongest`, `baseline_ns`, `task`, `archive`, `interrupted`. With `--suite`: `tasks`, a
   list of these, with `candidates`, `geometric_mean` and `report` of the whole.
 - `bench`: `levels` (means, quartiles, `fast` and `kinds` of each), `tasks` (as of `optimize`, with
-  `level` and `problem`), `not_run`, `report`; for `port`: `translators`, each with `rates` by domain
-  and the outcome of every program.
+  `level` and `problem`), `not_run`, `report`; for `port`: `translators`, each with `rates` by
+  domain and the outcome of every program.
 - `show`: the proposal with its `source` and `evaluations`. `report`: `report`. `doctor`: lists by
   area.
 

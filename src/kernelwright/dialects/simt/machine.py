@@ -25,6 +25,8 @@ from kernelwright.dialects.simt.lower import lower
 HERE = Path(__file__).parent
 HEADERS = HERE / "include"
 WIDTHS = (32, 64)
+LATE = 124
+"""The exit code of a run whose time was over. Source: that of coreutils' timeout."""
 SCHEDULES = ("forward", "reverse", "random1")
 """Orders in which threads run: as numbered, backwards, and shuffled with a seed."""
 _CHECKS = (
@@ -58,7 +60,7 @@ class Run:
     width: int
     schedule: str
     exit_code: int
-    """The program's own; negative for a signal; 124 when its time was over."""
+    """The program's own; negative for a signal; LATE when its time was over."""
     output: str
     complaints: tuple[Complaint, ...] = ()
     threads: int = 0
@@ -134,7 +136,7 @@ def run(
             )  # fmt: skip
         except subprocess.TimeoutExpired as late:
             output = late.stdout.decode(errors="replace") if late.stdout else ""
-            return Run(width, schedule, 124, output)
+            return Run(width, schedule, LATE, output)
         text = report.read_text() if report.exists() else ""
     said = json.loads(text) if text else {}
     raw = said.get("complaints", [])

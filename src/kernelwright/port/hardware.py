@@ -1,0 +1,109 @@
+"""Rungs 3 and 4: the port on a real GPU, beside the original."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelwright.dialects import amdgpu, nvidia
+from kernelwright.dialects.simt import machine
+from kernelwright.port.ladder import LIMIT_S, Rung, RungStatus, differences, reference
+from kernelwright.port.layer import layer
+
+
+@dataclass(frozen=True)
+class Program:
+    """How a file's program is built and run."""
+
+    includes: tuple[Path, ...] = ()
+    arguments: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    limit_s: float = LIMIT_S
+
+
+def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
+    """Rung 3: both built by nvcc, the port through the header layer, run on this machine's GPU.
+
+    Passed where both leave alike and print the same, but for lines in which two runs of the
+    original differ. The waves there have 32 lanes, so this says nothing about 64. Where there is
+    nvcc and no GPU the rung is not checked, and says whether the port compiles through the layer.
+    """
+    if missing := nvidia.nvcc_missing():
+        return Rung("nvidia", RungStatus.NOT_CHECKED, (missing,))
+    gpu_missing = nvidia.gpu_missing()
+    arch = f"-arch={'native' if gpu_missing is None else nvidia.ARCH}"
+    flags = (arch, *(f"-D{define}" for define in program.defines))
+    with tempfile.TemporaryDirectory() as folder:
+        room = Path(folder)
+        first, second = room / "original", room / "port"
+        before = nvidia.nvcc(original, first, flags=flags, includes=program.includes)
+        if not before.is_built:
+            said = tuple(f"the original: {error}" for error in before.errors[:3])
+            return Rung("nvidia", RungStatus.NOT_CHECKED, said)
+        after = nvidia.nvcc(ported, second, flags=flags, includes=(layer(), *program.includes))
+        if not after.is_built:
+            return Rung("nvidia", RungStatus.FAILED, tuple(after.errors[:5]))
+        if gpu_missing is not None:
+            said = f"{gpu_missing}; the port compiles through the header layer"
+            return Rung("nvidia", RungStatus.NOT_CHECKED, (said,))
+        runs = [_run(built, program, room) for built in (first, first, second)]
+    return _compared("nvidia", runs)
+
+
+def _compared(name: str, runs: Sequence[tuple[int, str]]) -> Rung:
+    """Two runs of the original, then the port's."""
+    (code, wanted), (_, again), (left, printed) = runs
+    if code == machine.LATE:
+        return Rung(name, RungStatus.NOT_CHECKED, ("the original does not end in time",))
+    details = []
+    if left != code:
+        details.append(f"leaves with {left}, the original with {code}")
+    pairs = zip(wanted.splitlines(), again.splitlines(), strict=False)
+    loose = frozenset(i for i, (a, b) in enumerate(pairs) if a != b)
+    details += differences(printed, wanted, loose)
+    return Rung(name, RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
+
+
+def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
+    """Rung 4: built by hipcc, run on this machine's AMD GPU, against the original's output.
+
+    The original cannot run there: its output is that of the emulation at 32 lanes.
+    """
+    hipcc = shutil.which("hipcc")
+    if hipcc is None or amdgpu.gpu_missing() is not None:
+        said = amdgpu.gpu_missing() or "no hipcc on PATH; install ROCm"
+        return Rung("amd", RungStatus.NOT_CHECKED, (said,))
+    with tempfile.TemporaryDirectory() as folder:
+        room = Path(folder)
+        text = original.read_text(errors="surrogateescape")
+        wanted = reference(
+            text, room, includes=program.includes, arguments=program.arguments,
+            limit_s=program.limit_s, name="amd",
+        )  # fmt: skip
+        if isinstance(wanted, Rung):
+            return wanted
+        words = [*(f"-I{path}" for path in program.includes), *(f"-D{d}" for d in program.defines)]
+        command = [hipcc, "-O2", "-std=c++17", "-w", *words, str(ported), "-o", str(room / "port")]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        if built.returncode:
+            errors = [line for line in built.stderr.splitlines() if "error:" in line]
+            return Rung("amd", RungStatus.FAILED, tuple(errors[:5]))
+        code, printed = _run(room / "port", program, room)
+    details = [f"leaves with {code}"] if code else []
+    details += differences(printed, *wanted)
+    return Rung("amd", RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
+
+
+def _run(built: Path, program: Program, room: Path) -> tuple[int, str]:
+    try:
+        done = subprocess.run(
+            [str(built), *program.arguments], cwd=room, capture_output=True, text=True,
+            errors="replace", timeout=program.limit_s, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return machine.LATE, ""
+    return done.returncode, done.stdout

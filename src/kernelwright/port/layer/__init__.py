@@ -1,0 +1,63 @@
+"""HIP's headers over CUDA's: ours, with names from the translator's tables."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from kernelwright.propose.port.table import ApiMap, load_map
+
+HERE = Path(__file__).parent
+RUNTIME, NAMES = "hip/hip_runtime.h", "hip/names.h"
+_DEFINED = re.compile(r"^#define (\w+)|^static inline \w+ (hip\w+)\(", re.MULTILINE)
+_HIP_NAME = re.compile(r"_*(hip|roc|miopen)\w*", re.IGNORECASE)
+"""Names that only HIP and its libraries have: others would be redefined for CUDA's own headers."""
+_AFTER = {"hipcub/hipcub.hpp": "namespace hipcub = cub;\n"}
+"""What a header needs beyond its counterpart and the names."""
+
+
+@functools.cache
+def layer() -> Path:
+    """The folder of the layer's headers, for ``-I``; made once for each version of the tables.
+
+    Not covered: HIP functions that take other arguments than their CUDA counterparts, but for the
+    few in ``hip_runtime.h``; such a program does not compile.
+    """
+    texts = _texts(load_map("cuda"))
+    key = hashlib.sha256("".join(f"{k}{v}" for k, v in texts.items()).encode()).hexdigest()[:12]
+    folder = Path(tempfile.gettempdir(), f"kernelwright-hip-on-cuda-{os.getuid()}-{key}")
+    if folder.exists():
+        return folder
+    with tempfile.TemporaryDirectory(dir=tempfile.gettempdir()) as scratch:
+        made = Path(scratch, "layer")
+        for name, text in texts.items():
+            path = made / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        try:
+            made.rename(folder)
+        except OSError:  # another process was first
+            if not folder.exists():
+                raise
+    return folder
+
+
+def _texts(api: ApiMap) -> dict[str, str]:
+    """Every header of the layer by its path."""
+    runtime = (HERE / "hip_runtime.h").read_text()
+    by_hand = {name for found in _DEFINED.findall(runtime) for name in found if name}
+    lines = [
+        f"#define {hip} {row.hip}"  # in a map to CUDA the column `hip` holds CUDA's name
+        for hip, row in sorted(api.names.items())
+        if _HIP_NAME.fullmatch(hip) and row.hip.isidentifier() and hip not in by_hand
+    ]
+    texts = {NAMES: "#pragma once\n" + "\n".join(lines) + "\n"}
+    for hip, row in api.headers.items():
+        texts[hip] = (
+            f"#pragma once\n#include <{RUNTIME}>\n#include <{row.hip}>\n{_AFTER.get(hip, '')}"
+        )
+    return texts | {RUNTIME: runtime}
