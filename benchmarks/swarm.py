@@ -24,7 +24,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +64,17 @@ def columns(models: Sequence[str], parts: Sequence[str], ablated: Sequence[str])
     return found
 
 
+def short(name: str) -> str:
+    """A column's name without its server's address: a port changes from run to run."""
+    return name.rpartition("#")[2]
+
+
 def measure(entry: SuiteEntry, column: Column, settings: Settings, out: Path) -> dict[str, Any]:
     """One task in one column: what was asked, judged and found."""
     began = time.monotonic()
-    archive = out / f"{column.name.translate(str.maketrans('/:# ', '____'))}.sqlite"
+    archive = out / f"{short(column.name).translate(str.maketrans('/: ', '___'))}.sqlite"
     told = {"models": column.models, "contexts": column.contexts, "archive": str(archive)}
-    result = search.optimize(
-        entry.task, settings=Settings(**(settings.__dict__ | told)), on_progress=_show
-    )
+    result = search.optimize(entry.task, settings=replace(settings, **told), on_progress=_show)
     with Archive(archive) as opened:
         calls = opened.calls(entry.task.digest)
     ranked = select.ranked(result.evaluated)
@@ -204,15 +207,14 @@ def main(
                             dialects=dialects, out=str(out), **parse_budget(budget))  # fmt: skip
         for entry in suite_entries(suite.pop("suite"), **suite):
             for column in chosen:
-                # A server's port changes from run to run; its column is the model's own name.
-                name = column.name.rpartition("#")[2]
+                name = short(column.name)
                 if any((row["column"], row["task"]) == (name, entry.name) for row in rows):
                     continue
                 click.echo(f"{entry.name}: {name}", err=True)
                 rows.append(measure(entry, column, settings, out) | {"column": name})
                 with record.open("a") as file:
                     file.write(json.dumps(rows[-1]) + "\n")
-    names = [column.name.rpartition("#")[2] for column in chosen]
+    names = [short(column.name) for column in chosen]
     for level in sorted({row["level"] for row in rows}):
         Console(width=160).print(
             f"level {level}", summary([r for r in rows if r["level"] == level], names)
