@@ -28,8 +28,8 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
 - `judge` of a folder: `task`, `verdicts` (the fastest first: `file` and the object above, or `file`
   and `error` where the file cannot be read), `candidates` (counts by status), `undecided` (files
   left where it was interrupted), `interrupted`, `archive`. With `--suite`: `tasks`, a list of
-  these, `candidates`, `unmatched` (files that name no problem), `interrupted`, `archive`. A file whose
-  verdict the archive holds (same candidate, workload, machine, software, judge) is not judged
+  these, `candidates`, `unmatched` (files that name no problem), `interrupted`, `archive`. A file
+  whose verdict the archive holds (same candidate, workload, machine, software, judge) is not judged
   again; names that begin with `_` or `.` and the task's own file are left out.
 - `optimize`: `best` (`digest`, `path`, `dialect`, `kinds`, `speedup`, `lineage`) or null,
   `candidates` (counts by status), `report`, `source` (the best, or the library setting that nothing
