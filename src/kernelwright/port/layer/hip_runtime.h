@@ -9,6 +9,10 @@
 #define __HIP_DEVICE_COMPILE__ 1
 #endif
 #include <cuda_runtime.h>
+// Those of CUDA's own headers that use names which are macros below.
+#include <cooperative_groups.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_profiler_api.h>
 #include <hip/names.h>
 
