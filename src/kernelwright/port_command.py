@@ -31,9 +31,9 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 @click.option(
     "--rungs",
     metavar="LIST",
-    help="0 lint, 1 compile, 2 run the program on this CPU. Default 0,1; to cuda: 0.",
+    help="0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. Default 0,1.",
 )
-@click.option("--arg", "arguments", multiple=True, help="For the program, at rung 2; repeatable.")
+@click.option("--arg", "arguments", multiple=True, help="For the program, from rung 2 on; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), help="Default: PATH with -hip or -cuda.")
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
