@@ -33,7 +33,7 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
     metavar="LIST",
     help="0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. Default 0,1.",
 )
-@click.option("--arg", "arguments", multiple=True, help="For the program, from rung 2 on; repeatable.")
+@click.option("--arg", "arguments", multiple=True, help="For the program; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), help="Default: PATH with -hip or -cuda.")
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
