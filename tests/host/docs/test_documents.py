@@ -41,7 +41,7 @@ def command_lines():
 
 @pytest.mark.parametrize("words", command_lines())
 def test_command_lines_name_commands_and_options_that_exist(words):
-    context = click.Context(main)
+    context = click.Context(main, **main.context_settings)
     name, command, rest = main.resolve_command(context, list(words))
     assert command is not None
     command.make_context(name, rest, parent=context)

@@ -119,7 +119,7 @@ def test_a_wrong_key_is_one_error(swarm, scripted):
 
 def test_the_winner_of_the_rules_is_shown_to_the_swarm(swarm, scripted):
     scripted.script = [say(FASTER)]
-    swarm(proposers=("rules", "swarm"), budget_s=10.0, budget_tokens=1)
+    swarm(proposers=("rules", "swarm"), budget_s=60.0, budget_tokens=1)
     (request,) = scripted.requests
     text = request["messages"][-1]["content"]
     assert "This candidate is right. Make it faster" in text and "_library = _build(SOURCE)" in text

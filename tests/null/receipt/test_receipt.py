@@ -27,7 +27,8 @@ said = st.lists(st.text(st.characters(), min_size=1, max_size=20), max_size=3).m
 seconds = st.floats(0, 1e6)
 errors = st.floats(0, 1e6) | st.just(math.inf)
 ns = st.integers(1, 10**12)
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | text
+finite = st.floats(allow_nan=False, allow_infinity=False)  # as JSON has them
+scalars = st.none() | st.booleans() | st.integers() | finite | text
 
 
 @st.composite
