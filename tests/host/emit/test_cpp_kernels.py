@@ -46,6 +46,7 @@ def batches(draw):
 
 @given(batches(), st.integers(0, 1000))
 @settings(
+    derandomize=True,
     max_examples=12,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
