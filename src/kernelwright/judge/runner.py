@@ -242,6 +242,8 @@ class Runner:
     def _share(self, n_bytes: int, limit_s: float) -> None:
         if self.region is None:
             self.region = Region(self.place, n_bytes)
+        # The whole region, even where less is needed: the driver maps no part of it (error 801).
+        n_bytes = self.memory.numel()
         how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.name}
         self._ask("map", limit_s, fds=(self.region.fd,), **how)
 
