@@ -19,27 +19,21 @@ EPERM, EAFNOSUPPORT = 1, 97
 AF_UNIX = 1
 X32_CALLS = 0x40000000
 """Numbers from here on are x86-64's other table of the same calls."""
-ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-SOCKET = {"x86_64": 41, "aarch64": 198}
+MACHINES = ("x86_64", "aarch64")
+"""The columns of the tables below."""
+ARCHITECTURE = (0xC000003E, 0xC00000B7)
+SOCKET = (41, 198)
 DENIED = {
-    "x86_64": {
-        "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_getfd": 438,
-        "kcmp": 312, "perf_event_open": 298, "bpf": 321, "userfaultfd": 323, "syslog": 103,
-        "keyctl": 250, "add_key": 248, "request_key": 249, "mount": 165, "umount2": 166,
-        "pivot_root": 155, "move_mount": 429, "open_tree": 428, "fsopen": 430, "unshare": 272,
-        "setns": 308, "open_by_handle_at": 304, "init_module": 175, "finit_module": 313,
-        "delete_module": 176, "kexec_load": 246, "reboot": 169, "swapon": 167, "acct": 163,
-        "settimeofday": 164, "clock_settime": 227, "io_uring_setup": 425, "io_uring_enter": 426,
-    },
-    "aarch64": {
-        "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "pidfd_getfd": 438,
-        "kcmp": 272, "perf_event_open": 241, "bpf": 280, "userfaultfd": 282, "syslog": 116,
-        "keyctl": 219, "add_key": 217, "request_key": 218, "mount": 40, "umount2": 39,
-        "pivot_root": 41, "move_mount": 429, "open_tree": 428, "fsopen": 430, "unshare": 97,
-        "setns": 268, "open_by_handle_at": 265, "init_module": 105, "finit_module": 273,
-        "delete_module": 106, "kexec_load": 104, "reboot": 142, "swapon": 224, "acct": 89,
-        "settimeofday": 170, "clock_settime": 112, "io_uring_setup": 425, "io_uring_enter": 426,
-    },
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "pidfd_getfd": (438, 438), "kcmp": (312, 272), "perf_event_open": (298, 241),
+    "bpf": (321, 280), "userfaultfd": (323, 282), "syslog": (103, 116), "keyctl": (250, 219),
+    "add_key": (248, 217), "request_key": (249, 218), "mount": (165, 40), "umount2": (166, 39),
+    "pivot_root": (155, 41), "move_mount": (429, 429), "open_tree": (428, 428),
+    "fsopen": (430, 430), "unshare": (272, 97), "setns": (308, 268),
+    "open_by_handle_at": (304, 265), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "kexec_load": (246, 104), "reboot": (169, 142),
+    "swapon": (167, 224), "acct": (163, 89), "settimeofday": (164, 170),
+    "clock_settime": (227, 112), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
 }  # fmt: skip
 
 
@@ -64,21 +58,22 @@ def install(*, only_local_sockets: bool) -> None:
 
 def _instructions(only_local_sockets: bool) -> list[bytes]:
     machine = os.uname().machine
-    if machine not in ARCHITECTURES:
+    if machine not in MACHINES:
         raise OSError(f"no table of system calls for {machine}")
+    column = MACHINES.index(machine)
     code = [
         _one(LOAD, ARCHITECTURE_AT),
-        _one(JUMP_EQUAL, ARCHITECTURES[machine], if_true=1),
+        _one(JUMP_EQUAL, ARCHITECTURE[column], if_true=1),
         _one(RETURN, KILL),
         _one(LOAD, NUMBER_AT),
         _one(JUMP_AT_LEAST, X32_CALLS, if_false=1),
         _one(RETURN, ERROR | EPERM),
     ]
-    for number in DENIED[machine].values():
-        code += [_one(JUMP_EQUAL, number, if_false=1), _one(RETURN, ERROR | EPERM)]
+    for numbers in DENIED.values():
+        code += [_one(JUMP_EQUAL, numbers[column], if_false=1), _one(RETURN, ERROR | EPERM)]
     if only_local_sockets:
         code += [
-            _one(JUMP_EQUAL, SOCKET[machine], if_false=3),
+            _one(JUMP_EQUAL, SOCKET[column], if_false=3),
             _one(LOAD, FIRST_ARGUMENT_AT),
             _one(JUMP_EQUAL, AF_UNIX, if_true=1),
             _one(RETURN, ERROR | EAFNOSUPPORT),
