@@ -9,8 +9,6 @@ from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
 
-GROUPS = ("kernelwright.dialects", "kernelwright.proposers", "kernelwright.loaders")
-
 
 @cache
 def names(group: str) -> tuple[str, ...]:

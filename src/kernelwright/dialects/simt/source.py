@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -86,13 +85,6 @@ class Source:
 
     def line(self, node: Any) -> int:
         return node.start_point[0] + 1
-
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        return [0, *(i + 1 for i, byte in enumerate(self.text) if byte == 10)]
-
-    def line_at(self, offset: int) -> int:
-        return bisect.bisect_right(self._line_starts, offset)
 
 
 def _parse_range(text: bytes, node: Any) -> Any:

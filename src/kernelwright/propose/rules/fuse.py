@@ -246,11 +246,11 @@ def _layout(node: Node) -> tuple[int, ...] | None:
     if not isinstance(node, Source) or len(node.shape) < 4:
         return None
     plain = contiguous("", node.shape, node.dtype).strides
-    is_dense = sorted(node.tensor.strides) == sorted(plain_permuted(node.tensor))
+    is_dense = sorted(node.tensor.strides) == sorted(_dense_strides(node.tensor))
     return node.tensor.strides if node.tensor.strides != plain and is_dense else None
 
 
-def plain_permuted(tensor: Tensor) -> list[int]:
+def _dense_strides(tensor: Tensor) -> list[int]:
     """The strides of a dense tensor whose dimensions lie in the order that ``tensor``'s do."""
     order = sorted(range(len(tensor.shape)), key=lambda d: -tensor.strides[d])
     dense = contiguous("", tuple(tensor.shape[d] for d in order), tensor.dtype)
@@ -262,10 +262,6 @@ def _base(node: Node) -> Node:
     while isinstance(node, (View, Reshape)):
         node = node.arg
     return node
-
-
-def _hint(node: Node) -> str:
-    return node.op if isinstance(node, (Fold, Running, Point)) else "value"
 
 
 def _kept(
