@@ -26,6 +26,11 @@ from kernelwright.propose.rules.ir import (
 
 SERIAL_NS = 5_000.0
 """Below this estimate a step runs on one thread: waking the others costs about as much."""
+LONG_NS = 40 * SERIAL_NS
+"""Above this estimate one thread is not even tried."""
+WORTHWHILE = 0.3
+"""Of the best axis's score: below it vectorising along an axis is not tried. Along rows apart,
+pointwise code took 10 to 30 times as long as along contiguous ones (two Zen 5 cores)."""
 ELEMENT_NS = 0.08
 """Estimated time of one element's load or cheap operation on one core, vectorised."""
 PRODUCT_NS = 0.005
@@ -96,7 +101,10 @@ def _guess_kernel(nest: Nest, target: Target) -> Choice:
 
 
 def vector_axes(nest: Nest) -> list[Axis]:
-    """The axes to vectorise along, the one with most contiguous bytes and full vectors first."""
+    """The axes worth vectorising along, the one with most contiguous bytes and full vectors first.
+
+    All of them in a scan: along its own axis lanes depend on each other.
+    """
     kernel = nest.kernel
 
     def score(axis: Axis) -> float:
@@ -110,17 +118,15 @@ def vector_axes(nest: Nest) -> list[Axis]:
         lanes = min(axis.size, 64)
         return total * lanes / (16 * -(-lanes // 16)) * min(1.0, axis.size / 16)
 
-    return sorted([*kernel.inner, *reversed(kernel.outer)], key=score, reverse=True)
+    axes = sorted([*kernel.inner, *reversed(kernel.outer)], key=score, reverse=True)
+    if any(isinstance(op, Scan) for op in kernel.body):
+        return axes
+    return [axis for axis in axes if score(axis) >= WORTHWHILE * score(axes[0])]
 
 
 def _threads(nest: Nest, vector: Axis | None, target: Target) -> Choice:
     kernel = nest.kernel
-    cost = sum(
-        nest.cost(op.name) if nest.is_inner(op) else 1.0
-        for op in kernel.body
-        if isinstance(op, (Load, Compute))
-    )
-    if target.threads < 2 or nest.n_outer * nest.n_inner * max(cost, 2.0) * ELEMENT_NS < SERIAL_NS:
+    if target.threads < 2 or _work_ns(nest) < SERIAL_NS:
         return {"parallel": "none"}
     if not kernel.inner:
         size = vector.size if vector else 1
@@ -135,6 +141,16 @@ def _threads(nest: Nest, vector: Axis | None, target: Target) -> Choice:
     if trips < target.threads and is_cuttable(kernel):
         return {"parallel": "inner", "chunks": 4 * target.threads}
     return {"parallel": "outer"}
+
+
+def _work_ns(nest: Nest) -> float:
+    """The estimated time of a nest on one core."""
+    cost = sum(
+        nest.cost(op.name) if nest.is_inner(op) else 1.0
+        for op in nest.kernel.body
+        if isinstance(op, (Load, Compute))
+    )
+    return nest.n_outer * nest.n_inner * max(cost, 2.0) * ELEMENT_NS
 
 
 def is_cuttable(kernel: Kernel) -> bool:
@@ -161,7 +177,10 @@ def _kernel_moves(nest: Nest, choice: Choice, target: Target) -> Iterator[Choice
         yield {"square": 32 if choice["square"] != 32 else 16}
         yield {"square": 0}
     if target.threads > 1:
-        yield {"parallel": "none" if choice["parallel"] != "none" else "outer"}
+        if choice["parallel"] == "none":
+            yield {"parallel": "outer"}
+        elif _work_ns(nest) < LONG_NS:
+            yield {"parallel": "none"}
         if is_cuttable(kernel) and choice["parallel"] == "inner":
             yield {"chunks": target.threads if choice["chunks"] > target.threads else 64}
     if not kernel.inner:
