@@ -41,6 +41,11 @@ def ranked(history: Iterable[Pair]) -> list[Pair]:
     return [pair for _, pair in sorted(fast, key=lambda entry: -entry[0])]
 
 
+def promising(history: Iterable[Pair]) -> list[Pair]:
+    """Those of ``ranked`` whose median speedup is above 1: worth measuring for longer."""
+    return [pair for pair in ranked(history) if pair[1].speedup.median > 1]
+
+
 def best(history: Iterable[Pair]) -> Pair | None:
     """The first of ``ranked``, if it wins; None where nothing beats the strongest baseline."""
     first = ranked(history)[:1]

@@ -86,3 +86,12 @@ def test_a_machine_that_failed_says_nothing_about_the_candidate():
 def test_an_interval_that_holds_one_is_no_win():
     assert select.best([pair(0, candidate_ns=99, spread_ns=5)]) is None
     assert select.best([]) is None
+
+
+def test_a_gain_that_is_not_decided_yet_is_worth_another_look_and_a_loss_is_not():
+    win, undecided, loss = (
+        pair(0, candidate_ns=50),
+        pair(1, candidate_ns=97, spread_ns=8),
+        pair(2, candidate_ns=140),
+    )
+    assert select.promising([loss, undecided, win]) == [win, undecided]
