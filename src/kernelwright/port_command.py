@@ -34,13 +34,14 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
     help="0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. Default 0,1.",
 )
 @click.option("--arg", "arguments", multiple=True, help="For the program; repeatable.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Files checked at a time: 1.")
 @click.option("--out", type=click.Path(path_type=Path), help="Default: PATH with -hip or -cuda.")
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
 )
 def port_command(
     path: Path, to: str, targets: str, rungs: str | None, arguments: tuple[str, ...],
-    out: Path | None, as_json: bool,
+    jobs: int, out: Path | None, as_json: bool,
 ) -> Answer:  # fmt: skip
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
@@ -51,7 +52,7 @@ def port_command(
     numbers = [int(r) if r.strip().isdigit() else -1 for r in wanted.split(",")]
     report = port(
         path, to=to, targets=[t.strip() for t in targets.split(",")], out=place, rungs=numbers,
-        arguments=arguments,
+        arguments=arguments, jobs=jobs,
     )  # fmt: skip
     shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
+from kernelwright.dialects.nvidia import gpu_missing
+from kernelwright.port import RungStatus
+from kernelwright.port.hardware import Program, runs_on_nvidia
 from kernelwright.terminal import Answer
 from kernelwright.testing import port_bench
 
 
 def answer(
     *, problems: Sequence[str] = (), targets: Sequence[str] = (), hipify: Path | None = None,
-    on_done: Callable[[str], None] = lambda text: None,
+    jobs: int = 1, on_done: Callable[[str], None] = lambda text: None,
 ) -> Answer:  # fmt: skip
     """Pass rates by domain and by rung; ``hipify`` is the path of hipify-perl.
 
-    ``problems`` are names of programs or of domains; without them the whole bench is run.
+    ``problems`` are names of programs or of domains; without them the whole bench is run, ``jobs``
+    programs at a time. Where there are nvcc and an NVIDIA GPU, rung 3 is tried as well.
 
     Raises:
         UsageError: no such program, domain, or script.
@@ -32,10 +38,18 @@ def answer(
     told: dict[str, Any] = {}
     shown: list[Any] = []
     for name, translator in translators.items():
-        outcomes = []
-        for program in programs:
-            outcomes.append(port_bench.evaluate(program, translator, targets=targets))
-            on_done(f"{name}: {program.name}: {'wrong' if outcomes[-1].faults else 'right'}")
+
+        def tried(
+            program: port_bench.Program, name: str = name, translator: Any = translator
+        ) -> port_bench.Outcome:
+            outcome = port_bench.evaluate(program, translator, targets=targets)
+            if gpu_missing() is None:
+                outcome = _on_nvidia(outcome, program, translator(program))
+            on_done(f"{name}: {program.name}: {'wrong' if outcome.faults else 'right'}")
+            return outcome
+
+        with ThreadPoolExecutor(jobs) as pool:
+            outcomes = list(pool.map(tried, programs))
         rates = port_bench.rates(outcomes)
         told[name] = {
             "rates": [asdict(rate) for rate in rates],
@@ -46,10 +60,26 @@ def answer(
     return Answer({"suite": "port", "targets": list(targets), "translators": told}, 0, shown)
 
 
+def _on_nvidia(
+    outcome: port_bench.Outcome, program: port_bench.Program, text: str
+) -> port_bench.Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        original, ported = Path(folder, "original.cu"), Path(folder, "port.hip")
+        original.write_text(program.source)
+        ported.write_text(text)
+        rung = runs_on_nvidia(original, ported, Program())
+    if rung.status is RungStatus.NOT_CHECKED:
+        return outcome
+    faults = tuple(f"NVIDIA GPU: {detail}" for detail in rung.details)
+    passed = rung.status is RungStatus.PASSED
+    return replace(outcome, on_nvidia=passed, faults=outcome.faults + faults)
+
+
 def _table(name: str, rates: Sequence[port_bench.Rate]) -> Table:
-    table = Table("domain", "programs", "compile", "run at 32", "run at 64", box=None, title=name)
+    columns = ("domain", "programs", "compile", "run at 32", "run at 64", "on NVIDIA")
+    table = Table(*columns, box=None, title=name)
     for rate in rates:
-        counts = (rate.compiled, rate.ran_32, rate.ran_64)
+        counts = (rate.compiled, rate.ran_32, rate.ran_64, rate.on_nvidia)
         reached = ("not checked" if count is None else str(count) for count in counts)
         table.add_row(rate.part, str(rate.n), *reached)
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,11 @@ from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.simt import machine
 from kernelwright.port.ladder import LIMIT_S, Rung, RungStatus, differences, reference
 from kernelwright.port.layer import layer
+
+LIBRARIES = ("cublas", "cublasLt", "cusparse", "cufft", "curand", "cusolver", "nvrtc")
+"""Those of CUDA whose headers begin with their own names."""
+N_ORIGINAL = 3
+"""Runs of the original: lines in which they differ (times, addresses) are not compared."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +36,14 @@ def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
 
     Passed where both leave alike and print the same, but for lines in which two runs of the
     original differ. The waves there have 32 lanes, so this says nothing about 64. Where there is
-    nvcc and no GPU the rung is not checked, and says whether the port compiles through the layer.
+    nvcc and no GPU the rung is not checked, and says whether the port compiles through the layer;
+    neither is it where the original itself does not leave with 0.
     """
     if missing := nvidia.nvcc_missing():
         return Rung("nvidia", RungStatus.NOT_CHECKED, (missing,))
     gpu_missing = nvidia.gpu_missing()
     arch = f"-arch={'native' if gpu_missing is None else nvidia.ARCH}"
-    flags = (arch, *(f"-D{define}" for define in program.defines))
+    flags = (arch, *(f"-D{define}" for define in program.defines), *_libraries(original))
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         first, second = room / "original", room / "port"
@@ -50,21 +57,31 @@ def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
         if gpu_missing is not None:
             said = f"{gpu_missing}; the port compiles through the header layer"
             return Rung("nvidia", RungStatus.NOT_CHECKED, (said,))
-        runs = [_run(built, program, room) for built in (first, first, second)]
-    return _compared("nvidia", runs)
+        before_runs = [_run(first, program, room) for _ in range(N_ORIGINAL)]
+        if before_runs[0][0]:
+            left = before_runs[0][0]
+            said = "does not end in time" if left == machine.LATE else f"leaves with {left} here"
+            return Rung("nvidia", RungStatus.NOT_CHECKED, (f"the original {said}",))
+        return _compared("nvidia", [text for _, text in before_runs], _run(second, program, room))
 
 
-def _compared(name: str, runs: Sequence[tuple[int, str]]) -> Rung:
-    """Two runs of the original, then the port's."""
-    (code, wanted), (_, again), (left, printed) = runs
-    if code == machine.LATE:
-        return Rung(name, RungStatus.NOT_CHECKED, ("the original does not end in time",))
-    details = []
-    if left != code:
-        details.append(f"leaves with {left}, the original with {code}")
-    pairs = zip(wanted.splitlines(), again.splitlines(), strict=False)
-    loose = frozenset(i for i, (a, b) in enumerate(pairs) if a != b)
-    details += differences(printed, wanted, loose)
+def _libraries(source: Path) -> tuple[str, ...]:
+    """CUDA's libraries to link with, by the headers that a file includes."""
+    included = re.findall(r"#\s*include\s*[<\"]([\w/.]+)", source.read_text(errors="replace"))
+    return tuple(
+        f"-l{name}" for name in LIBRARIES if any(path.startswith(name) for path in included)
+    )
+
+
+def _compared(name: str, before: Sequence[str], after: tuple[int, str]) -> Rung:
+    """What runs of the original printed, and how the port's run left and what it printed."""
+    left, printed = after
+    details = [f"leaves with {left}, the original with 0"] if left else []
+    loose = frozenset(
+        i for i, lines in enumerate(zip(*(t.splitlines() for t in before), strict=False))
+        if len(set(lines)) > 1
+    )  # fmt: skip
+    details += differences(printed, before[0], loose)
     return Rung(name, RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
 
 

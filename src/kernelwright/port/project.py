@@ -7,6 +7,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,11 +87,13 @@ def _file_json(file: PortedFile) -> dict[str, object]:
 def port(
     path: str | Path, *, to: str = "hip", targets: Sequence[str] = DEFAULT_TARGETS,
     out: str | Path | None = None, rungs: Sequence[int] = (0, 1), arguments: Sequence[str] = (),
+    jobs: int = 1,
 ) -> PortReport:  # fmt: skip
     """``path`` (a file or a folder) translated ``to`` 'hip' or 'cuda' and written under ``out``.
 
     Without ``out`` nothing is kept. A ``compile_commands.json`` in the folder gives each file its
-    include paths and macros. Rung 2 runs the program on this machine, with ``arguments``.
+    include paths and macros. Rung 2 runs the program on this machine, with ``arguments``. ``jobs``
+    files are checked at a time.
 
     Raises:
         UsageError: no such path, target or rung.
@@ -108,12 +111,15 @@ def port(
         under = Path(out) if out is not None else Path(scratch)
         done = {p: _translated(p, t, to, names[p], own) for p, t in texts.items()}
         written = {p: _write(under, names[p], done[p].text, to) for p in names}
-        files = []
-        for p in names:
-            order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
+        order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
+
+        def checked(p: Path) -> PortedFile:
             climbed = _climb(texts[p], done[p], written[p], order, flags.get(p.resolve(), _Flags()))
             place = str(written[p]) if out is not None else ""
-            files.append(PortedFile(names[p], place, done[p], climbed))
+            return PortedFile(names[p], place, done[p], climbed)
+
+        with ThreadPoolExecutor(jobs) as pool:  # its work is in compilers and programs
+            files = list(pool.map(checked, names))
         report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
         if out is not None:
             (under / "port.json").write_text(json.dumps(report.as_json(), indent=1))

@@ -28,6 +28,9 @@ class Outcome:
     """By wave width: the right output under every schedule, and nothing wrong seen. Empty where
     running could not be tried."""
     faults: tuple[str, ...] = ()
+    on_nvidia: bool | None = None
+    """Whether it does on an NVIDIA GPU what the original does there, at 32 lanes; None where that
+    was not tried."""
 
     def compiles(self) -> bool:
         return bool(self.compiled) and all(is_built for _, is_built in self.compiled)

@@ -21,6 +21,7 @@ class Rate:
     compiled: int | None
     ran_32: int | None
     ran_64: int | None
+    on_nvidia: int | None = None
 
 
 def rates(outcomes: Sequence[Outcome]) -> list[Rate]:
@@ -36,6 +37,7 @@ def rates(outcomes: Sequence[Outcome]) -> list[Rate]:
 
 def _rate(name: str, part: list[Outcome]) -> Rate:
     tried = [outcome for outcome in part if outcome.compiled]
+    on_nvidia = [o.on_nvidia for o in part if o.on_nvidia is not None]
     ran = {width: [o for o in part if width in dict(o.runs)] for width in machine.WIDTHS}
     return Rate(
         part=name,
@@ -43,4 +45,5 @@ def _rate(name: str, part: list[Outcome]) -> Rate:
         compiled=sum(o.compiles() for o in tried) if tried else None,
         ran_32=sum(o.runs_at(32) for o in ran[32]) if ran[32] else None,
         ran_64=sum(o.runs_at(64) for o in ran[64]) if ran[64] else None,
+        on_nvidia=sum(on_nvidia) if on_nvidia else None,
     )
