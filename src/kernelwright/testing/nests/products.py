@@ -1,0 +1,119 @@
+"""Programs that multiply matrices or convolve, with what is done to the result."""
+
+from __future__ import annotations
+
+from kernelwright.propose.rules.ir import (
+    Affine,
+    Bound,
+    Compute,
+    Contraction,
+    Load,
+    Program,
+    Store,
+    contiguous,
+)
+from kernelwright.testing.nests.notation import axes, case, full, program, row_major, tensor
+
+
+def product(m: int, n: int, k: int, dtype: str = "float32", batch: int = 0) -> Program:
+    """A matrix product with a bias and a relu."""
+    lead = axes(f"b{batch}") if batch else ()
+    (i,), (j,), (r,) = axes(f"i{m}"), axes(f"j{n}"), axes(f"r{k}")
+    a, b, bias = tensor("a", (*lead, i, r), dtype), tensor("b", (*lead, j, r), dtype), tensor("bias", (j,))  # fmt: skip  # noqa: E501
+    over = (*lead, i, j)
+    body = (
+        Load("offset", bias, Affine.of({"j": 1})),
+        Compute("sum", "add", ("acc", "offset"), "float32"),
+        Compute("y0", "relu", ("sum",), "float32"),
+        Compute("y1", "cast", ("y0",), dtype),
+        Store(tensor("y", over, dtype), row_major(over), "y1"),
+    )
+    step = Contraction(
+        "linear", lead, (i,), (j,), (r,),
+        full("a0", a, (*lead, i, r)), full("b0", b, (*lead, j, r)), body, ("linear <- test",),
+    )  # fmt: skip
+    return program(step, inputs=(a, b, bias))
+
+
+@case
+def product_odd() -> Program:
+    return product(70, 45, 100)
+
+
+@case
+def product_even() -> Program:
+    return product(128, 64, 64)
+
+
+@case
+def product_batched() -> Program:
+    return product(20, 36, 50, batch=3)
+
+
+@case
+def product_bfloat16() -> Program:
+    return product(33, 64, 48, "bfloat16")
+
+
+@case
+def product_float16() -> Program:
+    return product(64, 32, 64, "float16")
+
+
+@case
+def product_thin() -> Program:
+    return product(64, 1, 300)
+
+
+@case
+def product_deep() -> Program:
+    """Few elements, a long sum: cut along k."""
+    return product(16, 16, 1000)
+
+
+@case
+def product_residual() -> Program:
+    """The epilogue reads an operand again."""
+    (i,), (j,), (r,) = axes("i40"), axes("j40"), axes("r40")
+    a, b = tensor("a", (i, r)), tensor("b", (r, j))
+    body = (
+        Load("again", a, row_major((i, j))),
+        Compute("total", "add", ("acc", "again"), "float32"),
+        Store(tensor("y", (i, j)), row_major((i, j)), "total"),
+    )
+    step = Contraction(
+        "residual", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (r, j)), body
+    )
+    return program(step, inputs=(a, b))
+
+
+@case
+def product_float64() -> Program:
+    (i,), (j,), (r,) = axes("i9"), axes("j8"), axes("r40")
+    a, b = tensor("a", (i, r), "float64"), tensor("b", (r, j), "float64")
+    body = (Store(tensor("y", (i, j), "float64"), row_major((i, j)), "acc"),)
+    step = Contraction("wide", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (r, j)), body)  # fmt: skip  # noqa: E501
+    return program(step, inputs=(a, b))
+
+
+@case
+def convolution() -> Program:
+    """Padding 1, stride 2, kernel 3: rows are output pixels, k is (channel, row, column)."""
+    n, oc = axes("n2"), axes("o20")
+    m = (*n, *axes("y7 x6"))
+    k = axes("c5 i3 j3")
+    x = contiguous("x", (2, 5, 13, 11), "float32")
+    w = contiguous("w", (20, 5, 3, 3), "float32")
+    row, column = Affine.of({"y": 2, "i": 1}, -1), Affine.of({"x": 2, "j": 1}, -1)
+    at = Affine.of({"n": 715, "c": 143, "y": 22, "i": 11, "x": 2, "j": 1}, -12)
+    bounds = (Bound(row, 0, 13), Bound(column, 0, 11))
+    out = contiguous("out", (2, 20, 7, 6), "float32")
+    body = (
+        Compute("y0", "relu", ("acc",), "float32"),
+        Store(out, Affine.of({"n": 840, "o": 42, "y": 6, "x": 1}), "y0"),
+    )
+    step = Contraction(
+        "conv", (), m, oc, k, Load("x0", x, at, bounds),
+        Load("w0", w, Affine.of({"o": 45, "c": 9, "i": 3, "j": 1})), body,
+    )  # fmt: skip
+    return program(step, inputs=(x, w))
