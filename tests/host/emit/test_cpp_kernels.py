@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,16 @@ from kernelwright.propose.rules.emit.cpp_loop import Knobs
 from kernelwright.propose.rules.emit.cpp_nest import simplified
 from kernelwright.propose.rules.emit.cpp_schedule import guess, is_cuttable
 from kernelwright.propose.rules.interpret import run_step
-from kernelwright.propose.rules.ir import Kernel
+from kernelwright.propose.rules.ir import (
+    Affine,
+    Axis,
+    Kernel,
+    Load,
+    Reduce,
+    Scan,
+    Store,
+    contiguous,
+)
 
 N_KERNELS = 10  # one compiler run for all of them
 
@@ -69,3 +79,22 @@ def test_random_kernels_match_the_interpreter(batch, seed):
             assert torch.allclose(
                 have.double(), want.double(), rtol=tolerance, atol=tolerance * scale, equal_nan=True
             ), (kernel, chosen, tensor.name, want, have)
+
+
+@pytest.mark.parametrize("vector", ["o", "i"])
+def test_the_first_of_equals_wins_beside_a_scan_that_runs_backwards(vector):
+    at, row = Affine.of({"o": 130, "i": 1}), Affine.of({"o": 1})
+    x = contiguous("x", (3, 130), "float32")
+    body = [Load("v", x, at), Scan("s", "sum", "v", "float32", reverse=True)]
+    body += [Store(contiguous("sums", (3, 130), "float32"), at, "s")]
+    for op in ("argmax", "argmin"):
+        body += [Reduce(op, op, "v", "int64"), Store(contiguous(f"y_{op}", (3,), "int64"), row, op)]
+    kernel = Kernel("ties", (Axis("o", 3),), (Axis("i", 130),), tuple(body))
+    values = torch.arange(390.0).reshape(3, 130) % 4
+    values[1] = 7.0
+    values[2, 40::30] = float("nan")
+    expected, given_memory = {"x": values}, {"x": values}
+    run_step(kernel, expected)
+    seen = run_emitted([kernel], {"ties": asdict(Knobs(vector=vector))}, given_memory)
+    for name in ("y_argmax", "y_argmin"):
+        assert torch.equal(seen[name], expected[name])

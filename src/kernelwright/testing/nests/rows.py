@@ -253,6 +253,25 @@ def scan_reverse_exclusive_max() -> Program:
 
 
 @case
+def scan_reverse_reductions() -> Program:
+    """A scan that runs backwards in the pass that also reduces: the first of equals still wins."""
+    outer, inner = axes("i3"), axes("j130")
+    over = (*outer, *inner)
+    x, n = tensor("x", over), tensor("n", over, "int32")
+    body: list[Op] = [
+        full("x0", x, over),
+        full("n0", n, over),
+        Scan("s", "sum", "x0", "float32", reverse=True),
+        Store(tensor("y", over), row_major(over), "s"),
+    ]
+    for op in ("sum", "max", "argmax", "argmin"):
+        arg, result = ("n0", "int64") if op.startswith("arg") else ("x0", "float32")
+        body.append(Reduce(f"r_{op}", op, arg, result))
+        body.append(Store(tensor(f"y_{op}", outer, result), row_major(outer), f"r_{op}"))
+    return program(Kernel("scan_reductions", outer, inner, tuple(body)), inputs=(x, n))
+
+
+@case
 def scan_columns() -> Program:
     """A running product down the first dimension."""
     outer, inner = axes("w40"), axes("i30")

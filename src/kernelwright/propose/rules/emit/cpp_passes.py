@@ -204,7 +204,7 @@ def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lan
                         loop.text.line(loop.v.statement(op))
                 loop.keep(trip)
                 for acc in accumulators:
-                    acc.add(loop.text, loop.v, loop.place())
+                    acc.add(loop.text, loop.v, loop.place(), reverse=trip.reverse)
 
     heads = []
     for axis in loop.kernel.inner:

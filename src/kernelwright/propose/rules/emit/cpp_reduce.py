@@ -84,8 +84,11 @@ class Accumulator:
             else f"for (int l = 0; l < {n}; ++l) {fill}"
         )
 
-    def add(self, text: Text, values: Values, place: str) -> None:
-        """Take the present element into lane l; ``place`` is its number among the inner ones."""
+    def add(self, text: Text, values: Values, place: str, *, reverse: bool) -> None:
+        """Take the present element into lane l; ``place`` is its number among the inner ones.
+
+        ``reverse``: elements come last to first. The first of equal ones wins either way.
+        """
         source = values.dtype[self.op.arg]
         value = cpp_ops.cast(values.ref(self.op.arg), source, self.dtype)
         cell = f"{self.lane}[l]"
@@ -103,11 +106,12 @@ class Accumulator:
             case "all" | "prod":
                 text.line(f"{cell} &= {value};")
             case "argmax" | "argmin":
-                sign = ">" if self.op.op == "argmax" else "<"
+                sign = (">" if self.op.op == "argmax" else "<") + ("=" if reverse else "")
+                is_nan = f"({value} != {value})" + ("" if reverse else f" & ({cell} == {cell})")
                 wins = values.names.fresh(f"{self.op.name}_wins")
                 text.line(
                     f"const bool {wins} = ({value} {sign} {cell}) | ({self.lane}_at[l] < 0) | "
-                    f"(({value} != {value}) & ({cell} == {cell}));"
+                    f"({is_nan});"
                 )
                 text.line(f"{cell} = {wins} ? {value} : {cell};")
                 text.line(f"{self.lane}_at[l] = {wins} ? {place} : {self.lane}_at[l];")

@@ -303,7 +303,9 @@ class _Writer:
         lane = at_lane(point)
         for op in ops:
             if isinstance(op, Reduce):
-                self._accumulate(op, own[op.name], self._column_number())
+                # threads past the end of a scanned row go along, and see its last element again
+                live = "live" if carries and self.n_columns % self.threads else ""
+                self._accumulate(op, own[op.name], self._column_number(), live=live)
             elif isinstance(op, Scan):
                 self._scan(op, carries[op.name])
             elif isinstance(op, Load) and op.name in loaded:
@@ -356,8 +358,10 @@ class _Writer:
         self.lines.add(f"{TYPES[held(op.dtype)]} {name} = {self._start_of(op)};")
         return name
 
-    def _accumulate(self, op: Reduce | Scan, name: str, at: str) -> None:
+    def _accumulate(self, op: Reduce | Scan, name: str, at: str, *, live: str = "") -> None:
         value = self.body.argument(op.arg, self._dtype(op))
+        if live and not op.op.startswith("arg"):  # there an element seen again keeps its place
+            value = f"({live} ? {value} : {self._start_of(op)})"
         match op.op:
             case "sum":
                 self.lines.add(f"{name} += {value};")
