@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelwright.propose.rules.emit.gpu_anonymous import anonymous
+from kernelwright.propose.rules.emit.anonymous import anonymous
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, size_of
 from kernelwright.propose.rules.emit.gpu_stages import can_split, split, split_k
 from kernelwright.propose.rules.interpret import run_step

@@ -22,9 +22,9 @@ from kernelwright.propose.rules.ir import (
     Store,
     Tensor,
 )
+from kernelwright.propose.rules.ops import arguments
 from kernelwright.propose.rules.prepared import made, needs, prepared_steps
 from kernelwright.propose.rules.steps import references
-from kernelwright.propose.rules.tidy import uses
 
 FRESH = frozenset({
     "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "conv1d", "conv2d", "conv3d",
@@ -131,7 +131,7 @@ def _is_last(kernel: Kernel, store: Store) -> bool:
         name = stack.pop()
         if name not in found:
             found.add(name)
-            stack.extend(uses(by_name[name]))
+            stack.extend(arguments(by_name[name]))
     return passes <= found
 
 

@@ -9,16 +9,13 @@ from typing import Any, TypeVar
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,
-    Compute,
     Contraction,
-    Iota,
     Kernel,
-    Load,
     Op,
-    Reduce,
     Scan,
     Store,
 )
+from kernelwright.propose.rules.ops import arguments, indices, with_indices, with_names
 
 Nest = TypeVar("Nest", Kernel, Contraction)
 _LETTERS = {"outer": "i", "inner": "r", "batch": "b", "m": "m", "n": "n", "k": "k"}
@@ -47,36 +44,12 @@ def _groups(nest: Kernel | Contraction) -> tuple[str, ...]:
     return ("outer", "inner") if isinstance(nest, Kernel) else ("batch", "m", "n", "k")
 
 
-def uses(op: Op) -> tuple[str, ...]:
-    """The values that ``op`` reads."""
-    match op:
-        case Compute():
-            return op.args
-        case Reduce() | Scan():
-            return (op.arg,)
-        case Store():
-            return (op.value,)
-        case Load():
-            return tuple(name for name, _ in op.gather)
-    return ()
-
-
-def indices(op: Op) -> tuple[Affine, ...]:
-    """The index expressions in ``op``."""
-    match op:
-        case Load():
-            return (op.index, *(bound.index for bound in op.bounds))
-        case Iota() | Store():
-            return (op.index,)
-    return ()
-
-
 def _live(body: tuple[Op, ...]) -> tuple[Op, ...]:
     live: set[str] = set()
     kept: list[Op] = []
     for op in reversed(body):
         if isinstance(op, Store) or op.name in live:
-            live.update(uses(op))
+            live.update(arguments(op))
             kept.append(op)
     return tuple(reversed(kept))
 
@@ -117,20 +90,10 @@ def _renamed(index: Affine, names: dict[str, str]) -> Affine:
 
 
 def _with_indices(nest: Nest, change: Callable[[Affine], Affine]) -> Nest:
-    body = tuple(_with_index(op, change) for op in nest.body)
+    body = tuple(with_indices(op, change) for op in nest.body)
     if isinstance(nest, Kernel):
         return replace(nest, body=body)
-    return replace(nest, body=body, a=_with_index(nest.a, change), b=_with_index(nest.b, change))
-
-
-def _with_index(op: Any, change: Callable[[Affine], Affine]) -> Any:
-    match op:
-        case Load():
-            bounds = tuple(replace(b, index=change(b.index)) for b in op.bounds)
-            return replace(op, index=change(op.index), bounds=bounds)
-        case Iota() | Store():
-            return replace(op, index=change(op.index))
-    return op
+    return replace(nest, body=body, a=with_indices(nest.a, change), b=with_indices(nest.b, change))
 
 
 def _numbered(body: tuple[Op, ...]) -> tuple[Op, ...]:
@@ -138,17 +101,7 @@ def _numbered(body: tuple[Op, ...]) -> tuple[Op, ...]:
     names: dict[str, str] = {"acc": "acc"}
     renamed: list[Op] = []
     for position, op in enumerate(body):
-        match op:
-            case Compute():
-                op = replace(op, args=tuple(names[arg] for arg in op.args))
-            case Reduce() | Scan():
-                op = replace(op, arg=names[op.arg])
-            case Store():
-                op = replace(op, value=names[op.value])
-            case Load():
-                op = replace(op, gather=tuple((names[v], stride) for v, stride in op.gather))
         if not isinstance(op, Store):
             names[op.name] = f"{op.name.rpartition('_')[0]}_{position}"
-            op = replace(op, name=names[op.name])
-        renamed.append(op)
+        renamed.append(with_names(op, names.__getitem__))
     return tuple(renamed)

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kernelwright.propose.rules.emit import cpp_loader
+from kernelwright.propose.rules.emit.anonymous import anonymous
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
 from kernelwright.propose.rules.emit.cpp_gemm import contraction_text
 from kernelwright.propose.rules.emit.cpp_gemm import supports as is_product
@@ -15,7 +16,6 @@ from kernelwright.propose.rules.emit.cpp_gemm_text import gemm_prelude
 from kernelwright.propose.rules.emit.cpp_loop import Knobs, parameters
 from kernelwright.propose.rules.emit.cpp_math import prelude
 from kernelwright.propose.rules.emit.cpp_rows import kernel_text
-from kernelwright.propose.rules.emit.cpp_same import anonymous
 from kernelwright.propose.rules.emit.cpp_schedule import first_schedules, knobs_of, neighbours
 from kernelwright.propose.rules.emit.cpp_types import MEMORY, SIZE_BYTES
 from kernelwright.propose.rules.ir import (
@@ -77,7 +77,7 @@ class CppEmitter:
             made |= {tensor.name for tensor in fresh}
             reads, writes = parameters(step)
             knobs = knobs_of(step, schedule, target)
-            same = (anonymous(step), json.dumps(knobs, sort_keys=True))
+            same = (anonymous(step, "", keep_axes=True), json.dumps(knobs, sort_keys=True))
             if same not in written:
                 written[same] = step.name
                 binds.append(f'_{step.name} = _bind("{step.name}", {len(reads) + len(writes)})')

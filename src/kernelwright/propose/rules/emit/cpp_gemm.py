@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from kernelwright.propose.rules.emit.cpp_loop import parameters
-from kernelwright.propose.rules.emit.cpp_nest import arguments, indices, joined_axes, map_indices
+from kernelwright.propose.rules.emit.cpp_nest import joined_axes
 from kernelwright.propose.rules.emit.cpp_rows import write_constants
 from kernelwright.propose.rules.emit.cpp_text import Text, Values
 from kernelwright.propose.rules.emit.cpp_types import HALVES
@@ -23,6 +23,7 @@ from kernelwright.propose.rules.ir import (
     Op,
     Store,
 )
+from kernelwright.propose.rules.ops import arguments, indices, with_indices
 
 TILE_KNOBS = ("mr", "nv", "mc", "nc", "kc")
 ACC = Compute("acc", "acc", (), "float32")
@@ -76,7 +77,7 @@ def product_of(step: Contraction) -> Product:
     def without(index: Affine) -> Affine:
         return replace(index, terms=tuple(t for t in index.terms if t[0] not in dropped))
 
-    ops: tuple[Any, ...] = tuple(map_indices(op, without) for op in (step.a, step.b, *step.body))
+    ops: tuple[Any, ...] = tuple(with_indices(op, without) for op in (step.a, step.b, *step.body))
     joined = []
     for group in groups:
         axes = [axis for axis in group if axis.size != 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +12,6 @@ from kernelwright.propose.rules.ir import (
     Axis,
     Compute,
     Const,
-    Iota,
     Kernel,
     Load,
     Op,
@@ -20,47 +19,13 @@ from kernelwright.propose.rules.ir import (
     Scan,
     Store,
 )
+from kernelwright.propose.rules.ops import arguments, indices, with_indices
 
 COSTS = {  # rough vector instructions, for choosing between recomputing and keeping a value
     "exp": 14, "expm1": 16, "log": 16, "log1p": 20, "log2": 16, "tanh": 22, "sigmoid": 18,
     "erf": 24, "sin": 20, "cos": 20, "pow": 50, "atan2": 60, "fmod": 40, "div": 4, "sqrt": 6,
     "rsqrt": 8, "reciprocal": 4,
 }  # fmt: skip
-
-
-def map_indices(op: Op, change: Callable[[Affine], Affine]) -> Op:
-    """``op`` with every affine expression replaced by ``change`` of it."""
-    match op:
-        case Load():
-            bounds = tuple(replace(b, index=change(b.index)) for b in op.bounds)
-            return replace(op, index=change(op.index), bounds=bounds)
-        case Iota() | Store():
-            return replace(op, index=change(op.index))
-    return op
-
-
-def indices(op: Op) -> list[Affine]:
-    """The affine expressions in ``op``."""
-    match op:
-        case Load():
-            return [op.index, *(bound.index for bound in op.bounds)]
-        case Iota() | Store():
-            return [op.index]
-    return []
-
-
-def arguments(op: Op) -> tuple[str, ...]:
-    """The names of the values that ``op`` reads."""
-    match op:
-        case Load():
-            return tuple(name for name, _ in op.gather)
-        case Compute():
-            return op.args
-        case Reduce() | Scan():
-            return (op.arg,)
-        case Store():
-            return (op.value,)
-    return ()
 
 
 def simplified(kernel: Kernel) -> Kernel:
@@ -74,7 +39,7 @@ def simplified(kernel: Kernel) -> Kernel:
     def without(index: Affine) -> Affine:
         return replace(index, terms=tuple(t for t in index.terms if t[0] not in dropped))
 
-    body = tuple(map_indices(op, without) for op in body)
+    body = tuple(with_indices(op, without) for op in body)
     stores = [op.index for op in body if isinstance(op, Store)]
 
     def stride(axis: Axis) -> int:
@@ -101,7 +66,7 @@ def joined_axes(axes: list[Axis], body: tuple[Op, ...]) -> tuple[Op, ...]:
             joined = Axis(f"{first.name}_{second.name}", first.size * second.size)
             axes[position : position + 2] = [joined]
             pair = (first, second)
-            body = tuple(map_indices(op, lambda i: _joined(i, pair, joined)) for op in body)  # noqa: B023
+            body = tuple(with_indices(op, lambda i: _joined(i, pair, joined)) for op in body)  # noqa: B023
             position = min(position, len(axes) - 2)
         else:
             position -= 1

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kernelwright.propose.rules.emit.cpp_loop import Loop
-from kernelwright.propose.rules.emit.cpp_nest import Pass, arguments
+from kernelwright.propose.rules.emit.cpp_nest import Pass
 from kernelwright.propose.rules.emit.cpp_reduce import Accumulator, start
 from kernelwright.propose.rules.emit.cpp_scan import declare_carry, scan_column, scan_lanes
 from kernelwright.propose.rules.emit.cpp_types import SIZE_BYTES, arithmetic
 from kernelwright.propose.rules.ir import Axis, Compute, Load, Scan, Store
+from kernelwright.propose.rules.ops import arguments
 
 STACK_BYTES = 32 << 10
 """Larger row buffers do not go on the stack, which threads have little of."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernelwright.propose.rules.emit.cpp_loop import Loop
-from kernelwright.propose.rules.emit.cpp_nest import Pass, arguments
+from kernelwright.propose.rules.emit.cpp_nest import Pass
 from kernelwright.propose.rules.emit.cpp_reduce import scan_dtype, scan_step, start
 from kernelwright.propose.rules.emit.cpp_types import arithmetic
 from kernelwright.propose.rules.ir import Scan, Store
+from kernelwright.propose.rules.ops import arguments
 
 
 def declare_carry(loop: Loop, op: Scan, n: int | str) -> str:

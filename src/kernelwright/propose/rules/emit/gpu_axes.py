@@ -6,7 +6,7 @@ Everything here maps a step to an equivalent one; what the emitters see is simpl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kernelwright.propose.rules.ir import (
@@ -25,8 +25,8 @@ from kernelwright.propose.rules.ir import (
     Store,
     Tensor,
 )
+from kernelwright.propose.rules.ops import arguments, indices, with_indices, with_names
 
-AffineMap = Callable[[Affine], Affine]
 SCAN_START = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}
 
 
@@ -38,31 +38,6 @@ def size_of(axes: Iterable[Axis]) -> int:
 def tensors_of(kernel: Kernel) -> tuple[Tensor, ...]:
     """The tensors that a kernel is given, each once: those it reads, then those it writes."""
     return tuple({t.name: t for t in (*kernel.reads, *kernel.writes)}.values())
-
-
-def map_affine(op: Op, change: AffineMap) -> Op:
-    """``op`` with ``change`` applied to every index expression in it."""
-    match op:
-        case Load():
-            bounds = tuple(replace(b, index=change(b.index)) for b in op.bounds)
-            return replace(op, index=change(op.index), bounds=bounds)
-        case Iota() | Store():
-            return replace(op, index=change(op.index))
-    return op
-
-
-def arguments(op: Op) -> tuple[str, ...]:
-    """The named values that ``op`` reads."""
-    match op:
-        case Load():
-            return tuple(value for value, _ in op.gather)
-        case Compute():
-            return op.args
-        case Reduce() | Scan():
-            return (op.arg,)
-        case Store():
-            return (op.value,)
-    return ()
 
 
 def cone(
@@ -81,22 +56,12 @@ def cone(
     return found
 
 
-def expressions(op: Op) -> list[Affine]:
-    """Every index expression in ``op``."""
-    match op:
-        case Load():
-            return [op.index, *(bound.index for bound in op.bounds)]
-        case Iota() | Store():
-            return [op.index]
-    return []
-
-
 def collapse(kernel: Kernel) -> Kernel:
     """``kernel`` with neighbouring axes merged where every index expression allows it.
 
     Axes of size one vanish. The order of the inner axes stays, so argmax means the same.
     """
-    used = [e for op in kernel.body for e in expressions(op)]
+    used = [e for op in kernel.body for e in indices(op)]
     outer, rename_outer = _merged(kernel.outer, used)
     inner, rename_inner = _merged(kernel.inner, used)
     keep = rename_outer | rename_inner
@@ -105,7 +70,7 @@ def collapse(kernel: Kernel) -> Kernel:
         terms = {keep[a]: c for a, c in index.terms if a in keep}
         return Affine.of(terms, index.offset)
 
-    body = tuple(map_affine(op, change) for op in kernel.body)
+    body = tuple(with_indices(op, change) for op in kernel.body)
     if kernel.inner and not inner:
         inner = (Axis(kernel.inner[-1].name, 1),)
     return replace(kernel, outer=outer, inner=inner, body=body)
@@ -146,16 +111,19 @@ def _shifted(body: tuple[Op, ...], scan: Scan, axis: Axis) -> tuple[Op, ...]:
     def change(index: Affine) -> Affine:
         return replace(index, offset=index.offset + step * index.coefficient(axis.name))
 
+    def before(name: str) -> str:
+        return f"{name}_before_{scan.name}" if name in names else name
+
     inner = {name for name, s in Kernel("", (), (axis,), body).scopes().items() if s == "inner"}
     names = cone(body, [scan.arg]) & inner
     shifted: list[Op] = []
     for op in body:
         if isinstance(op, Store) or op.name not in names:
             continue
-        copy = map_affine(op, change)
+        copy = with_indices(op, change)
         if isinstance(copy, Load):
             copy = replace(copy, bounds=(*copy.bounds, Bound(position, 0, axis.size)))
-        shifted.append(_renamed(copy, names, f"_before_{scan.name}"))
+        shifted.append(with_names(copy, before))
     first, start, edge, inside, arg = (
         f"{scan.name}_{part}" for part in ("position", "start", "edge", "inside", "arg")
     )
@@ -180,23 +148,6 @@ def start_value(op: str, dtype: str) -> float | int:
         return float(value)
     largest = 2 ** (63 if dtype == "int64" else 31) - 1
     return int(value) if math.isfinite(value) else (largest if value > 0 else -largest - 1)
-
-
-def _renamed(op: Op, names: set[str], suffix: str) -> Op:
-    def new(name: str) -> str:
-        return name + suffix if name in names else name
-
-    match op:
-        case Load():
-            gather = tuple((new(value), stride) for value, stride in op.gather)
-            return replace(op, name=new(op.name), gather=gather)
-        case Compute():
-            return replace(op, name=new(op.name), args=tuple(new(arg) for arg in op.args))
-        case Reduce() | Scan():
-            return replace(op, name=new(op.name), arg=new(op.arg))
-        case Iota() | Const():
-            return replace(op, name=new(op.name))
-    return op
 
 
 def is_thin(step: Contraction) -> bool:
@@ -238,8 +189,8 @@ def split_axis(
             terms[piece] = coefficient * factor
         return Affine.of(terms, index.offset)
 
-    touched = any(e.coefficient(axis) for e in expressions(op))
-    result = map_affine(op, change)
+    touched = any(e.coefficient(axis) for e in indices(op))
+    result = with_indices(op, change)
     if touched and isinstance(result, Load) and not covers_exactly:
         whole = Affine.of(dict(pieces))
         return replace(result, bounds=(*result.bounds, Bound(whole, 0, size)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kernelwright.propose.rules.emit.gpu_anonymous import anonymous
+from kernelwright.propose.rules.emit.anonymous import anonymous
 from kernelwright.propose.rules.emit.gpu_names import function_name
 from kernelwright.propose.rules.emit.gpu_stages import Stages
 from kernelwright.propose.rules.ir import Call, Contraction, Kernel, Program, Tensor, contiguous

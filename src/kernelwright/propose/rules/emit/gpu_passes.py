@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelwright.propose.rules.emit.gpu_axes import arguments, cone
+from kernelwright.propose.rules.emit.gpu_axes import cone
 from kernelwright.propose.rules.emit.gpu_stages import levels
 from kernelwright.propose.rules.ir import Kernel, Op, Reduce, Store
+from kernelwright.propose.rules.ops import arguments
 
 
 @dataclass(frozen=True)

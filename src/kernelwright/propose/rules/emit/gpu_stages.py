@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 
 from kernelwright.propose.rules.emit.gpu_axes import (
-    arguments,
     cone,
     size_of,
     split_axis,
@@ -32,6 +31,7 @@ from kernelwright.propose.rules.ir import (
     Tensor,
     contiguous,
 )
+from kernelwright.propose.rules.ops import arguments
 
 _NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "any": False, "all": True}
 _VALUE_OF = {"argmax": "max", "argmin": "min"}
