@@ -39,7 +39,7 @@ def test_warp_operations_work_on_logical_warps_of_32(before, after):
     assert after in port(before).text
 
 
-def test_helpers_are_put_in_once_after_the_includes_with_what_they_need():
+def test_device_functions_are_put_in_once_after_the_includes_with_what_they_need():
     done = translate(
         "#include <cstdio>\n#include <cuda_runtime.h>\nint x;\n"
         + HEAD
@@ -124,7 +124,7 @@ def test_memory_that_is_not_shared_is_left():
         ('printf("%d", 1);', "printf", State.TRANSLATED),
         ("atomicAdd(f, 1.0f);", "atomicAdd", State.TRANSLATED),
         ("int v = __ldcs(p);", "__ldcs", State.CHANGED),
-        ("float v = tex2D<float>(t, 1, 2);", "tex2D", State.CHANGED),
+        ("float v = tex3D<float>(t, 1, 2, 3);", "tex3D", State.CHANGED),
     ],
 )
 def test_what_cannot_be_repaired_is_reported(body, construct, state):

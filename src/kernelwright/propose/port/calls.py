@@ -15,7 +15,7 @@ from kernelwright.propose.port.table import TABLES, ApiMap
 
 @dataclass(frozen=True)
 class Change:
-    """What one construct needs: edits, a finding, helpers, and the offset it speaks for."""
+    """What one construct needs: edits, a finding, own functions, and the offset it speaks for."""
 
     finding: Finding
     edits: tuple[Edit, ...] = ()

@@ -13,7 +13,7 @@ from kernelwright.propose.port.finding import Finding, State
 LDS_BYTES = 65536
 """Shared memory of a block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA guides)."""
 STAND_IN_ARCH = 700
-"""What `__CUDA_ARCH__` is compared as: features up to sm_70 exist in HIP or in the helpers."""
+"""What `__CUDA_ARCH__` is compared as: features up to sm_70 exist in HIP or in `functions.toml`."""
 CUB_WARP = ("WarpReduce", "WarpScan", "WarpExchange", "WarpLoad", "WarpStore", "WarpMergeSort")
 DEVICE = ("__global__", "__device__")
 
@@ -22,7 +22,7 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     """Every hazard of a CUDA file, with its repair where there is one."""
     for rule in (
         _warp_size, _wave_arithmetic, _launch_bounds, _arch_macros, _cub_widths, _wmma,
-        _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics, _textures,
+        _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics,
     ):  # fmt: skip
         for change in rule(source):
             if change.finding.construct not in own:
@@ -212,17 +212,5 @@ def _float_atomics(source: Source) -> Iterator[Change]:
                     source.line(call), State.TRANSLATED, "atomicAdd", "atomicAdd",
                     "sums of floating numbers depend on the order of the threads; on fine-grained "
                     "memory AMD's hardware atomics may be ignored",
-                )
-            )  # fmt: skip
-
-
-def _textures(source: Source) -> Iterator[Change]:
-    for call in source.nodes("call_expression"):
-        if re.fullmatch(r"tex(1D|2D|3D|Cubemap)\w*", callee(source, call)):
-            yield Change(
-                Finding(
-                    source.line(call), State.CHANGED, callee(source, call), "",
-                    "gfx942 and gfx950 have no texture units: it does not compile for them",
-                    "read the memory itself there, and interpolate by hand",
                 )
             )  # fmt: skip

@@ -55,7 +55,7 @@ def _group_reductions(source: Source) -> Iterator[Change]:
 
 
 def _operation(source: Source, node: Any) -> Edit | None:
-    """The operation's name without its namespace, as the helper's."""
+    """The operation's name without its namespace, as that of our own."""
     match = _GROUPS.match(source.text_of(node))
     if match is None or match[2] not in OPERATIONS:
         return None

@@ -18,6 +18,7 @@ from kernelwright.propose.port.names import Names, declared
 from kernelwright.propose.port.ptx import ptx_changes
 from kernelwright.propose.port.replacements import replacement_changes
 from kernelwright.propose.port.table import TABLES, load_map
+from kernelwright.propose.port.textures import texture_changes
 from kernelwright.propose.port.warp_synchrony import warp_synchrony_changes
 
 SIDES = ("hip", "cuda")
@@ -66,6 +67,7 @@ def translate(
         changes += ptx_changes(source)
         changes += warp_synchrony_changes(source)
         changes += replacement_changes(source)
+        changes += texture_changes(source)
     edits = [edit for change in changes for edit in change.edits]
     findings = [change.finding for change in changes]
     taken = {change.at for change in changes}
@@ -99,7 +101,7 @@ def _namespaces(source: Source, to: str) -> list[Change]:
 
 
 def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[Edit]:
-    """The runtime's header where the compiler no longer brings it, and the helpers in use."""
+    """The runtime's header where the compiler no longer brings it, and own functions in use."""
     api = load_map(to)
     includes = [
         node for node in source.nodes("preproc_include") if node.parent.type == "translation_unit"
@@ -111,10 +113,10 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
     if implicit and uses and RUNTIME[to] not in became:
         lines.append(f"#include <{RUNTIME[to]}>\n")
     edits = [Edit(0, 0, "".join(lines))] if lines else []
-    helpers = _helpers(needs)
-    if helpers:
+    functions = _functions(needs)
+    if functions:
         at = _after_includes(source, includes)
-        edits.append(Edit(at, at, helpers))
+        edits.append(Edit(at, at, functions))
     return edits
 
 
@@ -133,12 +135,12 @@ def _after_includes(source: Source, includes: list[object]) -> int:
 
 
 @cache
-def _helper_table() -> dict[str, dict[str, object]]:
-    return tomllib.loads((TABLES / "helpers.toml").read_text())
+def _function_table() -> dict[str, dict[str, object]]:
+    return tomllib.loads((TABLES / "functions.toml").read_text())
 
 
-def _helpers(needs: list[str]) -> str:
-    table = _helper_table()
+def _functions(needs: list[str]) -> str:
+    table = _function_table()
     ordered: list[str] = []
 
     def add(name: str) -> None:

@@ -34,6 +34,7 @@ enum hipDeviceAttribute_t {
   hipDeviceAttributeWarpSize, hipDeviceAttributeMultiprocessorCount,
   hipDeviceAttributeComputeCapabilityMajor, hipDeviceAttributeComputeCapabilityMinor,
   hipDeviceAttributeCooperativeLaunch, hipDeviceAttributeConcurrentManagedAccess,
+  hipDeviceAttributeImageSupport,
 };
 inline hipError_t hipDeviceGetAttribute(int* v, hipDeviceAttribute_t a, int) {
   switch (a) {
@@ -43,6 +44,9 @@ inline hipError_t hipDeviceGetAttribute(int* v, hipDeviceAttribute_t a, int) {
     case hipDeviceAttributeMultiprocessorCount: *v = 4; break;
     case hipDeviceAttributeComputeCapabilityMajor: *v = 9; break;
     case hipDeviceAttributeComputeCapabilityMinor: *v = 0; break;
+#if __HIP_NO_IMAGE_SUPPORT  // given on the command line: as a GPU without image instructions
+    case hipDeviceAttributeImageSupport: *v = 0; break;
+#endif
     default: *v = 1;
   }
   return hipSuccess;

@@ -24,6 +24,7 @@ struct API(TextureDesc) {
   float borderColor[4];
   int normalizedCoords;
 };
+struct API(ResourceViewDesc) { int format; std::size_t width, height, depth; };  // not used
 struct API(TextureState) { const char* data; long width, height; std::size_t pitch; API(TextureDesc) how; };
 using API(TextureObject_t) = API(TextureState)*;
 using API(SurfaceObject_t) = API(ArrayState)*;
@@ -50,7 +51,7 @@ inline API(Error_t) API(Memcpy2DFromArray)(void* to, std::size_t pitch, API(Arra
     std::memcpy(static_cast<char*>(to) + row * pitch, a->data + (y + row) * a->width * a->element + x, width);
   return API(Success);
 }
-inline API(Error_t) API(CreateTextureObject)(API(TextureObject_t)* t, const API(ResourceDesc)* r, const API(TextureDesc)* how, const void*) {
+inline API(Error_t) API(CreateTextureObject)(API(TextureObject_t)* t, const API(ResourceDesc)* r, const API(TextureDesc)* how, const API(ResourceViewDesc)*) {
   auto* made = new API(TextureState){nullptr, 0, 1, 0, *how};
   if (r->resType == API(ResourceTypeArray)) {
     const API(ArrayState)& a = *r->res.array.array;
