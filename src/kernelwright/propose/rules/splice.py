@@ -16,7 +16,7 @@ class Spliced:
 
     imports: tuple[str, ...]
     definitions: str
-    """Helper classes, functions and constants that the class needs."""
+    """Other classes, functions and constants that the class needs."""
     bases: str
     """What the class derives from, as written."""
     body: str

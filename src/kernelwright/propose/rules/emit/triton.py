@@ -11,7 +11,7 @@ from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
 from kernelwright.propose.rules.emit.triton_kernel import emit_kernel
-from kernelwright.propose.rules.emit.triton_ops import TYPES, helpers
+from kernelwright.propose.rules.emit.triton_ops import TYPES, prelude
 from kernelwright.propose.rules.emit.triton_product import (
     emit_product,
     split_kernel,
@@ -62,10 +62,10 @@ class TritonEmitter:
         kernels = "\n\n".join(parts.texts)
         if "split_in_three[" in "".join(parts.launches.values()):
             kernels = f"{split_kernel(interpreted=interpreted)}\n\n{kernels}"
-        helping = helpers(kernels, interpreted=interpreted)
+        before = prelude(kernels, interpreted=interpreted)
         imports = (*_IMPORTS, _LIBDEVICE) if "libdevice." in kernels else _IMPORTS
         replay, runner = (REPLAY, RUNNER) if schedule.get("graph") else ("", "")
-        sections = [text.strip("\n") for text in (helping, kernels, replay) if text]
+        sections = [text.strip("\n") for text in (before, kernels, replay) if text]
         return Emitted(imports, "\n\n\n".join(sections) + "\n", parts.launches, runner)
 
 

@@ -49,7 +49,7 @@ _INTERPRETED = {  # through float64 where tl has no function, so that the result
 _FLOAT32 = {"div": "tl.div_rn({0}, {1})", "sqrt": "tl.sqrt_rn({0})"}
 _FLOAT64 = {"div": "{0} / {1}", "sqrt": "tl.sqrt({0})"}
 
-_HELPERS = {
+_PIECES = {
     "nan_maximum": """\
 @triton.jit
 def nan_maximum(a, b):
@@ -138,7 +138,7 @@ def to_bfloat16(x):
 """,
 }
 
-_INTERPRETED_HELPERS = {  # the interpreter walks a tl.reduce with an own function value by value
+_INTERPRETED_PIECES = {  # the interpreter walks a tl.reduce with an own function value by value
     name: f"""\
 @triton.jit
 def {name}(x, axis: tl.constexpr, keep_dims: tl.constexpr):
@@ -165,9 +165,9 @@ def literal(value: float | int | bool, dtype: str) -> str:
     return f"tl.full((), {text}, tl.float64)" if dtype == "float64" else text
 
 
-def helpers(text: str, *, interpreted: bool) -> str:
-    """The definitions of the helper functions that ``text`` names, and of those that they name."""
-    bodies = _HELPERS | (_INTERPRETED_HELPERS if interpreted else {})
+def prelude(text: str, *, interpreted: bool) -> str:
+    """The definitions of the functions that ``text`` names, and of those that they name."""
+    bodies = _PIECES | (_INTERPRETED_PIECES if interpreted else {})
     used: dict[str, str] = {}
     pending = text
     while found := [n for n in bodies if n not in used and re.search(rf"\b{n}\b", pending)]:
