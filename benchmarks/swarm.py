@@ -7,7 +7,9 @@
         --problem rms_norm --dialect cpp --budget 20ktok
 
 The budget is that of one task in one column: a run costs tasks × columns × budget at most. Rows go
-to rows.jsonl as they are finished, and the same command goes on after the last. Shares have 95 %
+to rows.jsonl as they are finished, and the same command goes on after the last. Several processes
+share the work with ``--shard 1/4`` to ``--shard 4/4``; ``--shard 0/4`` prints the table. Times are
+then disturbed, success is not. Shares have 95 %
 intervals (Wilson 1927); a speedup is that of the best right kernel over the strongest library
 setting, and 1 where nothing beat it, since that setting is then what a user gets.
 """
@@ -103,6 +105,8 @@ def summary(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Table:
                   "tasks won", "ktok/verdict", "USD/verdict", "s/verdict")  # fmt: skip
     for name in names:
         mine = [row for row in rows if row["column"] == name]
+        if not mine:
+            continue
         gains = [max(1.0, row["best"] or 1.0) for row in mine]
         judged = sum(row["judged"] for row in mine) or math.nan
         cost = [sum(row[key] for row in mine) / judged for key in ("tokens", "cost_usd", "took_s")]
@@ -127,6 +131,12 @@ def won_by(rows: Sequence[dict[str, Any]], models: Sequence[str]) -> dict[str, i
         if alone:
             counts[max(alone, key=lambda row: row["best"])["column"]] += 1
     return counts
+
+
+def part_of(cells: Sequence[Any], shard: str) -> Sequence[Any]:
+    """What falls to one of several processes that share the work; '0/N' only prints the table."""
+    number, _, count = shard.partition("/")
+    return cells[int(number) - 1 :: int(count)] if int(number) else []
 
 
 def share(k: int, n: int) -> str:
@@ -190,10 +200,12 @@ def _show(progress: search.Progress) -> None:
 @click.option("--every", default=1, show_default=True, help="Every n-th problem.")
 @click.option("--device", default="cpu", show_default=True)
 @click.option("--dialect", "dialects", multiple=True)
+@click.option("--shard", default="1/1", show_default=True, help="Only every N-th cell: K/N.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("kernelwright-out/swarm"))
 def main(
     models: tuple[str, ...], gguf: Path | None, prices: tuple[str, ...], budget: tuple[str, ...],
-    context: str, ablate: tuple[str, ...], dialects: tuple[str, ...], out: Path, **suite: Any,
+    context: str, ablate: tuple[str, ...], dialects: tuple[str, ...], shard: str, out: Path,
+    **suite: Any,
 ) -> None:  # fmt: skip
     """Compare models, the swarm of them, and what each part of the context is worth."""
     out.mkdir(parents=True, exist_ok=True)
@@ -205,15 +217,17 @@ def main(
         chosen = columns(named, context.split(","), ablate)
         settings = Settings(proposers=("swarm",), prices=prices, device=suite["device"],
                             dialects=dialects, out=str(out), **parse_budget(budget))  # fmt: skip
-        for entry in suite_entries(suite.pop("suite"), **suite):
-            for column in chosen:
-                name = short(column.name)
-                if any((row["column"], row["task"]) == (name, entry.name) for row in rows):
-                    continue
-                click.echo(f"{entry.name}: {name}", err=True)
-                rows.append(measure(entry, column, settings, out) | {"column": name})
-                with record.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
+        known = {(row["column"], row["task"]) for row in rows}
+        entries = suite_entries(suite.pop("suite"), **suite)
+        cells = [(entry, column) for column in chosen for entry in entries]
+        for entry, column in part_of(cells, shard):
+            name = short(column.name)
+            if (name, entry.name) in known:
+                continue
+            click.echo(f"{entry.name}: {name}", err=True)
+            rows.append(measure(entry, column, settings, out) | {"column": name})
+            with record.open("a") as file:
+                file.write(json.dumps(rows[-1]) + "\n")
     names = [short(column.name) for column in chosen]
     for level in sorted({row["level"] for row in rows}):
         Console(width=160).print(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,13 @@ from kernelwright.search import Result
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from kernelwright.dispatch import Key
+
 BUILD_SEED = 0  # the seed of a module built without a state_dict, as KernelBench's examples use
 
 
 def build(
-    result: Result | Path | str,
+    result: Result | Sequence[Result] | Path | str,
     *args: Any,
     state_dict: Mapping[str, Tensor] | None = None,
     **kwargs: Any,
@@ -26,12 +28,17 @@ def build(
     """The module that a result's source file (or any candidate file) defines, ready to call.
 
     From a Result, ``args`` and ``kwargs`` default to the task's own constructor arguments, and the
-    weights to the reference's when the task was made from an object. The file runs in this
-    process: build what was judged, or what you trust.
+    weights to the reference's when the task was made from an object. From several Results, one
+    for each shape of the same module, a module that picks the kernel by shape and calls the
+    reference outside what was judged (``dispatch.ByShape``). The file runs in this process: build
+    what was judged, or what you trust.
 
     Raises:
-        TaskError: the file does not define ModelNew, or does not take the weights.
+        TaskError: the file does not define ModelNew, or does not take the weights; or the results
+            are of different modules.
     """
+    if isinstance(result, Sequence) and not isinstance(result, str):
+        return _by_shape(result, args, kwargs, state_dict)
     path = result.source_path if isinstance(result, Result) else Path(result)
     if path is None:
         raise TaskError(
@@ -53,3 +60,55 @@ def build(
     if state_dict is not None:
         module.load_state_dict(state_dict)
     return module
+
+
+def _by_shape(
+    results: Sequence[Result],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    state_dict: Mapping[str, Tensor] | None,
+) -> nn.Module:
+    """A module of the best kernel for each shape, all with the weights of one reference."""
+    from kernelwright.dispatch import ByShape, shapes_of
+
+    if not results:
+        raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
+    opened = [open_reference(result.task) for result in results]
+    modules = [
+        reference.namespace[result.task.entry](*args, **kwargs)
+        if args or kwargs
+        else reference.build(BUILD_SEED)
+        for result, reference in zip(results, opened, strict=True)
+    ]
+    first = modules[0]
+    for result, module in zip(results, modules, strict=True):
+        if _parts(module) != _parts(first):
+            raise TaskError(
+                "the results are of different modules",
+                seen=f"{results[0].task.name}: {_parts(first)}; {result.task.name}: "
+                f"{_parts(module)}"[:500],
+                do="build results of one module that differ in their inputs only",
+            )
+    if state_dict is not None:
+        first.load_state_dict(state_dict)
+    kernels: dict[Key, Result] = {}
+    for result, reference in zip(results, opened, strict=True):
+        if result.evaluation is not None:
+            kind = result.evaluation.environment.device.partition(":")[0]
+            device = "cuda" if kind == "hip" else kind
+            key = (device, shapes_of(reference.inputs(BUILD_SEED, "cpu")))
+            kernels[key] = max(kernels.get(key, result), result, key=_least_gain)
+    weights = first.state_dict()
+    return ByShape(
+        first,
+        {key: build(r, *args, state_dict=weights, **kwargs) for key, r in kernels.items()},
+    )
+
+
+def _parts(module: nn.Module) -> list[tuple[str, tuple[int, ...]]]:
+    return [(name, tuple(value.shape)) for name, value in module.state_dict().items()]
+
+
+def _least_gain(result: Result) -> float:
+    speedup = result.evaluation.speedup if result.evaluation else None
+    return speedup.low if speedup else 0.0

@@ -11,7 +11,7 @@ LEVELS = {
     "dialects": 1, "load": 1, "tasks": 1,
     "propose": 2, "judge": 2, "archive": 2, "select": 2, "receipt": 2,
     "search": 3, "port": 3, "train": 3, "report": 3, "testing": 3, "doctor": 3,
-    "build": 4, "api": 4, "cli": 4, "answers": 4, "terminal": 4, "port_command": 4,
+    "build": 4, "dispatch": 4, "api": 4, "cli": 4, "answers": 4, "terminal": 4, "port_command": 4,
     "judge_command": 4, "docket": 4, "options": 4,
     "bench": 4, "corpus_command": 4, "__init__": 4, "__main__": 4,
 }  # fmt: skip

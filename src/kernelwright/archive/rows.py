@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import RowMapping
 
 from kernelwright.core.call import Call, Outcome, Trial
 from kernelwright.core.candidate import Candidate, Proposal
-from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Status, Timing
+from kernelwright.core.evaluation import (
+    Cost,
+    Environment,
+    Evaluation,
+    KernelProfile,
+    Numerics,
+    Status,
+    Timing,
+)
 from kernelwright.core.task import Task, Workload
 
 
@@ -159,6 +168,7 @@ def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
         "strongest": timing and timing.strongest,
         "clock": timing and timing.clock,
         "cache": timing and timing.cache,
+        "profile": pack([asdict(kernel) for kernel in evaluation.profile]),
     }
 
 
@@ -187,6 +197,7 @@ def to_evaluation(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Evaluat
         timing=_to_timing(row, timing_rows),
         cost=Cost(row["build_s"], row["check_s"], row["time_s"]),
         guarantees=tuple(json.loads(row["guarantees"])),
+        profile=tuple(KernelProfile(**kernel) for kernel in json.loads(row["profile"])),
     )
 
 

@@ -29,6 +29,6 @@ evaluation = _table(
     "evaluation",
     "id run candidate task workload environment judge_version seed status reasons warnings kinds "
     "guarantees distributions max_error reference_error allowed_error build_s check_s time_s "
-    "strongest clock cache created_at",
+    "strongest clock cache profile created_at",
 )
 timing = _table("timing", "evaluation series round ns")

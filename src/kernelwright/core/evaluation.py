@@ -130,6 +130,21 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class KernelProfile:
+    """What a profiler and a compiler said about one kernel, in one call of its candidate.
+
+    The candidate's process reported it: a hint to whoever writes the next kernel, no more.
+    """
+
+    name: str
+    time_ns: float
+    """Of all its launches; 0 where no profiler saw any."""
+    n_calls: int
+    facts: Mapping[str, float | str]
+    """By name with its unit: 'registers a thread', 'occupancy, %', 'compiler, line 3'."""
+
+
+@dataclass(frozen=True)
 class Environment:
     """The machine and software of a verdict."""
 
@@ -163,6 +178,8 @@ class Evaluation:
     cost: Cost = field(default_factory=Cost)
     guarantees: tuple[str, ...] = ()
     """Which separations held while it was judged, for example 'network', 'filesystem'."""
+    profile: tuple[KernelProfile, ...] = ()
+    """Its kernels, where models are to read about them."""
 
     def __post_init__(self) -> None:
         if self.timing is not None and self.status is not Status.PASSED:

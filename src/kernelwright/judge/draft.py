@@ -8,6 +8,7 @@ from kernelwright.core.evaluation import (
     Cost,
     Environment,
     Evaluation,
+    KernelProfile,
     Numerics,
     Status,
     Timing,
@@ -35,6 +36,7 @@ class Draft:
         self.numerics: Numerics | None = None
         self.timing: Timing | None = None
         self.kinds: tuple[str, ...] = ()
+        self.profile: tuple[KernelProfile, ...] = ()
         self.build_s = self.check_s = self.time_s = 0.0
 
     def conclude(self, status: Status, *reasons: str) -> Evaluation:
@@ -54,4 +56,5 @@ class Draft:
             timing=self.timing if passed else None,
             cost=Cost(self.build_s, self.check_s, self.time_s),
             guarantees=tuple(sorted(self.guarantees)),
+            profile=self.profile if passed else (),
         )

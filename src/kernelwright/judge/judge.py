@@ -23,7 +23,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation, Status, Timing
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import baselines, environment, kinds
+from kernelwright.judge import baselines, environment, kinds, profiling
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Zygote
 from kernelwright.judge.draft import Draft, Subject
@@ -187,6 +187,8 @@ class Judge:
             verdict.timing = self._time(verdict, check, seed, max_time_s)
             verdict.numerics = check.tally.numerics()
             verdict.kinds = kinds.of(runner, self.oracle)
+            if self.settings.models:  # who reads it
+                verdict.profile = profiling.of(runner, self.oracle)
 
     def _check(self, check: Check) -> None:
         """Calls on every distribution, and with other weights; first the task's own inputs."""

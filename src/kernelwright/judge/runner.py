@@ -219,6 +219,11 @@ class Runner:
         reply = self._ask("profile", PROFILE_LIMIT_S)
         return reply if isinstance(reply, dict) else {}
 
+    def resources(self, arguments: list[Any]) -> dict[str, Any]:
+        """What compilers and the profiler say about the child's kernels; unchecked."""
+        self.put(arguments)
+        return self._ask("resources", PROFILE_LIMIT_S)
+
     def count_flops(self) -> float:
         """The library's arithmetic in one untimed call on the same arguments; unchecked."""
         reply = self._ask("count", PROFILE_LIMIT_S)

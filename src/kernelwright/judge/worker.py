@@ -22,10 +22,11 @@ import torch
 import torch.profiler
 from torch.utils.flop_counter import FlopCounterMode
 
-from kernelwright.judge import cpu, wire
+from kernelwright.judge import cpu, resources, wire
 from kernelwright.judge.layout import Slot, dtype_name, in_layout, map_tensors, view
 
 MAX_EVENTS = 10_000
+MAX_LAUNCHES = 200
 MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
 
 
@@ -53,6 +54,7 @@ class Worker:
         self.bell = bell
         self.memory = torch.empty(0, dtype=torch.uint8)
         self.device = torch.device("cpu")
+        self.namespace: dict[str, Any] = {}
         self.module: Any = None
         self.arguments: list[Any] = []
         self.graphed = False
@@ -106,7 +108,7 @@ class Worker:
     ) -> None:
         """Import the source, construct the module, load the weights, apply a library setting."""
         with _stage("import"):
-            namespace = _import(source, setting)
+            namespace = self.namespace = _import(source, setting)
         with _stage("construct"):
             if entry not in namespace:
                 raise NameError(f"the file defines no {entry}")
@@ -156,6 +158,18 @@ class Worker:
                 if e.device_type.name != "CPU"
             ][:MAX_EVENTS],
         }
+
+    def resources(self) -> dict[str, Any]:
+        """What is known about the kernels of one call: from compilers, and from its launches."""
+        self.module(*self.arguments)
+        self.settle()
+        compiled = resources.compiled(self.namespace)
+        if self.device.type == "cpu":
+            return {"compiled": compiled, "launches": []}
+        with profiler(self.device) as record:
+            self.module(*self.arguments)
+            self.settle()
+        return {"compiled": compiled, "launches": resources.launches(record)[:MAX_LAUNCHES]}
 
     def count(self) -> dict[str, Any]:
         """The arithmetic of the library's operators in one call."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from kernelwright import select
 from kernelwright.archive import Archive
+from kernelwright.core.call import Call
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import CANDIDATE, Evaluation
 from kernelwright.core.task import Task
 from kernelwright.report.facts import ordered
+from kernelwright.report.spending import Spending, spending
 from kernelwright.select import Pair
 
 
@@ -29,6 +31,8 @@ class Chapter:
     """The winner's ancestors, the winner last; empty where nothing won."""
     n_older: int
     """Verdicts of older judges, which are not shown."""
+    calls: Sequence[Call] = ()
+    """What models were asked for the task, on whatever device."""
 
     @property
     def anchor(self) -> str:
@@ -77,6 +81,11 @@ class Chapter:
         return [("device", self.device), *flat(self.evaluation.environment.facts)]
 
     @property
+    def spending(self) -> list[Spending]:
+        """What the models cost, a row per model; empty where none was asked."""
+        return spending(self.calls, self.history)
+
+    @property
     def seconds_per_candidate(self) -> list[tuple[str, float]]:
         """The mean cost of one verdict, by part."""
         costs = [found.cost for _, found in self.history]
@@ -92,13 +101,15 @@ def chapters(archive: Archive, task: str | None) -> list[Chapter]:
     found = []
     for each in tasks:
         whole = archive.history(each.digest)
+        calls = archive.calls(each.digest)
         for device in sorted({verdict.environment.device for _, verdict in whole}):
             here = [pair for pair in whole if pair[1].environment.device == device]
             version = max(verdict.judge_version for _, verdict in here)
             history = [pair for pair in here if pair[1].judge_version == version]
             best = select.best(history)
             lineage = archive.lineage(best[1].candidate) if best else []
-            found.append(Chapter(each, device, history, lineage, len(here) - len(history)))
+            n_older = len(here) - len(history)
+            found.append(Chapter(each, device, history, lineage, n_older, calls))
     return found
 
 

@@ -20,6 +20,7 @@ from kernelwright.core.errors import ArchiveError
 from kernelwright.report import charts, facts
 from kernelwright.report.chapter import Chapter, chapters, schedule_text
 from kernelwright.report.scores import Score, summaries
+from kernelwright.report.spending import Spending, spending
 
 N_CHARTED = 20  # rows of a chart that a screen shows whole
 LIGHT, DARK = "default", "github-dark"
@@ -87,9 +88,16 @@ def _overview(found: list[Chapter]) -> dict[str, Any]:
         "geometric_mean": geometric_mean(gains),
         "median": median(gains),
         "n_won": sum(chapter.best is not None for chapter in found),
+        "spending": _spending(found),
         "counts": sum((Counter(chapter.counts) for chapter in found), Counter()),
         "chart": charts.bars(rows, "speedup of the best candidate of every task"),
     }
+
+
+def _spending(found: list[Chapter]) -> list[Spending]:
+    """Of all tasks together; a task's calls count once, whatever devices it was judged on."""
+    calls = {call.id: call for chapter in found for call in chapter.calls}
+    return spending(list(calls.values()), [pair for c in found for pair in c.history])
 
 
 def _gains(scores: Sequence[Score]) -> dict[str, list[float]]:

@@ -8,14 +8,17 @@ from tests.null.swarm.briefs import BRIEF, TASK, call, candidate, proposal, verd
 from kernelwright.core.candidate import Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
+from kernelwright.core.evaluation import KernelProfile
 from kernelwright.propose.swarm import prompt
 from kernelwright.propose.swarm.context import DEFAULT, PARTS, parse_contexts, trimmed
+from kernelwright.propose.swarm.device_facts import facts
 from kernelwright.propose.swarm.question import Question, next_question
 
 PARENT, SLOW, WRONG = proposal("the parent"), proposal("slow one"), proposal("wrong one")
 CUDA = Proposal(candidate("in cuda", "cuda"), "rules")
+SEEN = KernelProfile("run", 2e6, 3, {"registers a thread": 32, "compiler, line 4": "vectorized"})
 HISTORY = (
-    (PARENT, verdict(PARENT.candidate, 1.5)),
+    (PARENT, replace(verdict(PARENT.candidate, 1.5), profile=(SEEN,))),
     (WRONG, verdict(WRONG.candidate, reason="element [3] is off")),
 )
 FULL = replace(
@@ -33,6 +36,8 @@ SAYS = {
     "other-dialect": "in cuda",
     "device": "threads that candidates run with",
     "profile": "aten::",
+    "roofline": "of the speed of a copy",
+    "kernels": "registers a thread: 32",
     "advice": "Try tiles.",
 }
 
@@ -66,6 +71,7 @@ def test_the_analyst_is_asked_for_prose_about_the_kernel():
 def test_a_gpu_is_described_by_the_table():
     brief = replace(FULL, device=Device.parse("cuda:sm_90"))
     assert "227 KiB" in text(["device"], brief)
+    assert all(source.startswith("https://") for _, _, source in facts(brief.device, 1))
 
 
 def test_contexts_are_sets_in_one_order():
@@ -112,3 +118,21 @@ def test_dialects_take_turns_and_the_library_is_none_of_them():
 def test_a_key_never_enters_a_prompt(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")
     assert "key-of" not in text(list(PARTS)) and TASK.source
+
+
+def test_the_roofline_is_what_must_be_moved_at_the_speed_of_a_copy():
+    said = text(["roofline"])
+    assert f"must move at least {2 * 64 * 4 / 1e6:.3g} MB" in said  # 8 × 8 floats, in and out
+    assert "- candidate: 1.0 µs" in said and "- eager: 1.5 µs" in said and "GFLOP" not in said
+
+
+def test_kernels_are_shown_with_launches_and_what_compilers_say():
+    said = text(["kernels"])
+    assert "run, 3 × in one call, 2000.0 µs together" in said
+    assert "compiler, line 4: vectorized" in said
+
+
+def test_what_no_server_takes_is_left_out_of_a_prompt():
+    wrong = (WRONG, verdict(WRONG.candidate, reason="it says \ud800 and"))
+    said = text(["verdicts"], question=Question("repair", "cpp", wrong))
+    assert "it says ? and" in said and said.encode()

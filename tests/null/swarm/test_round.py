@@ -12,13 +12,14 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.core.errors import ProposerError
 from kernelwright.propose.feed import Feed
 from kernelwright.propose.swarm import SwarmProposer
+from kernelwright.propose.swarm.round import SECONDS_PER_CALL
 
 LEAN = "reference,verdicts"
 
 
 @pytest.fixture
 def brief(scripted):
-    return replace(BRIEF, models=(scripted.model,), contexts=(LEAN,))
+    return replace(BRIEF, models=(scripted.model,), contexts=(LEAN,), budget_s=SECONDS_PER_CALL)
 
 
 def propose(brief):
@@ -48,7 +49,7 @@ def test_an_answer_becomes_a_call_and_then_a_proposal(scripted, brief):
     ((asked,), (said,)) = propose(brief)
     assert said.candidate.source == CODE and said.candidate.dialect == "cpp"
     assert (said.call, said.input_tokens, said.output_tokens) == (asked.id, 11, 7)
-    assert asked.outcome is Outcome.ANSWERED and asked.template == "generator-1"
+    assert asked.outcome is Outcome.ANSWERED and asked.template == "generator-2"
     assert asked.context == ("reference", "verdicts") and asked.cost_usd == 0.0
     sent = [(m["role"], m["content"]) for m in scripted.requests[0]["messages"]]
     assert list(asked.messages) == sent and "torch.relu" in sent[-1][1]
@@ -99,7 +100,7 @@ def test_what_was_answered_before_is_proposed_and_not_asked_again(scripted, brie
 def test_calls_run_side_by_side(scripted, brief):
     scripted.script = [slow(0.5, say(answer()))]
     began = time.monotonic()
-    calls, _ = propose(replace(brief, budget_s=8 * 60.0))
+    calls, _ = propose(replace(brief, budget_s=8 * SECONDS_PER_CALL))
     assert len(calls) == 8 and time.monotonic() - began < 0.5 * 8
 
 
@@ -121,7 +122,7 @@ def test_a_feed_ends_when_the_only_endpoint_died(scripted, brief):
 
 def test_a_wrong_key_is_raised_when_what_others_answered_has_come(scripted, brief):
     scripted.script = [fail(401, "bad key"), say(answer())]
-    brief = replace(brief, budget_s=120.0)
+    brief = replace(brief, budget_s=2 * SECONDS_PER_CALL)
     calls = []
     with (
         pytest.raises(ProposerError, match="refuses the key"),

@@ -7,6 +7,7 @@ from tests.null.swarm.scripted import fail, garbage, half, refuse, say, slow
 
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import ProposerError
+from kernelwright.propose.swarm import server
 from kernelwright.propose.swarm.endpoint import open_endpoint
 from kernelwright.propose.swarm.keys import providers
 
@@ -124,3 +125,12 @@ def test_a_key_in_a_prompt_is_hidden(scripted, monkeypatch):
     endpoint = open_endpoint(scripted.model)
     endpoint.ask((("user", "TOKEN = 'key-of-openai'"),), endpoint.parameters(0), 5.0)
     assert scripted.requests[0]["messages"][0]["content"] == "TOKEN = '[key]'"
+
+
+def test_no_other_try_is_begun_when_the_budget_is_spent(scripted, monkeypatch):
+    monkeypatch.setattr(server, "WAITS_S", (0.1, 60.0))
+    scripted.die()
+    endpoint = open_endpoint(scripted.model)
+    began = time.monotonic()
+    reply = endpoint.ask(ASK, endpoint.parameters(0), 120.0, 2.0)
+    assert reply.outcome is Outcome.FAILED and time.monotonic() - began < 30

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import ProposerError
+from kernelwright.propose.swarm.chat import chat_text
 from kernelwright.propose.swarm.endpoint import Address, Messages, Reply
 
-MAX_OUTPUT_TOKENS = 4096
-TEMPERATURE = 0.7
+MAX_OUTPUT_TOKENS = 2048  # a kernel takes a third of it; small models that repeat themselves, all
+TEMPERATURE, TOP_P = 0.7, 0.95  # what llama.cpp's server takes, to within what a sample shows
+MAX_BATCH = 64
+GATHER_S = 0.2
+"""The questions of a round come one after the other, and cost little more together than alone."""
+
+
+@dataclass
+class _Asked:
+    """One question that waits for its turn."""
+
+    messages: Messages
+    parameters: Mapping[str, Any]
+    deadline: float
+    reply: Reply | None = None
 
 
 class CheckpointEndpoint:
-    """One checkpoint, loaded at the first question; one question at a time.
+    """One checkpoint, loaded at the first question; questions that wait are answered together.
+
+    A seed holds for the questions that were answered together, not for one alone.
 
     Raises:
         ProposerError: there is no checkpoint at the path.
@@ -30,6 +48,7 @@ class CheckpointEndpoint:
         self.name = name
         self._folder = Path(address.model).expanduser()
         self._turn = threading.Lock()
+        self._waiting: list[_Asked] = []
         if not (self._folder / "config.json").is_file():
             raise ProposerError(
                 f"no checkpoint at {self._folder}",
@@ -38,52 +57,101 @@ class CheckpointEndpoint:
             )
 
     def parameters(self, seed: int) -> Mapping[str, Any]:
-        return {"max_output_tokens": MAX_OUTPUT_TOKENS, "temperature": TEMPERATURE, "seed": seed}
+        told = {"max_output_tokens": MAX_OUTPUT_TOKENS, "seed": seed}
+        return told | {"temperature": TEMPERATURE, "top_p": TOP_P}
 
-    def ask(self, messages: Messages, parameters: Mapping[str, Any], timeout_s: float) -> Reply:
+    def ask(
+        self,
+        messages: Messages,
+        parameters: Mapping[str, Any],
+        timeout_s: float,
+        patience_s: float = math.inf,
+    ) -> Reply:
+        mine = _Asked(messages, parameters, time.monotonic() + timeout_s)
+        self._waiting.append(mine)
+        with self._turn:
+            if mine.reply is None:
+                self._answer(self._batch(mine))
+        assert mine.reply is not None  # whoever had the turn has answered
+        return mine.reply
+
+    def _batch(self, first: _Asked) -> list[_Asked]:
+        """A question and the others that wait, taken from the line."""
+        _ = self._loaded  # before the line is closed: loading takes a while
+        time.sleep(GATHER_S)
+        others = [asked for asked in self._waiting if asked is not first][: MAX_BATCH - 1]
+        batch = [first, *others]
+        for asked in batch:
+            self._waiting.remove(asked)
+        return batch
+
+    def _answer(self, batch: Sequence[_Asked]) -> None:
+        """Give every question of a batch its reply."""
         import torch
 
-        with self._turn:
-            tokenizer, model = self._loaded
-            prompt = _prompt(tokenizer, messages)
-            read = tokenizer(prompt, return_tensors="pt", add_special_tokens=False)
-            read = read.to(model.device)
-            deadline = time.monotonic() + timeout_s
+        tokenizer, model = self._loaded
+        prompts = [chat_text(tokenizer, asked.messages) for asked in batch]
+        read = tokenizer(prompts, return_tensors="pt", padding=True, add_special_tokens=False)
+        read = read.to(model.device)
+        ends = _ends(tokenizer, model)
+        first = batch[0].parameters
+        try:
             with torch.random.fork_rng(), torch.no_grad():
-                torch.manual_seed(parameters["seed"])
+                torch.manual_seed(first["seed"])
                 written = model.generate(
                     **read,
                     do_sample=True,
-                    temperature=parameters["temperature"],
-                    max_new_tokens=parameters["max_output_tokens"],
-                    max_time=max(1.0, deadline - time.monotonic()),
+                    temperature=first["temperature"],
+                    top_p=first["top_p"],
+                    max_new_tokens=max(a.parameters["max_output_tokens"] for a in batch),
+                    max_time=max(1.0, max(a.deadline for a in batch) - time.monotonic()),
+                    eos_token_id=ends,
+                    pad_token_id=tokenizer.pad_token_id,
                 )
-        n_read = read["input_ids"].shape[1]
-        said = written[0, n_read:]
-        ends = model.generation_config.eos_token_id
-        has_ended = len(said) > 0 and int(said[-1]) in (ends if isinstance(ends, list) else [ends])
-        return Reply(
-            answer=tokenizer.decode(said, skip_special_tokens=True),
-            outcome=Outcome.ANSWERED if has_ended else Outcome.CUT,
-            detail="" if has_ended else "at the limit of tokens or of time",
-            input_tokens=n_read,
-            output_tokens=len(said),
-        )
+        except torch.OutOfMemoryError as error:
+            for asked in batch:
+                asked.reply = Reply("", Outcome.FAILED, str(error).splitlines()[0], 0, 0)
+            return
+        width = read["input_ids"].shape[1]
+        counts = read["attention_mask"].sum(1).tolist()
+        for asked, count, row in zip(batch, counts, written[:, width:].tolist(), strict=True):
+            asked.reply = _reply(tokenizer, row, count, ends)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(
-            self._folder, local_files_only=True, dtype="auto"
-        )
+        told = {"pretrained_model_name_or_path": self._folder, "local_files_only": True}
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(**told, padding_side="left")
+            model = AutoModelForCausalLM.from_pretrained(**told, dtype="auto")
+        except (OSError, ValueError) as error:
+            raise ProposerError(
+                f"the checkpoint at {self._folder} cannot be loaded",
+                seen=str(error).strip().splitlines()[0][:300],
+                do="name a folder that holds a causal language model and its tokenizer",
+            ) from error
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token
         return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
 
-def _prompt(tokenizer: Any, messages: Messages) -> str:
-    if tokenizer.chat_template is None:  # a base model: plain text, one part under another
-        return "\n\n".join(text for _, text in messages) + "\n"
-    spoken = [{"role": role, "content": text} for role, text in messages]
-    return tokenizer.apply_chat_template(spoken, tokenize=False, add_generation_prompt=True)
+def _ends(tokenizer: Any, model: Any) -> list[int]:
+    """The tokens that end an answer: the tokenizer's, and those that the checkpoint names."""
+    named = model.generation_config.eos_token_id
+    more = named if isinstance(named, list) else [named]
+    return [end for end in dict.fromkeys((tokenizer.eos_token_id, *more)) if end is not None]
+
+
+def _reply(tokenizer: Any, row: list[int], n_read: int, ends: list[int]) -> Reply:
+    """One answer of a batch, up to its end; what follows only fills the row."""
+    stops = [row.index(end) for end in ends if end in row]
+    said = row[: min(stops) + 1] if stops else row
+    return Reply(
+        answer=tokenizer.decode(said, skip_special_tokens=True).replace("\0", ""),
+        outcome=Outcome.ANSWERED if stops else Outcome.CUT,
+        detail="" if stops else "at the limit of tokens or of time",
+        input_tokens=n_read,
+        output_tokens=len(said),
+    )

@@ -13,6 +13,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.propose.swarm.device_facts import facts
 from kernelwright.propose.swarm.profile import profile
 from kernelwright.propose.swarm.question import Question
+from kernelwright.propose.swarm.roofline import position
 
 Pair = tuple[Proposal, Evaluation]
 
@@ -132,6 +133,28 @@ def _profile(brief: Brief, question: Question) -> Any:
     return profile(brief.task, brief.device)
 
 
+def _roofline(brief: Brief, question: Question) -> Any:
+    return position(brief.task, brief.device, question.parent)
+
+
+def _kernels(brief: Brief, question: Question) -> list[dict[str, Any]]:
+    """The parent's kernels: launches, registers, spills, what was vectorised."""
+    shown = question.parent[1].profile if question.parent else ()
+    return [
+        {
+            "name": kernel.name,
+            "time_us": kernel.time_ns / 1e3,
+            "n_calls": kernel.n_calls,
+            "facts": [f"{name}: {_short(value)}" for name, value in kernel.facts.items()],
+        }
+        for kernel in shown
+    ]
+
+
+def _short(value: float | str) -> str:
+    return f"{value:g}" if isinstance(value, float | int) else value
+
+
 def _advice(brief: Brief, question: Question) -> str:
     """What the analyst said about the parent, if it was asked."""
     call = advice_on(brief, question)
@@ -154,6 +177,8 @@ PARTS: dict[str, Callable[[Brief, Question], Any]] = {
     "other-dialect": _other_dialect,
     "device": _device,
     "profile": _profile,
+    "roofline": _roofline,
+    "kernels": _kernels,
     "advice": _advice,
 }
 LEAN = ("reference", "verdicts")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -42,8 +43,16 @@ class Endpoint(Protocol):
         """What is sent beside the messages: 'max_output_tokens', and what the model takes."""
         ...
 
-    def ask(self, messages: Messages, parameters: Mapping[str, Any], timeout_s: float) -> Reply:
+    def ask(
+        self,
+        messages: Messages,
+        parameters: Mapping[str, Any],
+        timeout_s: float,
+        patience_s: float = math.inf,
+    ) -> Reply:
         """The answer, within about ``timeout_s``. A failure is a Reply too.
+
+        After ``patience_s`` no other try is begun.
 
         Raises:
             ProposerError: it can never answer: a wrong key, no such model.

@@ -117,6 +117,10 @@ class Ledger:
         """How long a call that begins now may take."""
         return min(MAX_CALL_S, max(MIN_CALL_S, self._deadline - time.monotonic()))
 
+    def patience_s(self) -> float:
+        """How long what was not answered may be tried again."""
+        return max(0.0, self._deadline - time.monotonic())
+
     def _spend(self, model: str, read: int, written: int) -> Spend:
         price = price_of(model, self._prices)
         return Spend(read, written, None if price is None else price.cost_usd(read, written))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from kernelwright.core.device import Device
 from kernelwright.core.task import Task
 from kernelwright.load import open_reference
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 N_CALLS = 3
 N_ROWS = 10
 SEED = 0  # times depend little on the values
-_ONE_AT_A_TIME = threading.Lock()
-"""Torch profiles one thread at a time; every thread of a round may ask for the same profile."""
+_TURN = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,22 @@ def profile(task: Task, device: Device) -> tuple[Row, ...]:
 
     Not covered: what an operator does inside (caches, occupancy); that takes the vendor's tools.
     """
-    with _ONE_AT_A_TIME:
-        return _profile(task, device)
+    return _profile(task, device)
 
 
+def one_at_a_time(function: Callable[P, T]) -> Callable[P, T]:
+    """``function`` for one thread at a time: torch profiles no more, and every thread of a round
+    may ask for the same."""
+
+    @wraps(function)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _TURN:
+            return function(*args, **kwargs)
+
+    return alone
+
+
+@one_at_a_time
 @lru_cache(maxsize=8)
 def _profile(task: Task, device: Device) -> tuple[Row, ...]:
     import torch

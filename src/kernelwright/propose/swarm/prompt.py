@@ -15,8 +15,8 @@ from kernelwright.propose.swarm.answer import ENTRY
 from kernelwright.propose.swarm.context import gather, verdict
 from kernelwright.propose.swarm.question import Question
 
-GENERATOR = "generator-1"
-ANALYST = "analyst-1"
+GENERATOR = "generator-2"
+ANALYST = "analyst-2"
 REFORMAT = "reformat-1"
 EXAMPLE = "example-1"
 """Templates with their versions: a change of the text is a new file."""
@@ -79,10 +79,15 @@ def signatures(source: str, entry: str) -> list[str]:
 def _render(template: str, facts: dict[str, Any]) -> Messages:
     """The messages of a template, a file for each role that speaks."""
     return tuple(
-        (role, _templates().get_template(f"{template}.{role}.md.j2").render(facts).strip() + "\n")
+        (role, _plain(_templates().get_template(f"{template}.{role}.md.j2").render(facts)))
         for role in ("system", "user", "assistant")
         if f"{template}.{role}.md.j2" in _templates().list_templates()
     )
+
+
+def _plain(text: str) -> str:
+    """A prompt that any server takes: a candidate's error may hold what UTF-8 does not."""
+    return text.strip().encode("utf-8", "replace").decode() + "\n"
 
 
 def _exists(template: str) -> bool:

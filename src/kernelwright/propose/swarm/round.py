@@ -24,7 +24,7 @@ from kernelwright.propose.swarm.question import Question, next_question
 
 NAME = "swarm"
 MAX_WIDTH = 8  # calls at once: what common rate limits of new accounts bear
-SECONDS_PER_CALL = 60.0  # of the budget in time, for each call at once beyond one per model
+SECONDS_PER_CALL = 20.0  # of the budget in time, for each call at once: about what one takes
 
 Item = Proposal | Call
 
@@ -179,7 +179,8 @@ class Round:
         if most is None:
             return None
         began = time.monotonic()
-        reply = endpoint.ask(messages, parameters, self.ledger.timeout_s())
+        limits_s = self.ledger.timeout_s(), self.ledger.patience_s()
+        reply = endpoint.ask(messages, parameters, *limits_s)
         spent = self.ledger.settle(endpoint.name, most, messages, reply)
         parent = told.question.parent
         return Call(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -79,8 +80,15 @@ class ServerEndpoint:
             told |= {"temperature": self._row["temperature"], "seed": seed}
         return told
 
-    def ask(self, messages: Messages, parameters: Mapping[str, Any], timeout_s: float) -> Reply:
+    def ask(
+        self,
+        messages: Messages,
+        parameters: Mapping[str, Any],
+        timeout_s: float,
+        patience_s: float = math.inf,
+    ) -> Reply:
         deadline = time.monotonic() + timeout_s
+        last_try = time.monotonic() + min(timeout_s, patience_s)
         waits = list(WAITS_S)
         while True:
             try:
@@ -91,7 +99,7 @@ class ServerEndpoint:
             except (openai.APIStatusError, openai.APIConnectionError) as error:
                 reply = self._explain(error)
                 wait_s = _wait_s(error, waits.pop(0) if waits else None)
-                if wait_s is None or time.monotonic() + wait_s >= deadline:
+                if wait_s is None or time.monotonic() + wait_s >= last_try:
                     return reply
                 time.sleep(wait_s)
 

@@ -1,0 +1,86 @@
+"""Several results of one module make one that picks its kernel by shape."""
+
+import pytest
+import torch
+from tests.null.swarm.briefs import verdict
+
+import kernelwright as kw
+from kernelwright.core.candidate import Candidate, Proposal
+from kernelwright.core.errors import TaskError
+from kernelwright.core.task import Task
+from kernelwright.search import Result, write_source
+
+SOURCE = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.rand(width))
+
+    def forward(self, x):
+        return x * self.scale
+
+
+def get_inputs():
+    return [torch.randn({rows}, 8)]
+
+
+def get_init_inputs():
+    return [8]
+"""
+# Kernels of a test may be wrong: what they return tells which one was called.
+CODE = SOURCE.partition("def get_inputs")[0].replace("Model", "ModelNew")
+
+
+def result(tmp_path, rows, speed, source=SOURCE, gain=0.0):
+    """What a search found for inputs of so many rows; its kernel adds ``gain``."""
+    task = Task(f"scale {rows}", "kernelbench", source.replace("{rows}", str(rows)))
+    candidate = Candidate(CODE.replace("self.scale\n", f"self.scale + {gain}\n"), "torch")
+    path = write_source(candidate, tmp_path, "scale")
+    found = verdict(candidate, speed) if speed else None
+    best = Proposal(candidate, "rules") if speed else None
+    return Result(task, best, found, [], "eager", path, "")
+
+
+def test_each_shape_has_its_kernel_and_others_the_reference(tmp_path):
+    small, large = result(tmp_path, 4, 2.0, gain=10), result(tmp_path, 64, 2.0, gain=20)
+    nothing = result(tmp_path, 16, None)
+    module = kw.build([small, large, nothing])
+    for rows, gain in ((4, 10), (64, 20), (16, 0), (5, 0)):
+        x = torch.randn(rows, 8)
+        assert torch.allclose(module(x), module.reference(x) + gain)
+        assert (module.kernel_for(x) is None) == (gain == 0)
+
+
+def test_outside_what_was_judged_the_reference_runs(tmp_path):
+    module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
+    x = torch.randn(4, 8)
+    assert module.kernel_for(x) is not None
+    assert module.kernel_for(x.double()) is None
+    assert module.kernel_for(x.clone().requires_grad_()) is None
+    assert torch.equal(module(x=x), module.reference(x))
+    assert module.eval().kernel_for(x) is None
+
+
+def test_of_two_kernels_for_a_shape_the_faster_one_counts(tmp_path):
+    slow, fast = result(tmp_path, 4, 1.5, gain=10), result(tmp_path, 4, 3.0, gain=20)
+    x = torch.randn(4, 8)
+    for results in ([slow, fast], [fast, slow]):
+        module = kw.build(results)
+        assert torch.allclose(module(x), module.reference(x) + 20)
+
+
+def test_weights_that_are_given_reach_reference_and_kernels(tmp_path):
+    module = kw.build([result(tmp_path, 4, 2.0)], state_dict={"scale": torch.full((8,), 3.0)})
+    for rows in (4, 5):
+        assert torch.equal(module(torch.ones(rows, 8)), torch.full((rows, 8), 3.0))
+
+
+def test_results_of_different_modules_are_refused(tmp_path):
+    other = result(tmp_path, 4, 2.0, source=SOURCE.replace("torch.rand(width)", "torch.rand(1)"))
+    with pytest.raises(TaskError, match="different modules"):
+        kw.build([result(tmp_path, 4, 2.0), other])
+    with pytest.raises(TaskError, match="nothing to build"):
+        kw.build([])
