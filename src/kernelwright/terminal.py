@@ -89,7 +89,7 @@ def search_line(progress: Progress, since_s: float) -> str:
     best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
     return (
         f"{printable(progress.task, 40)} · {best} · {progress.n_done} judged · "
-        f"{left_s:.0f} s left · {printable(progress.doing, 80)}"
+        f"{_spent(progress)}{left_s:.0f} s left · {printable(progress.doing, 80)}"
     )
 
 

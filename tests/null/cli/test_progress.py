@@ -16,6 +16,15 @@ def test_lines_say_what_is_tried_the_best_and_the_time_left(capfd):
     assert second == "relu · best 1.50 (1.40–1.60) × · 1 judged · 58 s left · cpp: next"
 
 
+def test_what_models_cost_is_shown(capfd):
+    with ShowProgress() as progress:
+        progress(Progress("relu", "m: write", None, 0, 60.0, tokens=12_340))
+        progress(Progress("relu", "m: write", None, 0, 60.0, tokens=12_340, cost_usd=0.05))
+    free, paid = capfd.readouterr().err.splitlines()
+    assert free == "relu · library is ahead · 0 judged · 12.3 ktok · 60 s left · m: write"
+    assert " · 12.3 ktok, 0.0500 USD · 60 s left · " in paid
+
+
 def test_the_time_left_runs_on_between_two_tellings(monkeypatch):
     clock = iter([0.0, 10.0, 14.4])
     monkeypatch.setattr("kernelwright.terminal.time.monotonic", lambda: next(clock))
