@@ -1,8 +1,7 @@
 """The command line from a file to a verdict, a kernel and a report, with the real judge."""
 
 import json
-import subprocess
-import sys
+import re
 from pathlib import Path
 
 import pytest
@@ -15,46 +14,18 @@ print("noise at import")
 os.write(1, b"noise on the descriptor\\n")
 os.system("echo noise of a child")
 """
-TASK = (
-    NOISE
-    + """
-class Model(torch.nn.Module):
-    def forward(self, x):
-        print("noise in forward")
-        return torch.relu(x) * 2 + 1
-def get_inputs():
-    print("noise in get_inputs")
-    return [torch.randn(64, 512)]
-def get_init_inputs():
-    return []
-"""
-)
-RIGHT = (
-    NOISE
-    + """
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return torch.clamp(x, min=0).mul(2).add(1)
-"""
-)
-WRONG = RIGHT.replace("mul(2)", "mul(2.001)")
+TALK = 'print("noise in a call")'
 
 
 @pytest.fixture
-def folder(tmp_path):
-    for name, text in {"task.py": TASK, "right.py": RIGHT, "wrong.py": WRONG}.items():
-        (tmp_path / name).write_text(text)
-    return tmp_path
-
-
-def kernelwright(folder, *words):
-    command = [sys.executable, "-m", "kernelwright.cli", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def files(files):
+    noisy = {name: re.sub("( +)(return .*)", rf"\1{TALK}\n\1\2", t) for name, t in files.items()}
+    return {name: NOISE + text for name, text in noisy.items()}
 
 
 @pytest.mark.parametrize(("candidate", "code"), [("right.py", 0), ("wrong.py", 1)])
-def test_judge_answers_in_one_json_object(folder, candidate, code):
-    done = kernelwright(folder, "judge", "task.py", candidate, "--json")
+def test_judge_answers_in_one_json_object(folder, kernelwright, candidate, code):
+    done = kernelwright("judge", "task.py", candidate, "--json")
     assert done.returncode == code, done.stderr
     verdict = json.loads(done.stdout)
     assert verdict["passed"] == (code == 0) and verdict["device"] == "cpu"
@@ -64,9 +35,9 @@ def test_judge_answers_in_one_json_object(folder, candidate, code):
         assert {"eager", "compile", verdict["strongest"]} <= verdict["speedup"].keys()
 
 
-def test_optimize_then_show_and_resume(folder):
+def test_optimize_then_show_and_resume(folder, kernelwright):
     words = ["optimize", "task.py", "--budget", "5s", "--dialect", "cpp", "--json"]
-    done = kernelwright(folder, *words)
+    done = kernelwright(*words)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert "judged" in done.stderr and "s left" in done.stderr
@@ -75,8 +46,8 @@ def test_optimize_then_show_and_resume(folder):
     assert "ModelNew" in source and "kernelwright" not in source.replace("kernelwright-", "")
     assert Path(folder, answer["report"]).read_text().startswith("<!doctype html>")
 
-    again = json.loads(kernelwright(folder, *words).stdout)
+    again = json.loads(kernelwright(*words).stdout)
     assert sum(again["candidates"].values()) >= sum(answer["candidates"].values())
 
-    shown = kernelwright(folder, "show", "best", "--json")
+    shown = kernelwright("show", "best", "--json")
     assert (shown.returncode == 0) == (again["best"] is not None)

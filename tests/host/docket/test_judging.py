@@ -3,6 +3,7 @@
 from pathlib import PurePath
 
 import pytest
+from tests.host.relu_task import RIGHT, TASK, WRONG
 
 from kernelwright.archive import Archive
 from kernelwright.core.settings import Settings
@@ -10,31 +11,15 @@ from kernelwright.core.task import Task
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder
 from kernelwright.load.suite import SuiteEntry
 
-SOURCE = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x) * 2 + 1
-def get_inputs():
-    return [torch.randn(256, 256)]
-def get_init_inputs():
-    return []
-"""
-RIGHT = """
-import torch
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return torch.clamp(x, min=0).mul_(2).add_(1)
-"""
 FILES = {
     "right.py": RIGHT,
     "same.py": RIGHT,
-    "wrong.py": RIGHT.replace("mul_(2)", "mul_(2.001)"),
+    "wrong.py": WRONG,
     "syntax.py": "class ModelNew(",
     "dead.py": "import os\nos._exit(3)\nclass ModelNew: pass",
     "absent.py": "import torch",
 }
-TASK = Task("relu", "kernelbench", SOURCE)
+RELU = Task("relu", "kernelbench", TASK)
 
 
 @pytest.fixture
@@ -59,7 +44,7 @@ def statuses(docket):
 def test_every_file_gets_its_verdict_and_none_is_judged_twice(folder, settings):
     cases = read_folder(folder, entry="ModelNew")
     steps = []
-    docket = judge_all(TASK, cases, settings=settings, on_step=steps.append)
+    docket = judge_all(RELU, cases, settings=settings, on_step=steps.append)
     assert statuses(docket) == {
         "right.py": "passed",
         "same.py": "passed",
@@ -70,7 +55,7 @@ def test_every_file_gets_its_verdict_and_none_is_judged_twice(folder, settings):
     }
     assert [c.name for c in docket.cases if c.error] == ["binary.py"]
     assert len(steps) == 5 and steps[-1].n_all == 7  # same.py is right.py, binary.py is nothing
-    again = judge_all(TASK, cases, settings=settings, on_step=steps.append)
+    again = judge_all(RELU, cases, settings=settings, on_step=steps.append)
     assert statuses(again) == statuses(docket) and len(steps) == 5
 
 
@@ -85,22 +70,22 @@ def test_what_was_stopped_goes_on_where_it_was(folder, settings):
             raise KeyboardInterrupt
         judged.append(step.doing)
 
-    docket = judge_all(TASK, cases, settings=settings, on_step=stop_at_the_second)
+    docket = judge_all(RELU, cases, settings=settings, on_step=stop_at_the_second)
     assert docket.interrupted and [c.is_settled for c in docket.cases] == [True, False]
     with Archive(settings.archive) as archive:
-        ((proposal, _),) = archive.history(TASK.digest)
+        ((proposal, _),) = archive.history(RELU.digest)
         assert proposal.proposer == "file" and proposal.note == "absent.py"
         assert archive.runs()[0].finished_at is None
-    docket = judge_all(TASK, cases, settings=settings, on_step=lambda s: judged.append(s.doing))
+    docket = judge_all(RELU, cases, settings=settings, on_step=lambda s: judged.append(s.doing))
     assert judged == ["absent.py", "syntax.py"] and not docket.interrupted
     assert all(c.is_settled for c in docket.cases)
 
 
 def test_a_task_that_breaks_takes_no_other_with_it(tmp_path, settings):
     texts = {
-        "1_Relu": SOURCE,
-        "2_Raises": SOURCE + "\nraise RuntimeError('no such data')",
-        "3_Dies": SOURCE + "\nimport os\nos._exit(3)",
+        "1_Relu": TASK,
+        "2_Raises": TASK + "\nraise RuntimeError('no such data')",
+        "3_Dies": TASK + "\nimport os\nos._exit(3)",
     }
     entries = [
         SuiteEntry("1", int(name[0]), name, Task(name, "kernelbench", text))

@@ -5,6 +5,24 @@ import pytest
 
 from kernelwright.cli import main
 
+TASK_FILE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(8, 8)]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture
+def task(tmp_path):
+    path = tmp_path / "task.py"
+    path.write_text(TASK_FILE)
+    return path
+
 
 @pytest.fixture
 def run(capfd, tmp_path, monkeypatch):

@@ -9,24 +9,6 @@ from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 from kernelwright.archive import Archive
 from kernelwright.core.settings import Settings
 
-TASK_FILE = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-def get_inputs():
-    return [torch.randn(8, 8)]
-def get_init_inputs():
-    return []
-"""
-
-
-@pytest.fixture
-def task(tmp_path):
-    path = tmp_path / "task.py"
-    path.write_text(TASK_FILE)
-    return path
-
 
 @pytest.fixture
 def archive(tmp_path):

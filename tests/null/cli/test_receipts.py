@@ -11,17 +11,6 @@ from kernelwright.core.evaluation import Environment, Status
 from kernelwright.core.settings import Settings
 from kernelwright.receipt import Receipt, Repetition
 
-TASK_FILE = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-def get_inputs():
-    return [torch.randn(8, 8)]
-def get_init_inputs():
-    return []
-"""
-
 
 @pytest.fixture
 def receipt(tmp_path):
@@ -80,9 +69,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_receipt_that_cannot_be_repeated_is_one_error(run, ask, receipt, tmp_path, case):
+def test_a_receipt_that_cannot_be_repeated_is_one_error(run, ask, task, receipt, case):
     spoil, words, seen = BAD[case]
-    (tmp_path / "task.py").write_text(TASK_FILE)
     spoil(receipt)
     code, out, err = run("judge", "--repeat", receipt, *words)
     assert (code, out) == (2, "") and err.count("  do: ") == 1 and "Traceback" not in err
