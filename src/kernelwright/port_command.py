@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
 from rich.text import Text
 
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import parse_budget
+from kernelwright.core.task import Task
 from kernelwright.port import PortReport, RungStatus, port
 from kernelwright.port.project import DEFAULT_TARGETS
 from kernelwright.propose.port import State
+from kernelwright.propose.port.repair import Repair, Repairs
+from kernelwright.propose.swarm import SwarmProposer
 from kernelwright.terminal import Answer
 
 COLOURS = {RungStatus.PASSED: "green", RungStatus.FAILED: "red", RungStatus.NOT_CHECKED: "yellow"}
+BUDGET = "5m"  # of the models: a few files with three questions each
 N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
 
@@ -34,14 +43,22 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
     help="0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. Default 0,1.",
 )
 @click.option("--arg", "arguments", multiple=True, help="For the program; repeatable.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Files checked at a time: 1.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="Asked to finish what rules leave undone, as in optimize; repeatable.",
+)
+@click.option("--price", "prices", multiple=True, metavar="MODEL=IN/OUT", help="As in optimize.")
+@click.option("--budget", multiple=True, metavar="LIMIT", help="Of the models: 5m (default), 2usd.")
 @click.option("--out", type=click.Path(path_type=Path), help="Default: PATH with -hip or -cuda.")
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
 )
 def port_command(
-    path: Path, to: str, targets: str, rungs: str | None, arguments: tuple[str, ...],
-    jobs: int, out: Path | None, as_json: bool,
+    path: Path, to: str, targets: str, rungs: str | None, out: Path | None, as_json: bool,
+    **given: Any,
 ) -> Answer:  # fmt: skip
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
@@ -52,10 +69,26 @@ def port_command(
     numbers = [int(r) if r.strip().isdigit() else -1 for r in wanted.split(",")]
     report = port(
         path, to=to, targets=[t.strip() for t in targets.split(",")], out=place, rungs=numbers,
-        arguments=arguments, jobs=jobs,
+        arguments=given["arguments"], repairs=_repairs(given, path),
     )  # fmt: skip
     shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
+
+
+def _repairs(given: dict[str, Any], path: Path) -> Repairs | None:
+    """The models that were named, and seen to be askable."""
+    if not given["models"]:
+        for key in ("prices", "budget"):
+            if given[key]:
+                option = f"--{key.removesuffix('s')}"
+                raise UsageError(f"{option} is of models", seen="no --model", do="add --model NAME")
+        return None
+    brief = Brief(
+        Task(path.name, "port", ""), Device.parse("hip:gfx942"), ("hip",), models=given["models"],
+        prices=given["prices"], **(parse_budget(given["budget"] or (BUDGET,))),
+    )  # fmt: skip
+    SwarmProposer().check(brief)
+    return Repairs(brief)
 
 
 def _table(report: PortReport) -> Table:
@@ -82,6 +115,11 @@ def _findings(report: PortReport) -> list[Text]:
         if finding.state is state
     ]
     lines += [
+        f"{file.path}: {repair.model}: {_told(repair)}"
+        for file in report.files
+        for repair in file.repairs
+    ]
+    lines += [
         f"{file.path}: {rung.name}: {detail}"
         for file in report.files
         for rung in file.rungs[1:]
@@ -90,3 +128,10 @@ def _findings(report: PortReport) -> list[Text]:
     if len(lines) > N_SHOWN:
         lines = [*lines[:N_SHOWN], f"and {len(lines) - N_SHOWN} more, in port.json"]
     return [Text(line) for line in lines]
+
+
+def _told(repair: Repair) -> str:
+    """What came of a model's call."""
+    if repair.is_kept:
+        return "its repair is kept"
+    return f"its answer is not kept: {repair.unusable or 'it climbs no further'}"

@@ -7,17 +7,18 @@ import re
 import shlex
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
 from kernelwright.dialects.simt.source import Source
+from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, emulates, lint
 from kernelwright.propose.port import Translation, translate, translate_cmake, translate_python
 from kernelwright.propose.port.names import declared
+from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
 
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
@@ -38,6 +39,8 @@ class PortedFile:
     written: str
     translation: Translation
     rungs: tuple[Rung, ...]
+    repairs: tuple[Repair, ...] = ()
+    """Calls of models about this file."""
 
     @property
     def is_done(self) -> bool:
@@ -81,19 +84,20 @@ def _file_json(file: PortedFile) -> dict[str, object]:
             }
             for rung in file.rungs
         ],
+        "repairs": [dict(vars(repair)) for repair in file.repairs],
     }
 
 
 def port(
     path: str | Path, *, to: str = "hip", targets: Sequence[str] = DEFAULT_TARGETS,
     out: str | Path | None = None, rungs: Sequence[int] = (0, 1), arguments: Sequence[str] = (),
-    jobs: int = 1,
+    repairs: Repairs | None = None,
 ) -> PortReport:  # fmt: skip
     """``path`` (a file or a folder) translated ``to`` 'hip' or 'cuda' and written under ``out``.
 
     Without ``out`` nothing is kept. A ``compile_commands.json`` in the folder gives each file its
-    include paths and macros. Rung 2 runs the program on this machine, with ``arguments``. ``jobs``
-    files are checked at a time.
+    include paths and macros. Rung 2 runs the program on this machine, with ``arguments``.
+    ``repairs`` are the models that are asked to finish what rules leave undone.
 
     Raises:
         UsageError: no such path, target or rung.
@@ -113,13 +117,11 @@ def port(
         written = {p: _write(under, names[p], done[p].text, to) for p in names}
         order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
 
-        def checked(p: Path) -> PortedFile:
-            climbed = _climb(texts[p], done[p], written[p], order, flags.get(p.resolve(), _Flags()))
+        files = []
+        for p in names:
+            original = _Original(names[p], texts[p], flags.get(p.resolve(), _Flags()))
             place = str(written[p]) if out is not None else ""
-            return PortedFile(names[p], place, done[p], climbed)
-
-        with ThreadPoolExecutor(jobs) as pool:  # its work is in compilers and programs
-            files = list(pool.map(checked, names))
+            files.append(_checked(original, done[p], written[p], order, repairs, place))
         report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
         if out is not None:
             (under / "port.json").write_text(json.dumps(report.as_json(), indent=1))
@@ -133,11 +135,36 @@ class _Flags:
 
 
 @dataclass(frozen=True)
+class _Original:
+    name: str
+    text: str
+    flags: _Flags
+
+
+@dataclass(frozen=True)
 class _Order:
     to: str
     targets: tuple[str, ...]
     rungs: tuple[int, ...]
     arguments: tuple[str, ...]
+
+
+def _checked(
+    original: _Original, translation: Translation, written: Path, order: _Order,
+    repairs: Repairs | None, place: str,
+) -> PortedFile:  # fmt: skip
+    """How far a file climbs; where rules leave it unfinished, after models were asked."""
+
+    def climb(text: Translation) -> tuple[Rung, ...]:
+        written.write_text(text.text, errors="surrogateescape")
+        return _climb(original.text, text, written, order, original.flags)
+
+    rungs, made = climb(translation), ()
+    if repairs is not None and written.suffix == ".hip":
+        work = Unfinished(original.name, original.text, translation.text, (), order.targets)
+        translation, rungs, made = finished(work, translation, rungs, repairs, climb)
+        written.write_text(translation.text, errors="surrogateescape")  # the last try may be there
+    return PortedFile(original.name, place, translation, rungs, made)
 
 
 def check_targets(targets: Sequence[str]) -> None:

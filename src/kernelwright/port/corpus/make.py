@@ -8,10 +8,11 @@ from pathlib import Path
 
 from kernelwright.core.errors import DialectError, UsageError
 from kernelwright.dialects.amdgpu import compile_missing
+from kernelwright.parquet import arrow
 from kernelwright.port.corpus.duplicates import Seen
 from kernelwright.port.corpus.pair import Pair, Reject, make_pair
 from kernelwright.port.corpus.provenance import provenance
-from kernelwright.port.corpus.store import Store, arrow
+from kernelwright.port.corpus.store import Store
 from kernelwright.port.project import DEFAULT_TARGETS, check_targets
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from kernelwright.core.checkout import git
 
 UNKNOWN = "NOASSERTION"
 """SPDX's word for a licence that nothing states. Source: SPDX specification 2.3, section 7.13."""
@@ -75,17 +76,6 @@ def _named(text: str) -> str | None:
 
 @cache
 def _checkout(tree: Path) -> tuple[str, str]:
-    commit = _git(tree, "rev-parse", "HEAD")
-    address = _git(tree, "config", "--get", "remote.origin.url") if commit else ""
+    commit = git(tree, "rev-parse", "HEAD")
+    address = git(tree, "config", "--get", "remote.origin.url") if commit else ""
     return re.sub(r"//[^/@]*@", "//", address) or tree.resolve().name, commit
-
-
-def _git(tree: Path, *words: str) -> str:
-    """What git says of a tree; empty where there is no git, or the tree is none of its own."""
-    try:
-        run = subprocess.run(
-            ["git", "-C", str(tree), *words], capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError:
-        return ""
-    return run.stdout.strip() if run.returncode == 0 else ""

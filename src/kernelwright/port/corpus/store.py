@@ -13,12 +13,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from kernelwright.core.digest import digest
-from kernelwright.core.errors import UsageError
+from kernelwright.parquet import arrow, clean
 from kernelwright.port.corpus.pair import Pair, Reject
 
 PAIRS, REJECTS, CARD = "pairs.parquet", "rejects.parquet", "README.md"
 ROWS = ".rows"
-REMEDY = 'run: pip install "kernelwright[data]"'
 
 
 class Store:
@@ -61,20 +60,6 @@ class Store:
         (self.folder / CARD).write_text(_card(pairs, rejects, command))
 
 
-def arrow() -> tuple[Any, Any]:
-    """pyarrow and its Parquet part.
-
-    Raises:
-        UsageError: it is not installed.
-    """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise UsageError("a corpus is written with pyarrow", seen=str(error), do=REMEDY) from error
-    return pyarrow, pyarrow.parquet
-
-
 def _plain(value: Any) -> Any:
     return str(value)
 
@@ -101,16 +86,7 @@ def _plain_rows(rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
         told = asdict(row)
         if "resources" in told:
             told["resources"] = json.dumps(told["resources"])
-        yield {k: _clean(v) for k, v in told.items()}
-
-
-def _clean(value: Any) -> Any:
-    """Text without the lone surrogates that a file in another encoding leaves."""
-    if isinstance(value, str):
-        return value.encode(errors="replace").decode()
-    if isinstance(value, dict):
-        return {k: _clean(v) for k, v in value.items()}
-    return [_clean(v) for v in value] if isinstance(value, (list, tuple)) else value
+        yield {k: clean(v) for k, v in told.items()}
 
 
 def _card(pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> str:

@@ -1,0 +1,63 @@
+"""Files that rules could not finish: models are asked, and the ladder decides about their text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from kernelwright.port.ladder import Rung, RungStatus
+from kernelwright.propose.port import Translation
+from kernelwright.propose.port.repair import N_TRIES, Repair, Repairs, Unfinished, mended
+
+Climb = Callable[[Translation], tuple[Rung, ...]]
+
+
+def finished(
+    work: Unfinished, translation: Translation, rungs: tuple[Rung, ...], repairs: Repairs,
+    climb: Climb,
+) -> tuple[Translation, tuple[Rung, ...], tuple[Repair, ...]]:  # fmt: skip
+    """The best text of a file after at most N_TRIES questions, how far it climbed, and the calls.
+
+    A text is better where every rung that was passed before still is, and more are passed or less
+    is wrong. What is not checked cannot be mended: nobody is asked about it.
+
+    Raises:
+        ProposerError: a model cannot be asked at all.
+    """
+    made: list[Repair] = []
+    unusable = ""
+    for _ in range(N_TRIES):
+        faults = faults_of(rungs)
+        if not faults:
+            break
+        told = replace(work, ported=translation.text, faults=faults)
+        asked = repairs.ask(told, unusable)
+        if asked is None:
+            break
+        repair, text = asked
+        unusable = repair.unusable
+        if text:
+            after = mended(text, translation, model=repair.model, file=work.file)
+            climbed = climb(after)
+            if _is_better(climbed, rungs):
+                translation, rungs, repair = after, climbed, replace(repair, is_kept=True)
+        made.append(repair)
+    return translation, rungs, tuple(made)
+
+
+def faults_of(rungs: tuple[Rung, ...]) -> tuple[str, ...]:
+    """What rungs found wrong."""
+    return tuple(
+        f"{rung.name}: {detail}"
+        for rung in rungs
+        if rung.status is RungStatus.FAILED
+        for detail in rung.details
+    )
+
+
+def _is_better(after: tuple[Rung, ...], before: tuple[Rung, ...]) -> bool:
+    passed = {rung.name for rung in before if rung.status is RungStatus.PASSED}
+    passes = {rung.name for rung in after if rung.status is RungStatus.PASSED}
+    if not passed <= passes:
+        return False
+    return len(passes) > len(passed) or len(faults_of(after)) < len(faults_of(before))
