@@ -16,7 +16,7 @@ PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
 ONLY_PORT = ("hipify", "arch")
 ONLY_SEARCH = (
-    "path", "levels", "every", "device", "budget_s", "limit_s", "total_s", "jobs", "archive", "out",
+    "path", "levels", "every", "device", "budget_s", "limit_s", "total_s", "archive", "out",
 )  # fmt: skip
 
 
@@ -30,7 +30,11 @@ ONLY_SEARCH = (
 @click.option("--budget", "budget_s", metavar="TIME", help="Per task: 60s (default), 5m, 1.5h.")
 @click.option("--limit", "limit_s", metavar="TIME", help=f"Longest search: {LIMIT} (default).")
 @click.option("--total", "total_s", metavar="TIME", help="Begin no search after this long.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Searches side by side: 1 (default).")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Searches, or programs of port, side by side: 1 (default).",
+)
 @click.option("--archive", metavar="URL", help="Default: kernelwright-out/archive.sqlite.")
 @click.option("--out", metavar="DIR", help="Folder for sources and the report: kernelwright-out.")
 @click.option("--hipify", type=click.Path(path_type=Path), help="hipify-perl, run beside ours.")
@@ -45,7 +49,8 @@ def bench_command(name: str, as_json: bool, **options: Any) -> Answer:
     fails a task counts 1.
 
     port: how many programs our translator, and hipify-perl where it is given, brings to compile
-    for AMD targets and to run right at 32 and 64 lanes a wave.
+    for AMD targets, to run right at 32 and 64 lanes a wave, and to run on an NVIDIA GPU if there is
+    one.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
     for key in ONLY_SEARCH if name == PORT else ONLY_PORT:
@@ -89,5 +94,6 @@ def _port(given: dict[str, Any]) -> Answer:
         problems=given.get("problems", ()),
         targets=arch,
         hipify=given.get("hipify"),
+        jobs=given.get("jobs", 1),
         on_done=lambda text: click.echo(text, err=True),
     )
