@@ -20,7 +20,11 @@ from kernelwright.report import facts, table, write
 from kernelwright.terminal import Answer, error_facts
 
 DONE, NOTHING_PASSED = 0, 1  # 2 is wrong use, 3 a machine that failed: core/errors.py
-STANDS = {True: "stands", False: "does not stand", None: "could not be measured here"}
+STANDS = {
+    True: "stands",
+    False: "does not stand",
+    None: "could not be measured here, or not well enough",
+}
 STANDS_CODE = {True: DONE, False: NOTHING_PASSED, None: DeviceError.exit_code}
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,7 +141,7 @@ class _Search:
         ]
         here = self.judge.environment
         self.history += [pair for pair in whole if pair[1].environment.digest == here.digest]
-        self.elsewhere = best_elsewhere(whole, here.device)
+        self.elsewhere = select.best_elsewhere(whole, here.device)
         self.seen = {proposal.candidate.normal for proposal, _ in self.history}
         self.calls = self.archive.calls(self.task.digest)
         self.trials = tuple(self.archive.trials(without_task=self.task.digest))
@@ -165,14 +166,27 @@ class _Search:
                 return
 
     def pull(self, proposer: Proposer, until: float) -> None:
-        """One round of a proposer that works only when it is asked."""
+        """One round of a proposer that works only when it is asked, the next ones built ahead."""
         n_before = len(self.history)
         brief = self.brief(until)
-        for proposal in proposer.propose(brief):
-            if self.is_late(until, n_before):
-                return
-            if proposal.candidate.normal not in self.seen:
-                self.evaluate(proposal, brief)
+        taken: deque[Proposal] = deque()
+
+        def unseen() -> Iterator[Candidate]:
+            for proposal in proposer.propose(brief):
+                if proposal.candidate.normal not in self.seen:
+                    self.seen.add(proposal.candidate.normal)
+                    taken.append(proposal)
+                    yield proposal.candidate
+
+        with contextlib.closing(self.judge.evaluate_all(unseen())) as found:
+            while not self.is_late(until, n_before):
+                if taken:
+                    self.tell(f"{taken[0].candidate.dialect}: {describe(taken[0])}")
+                evaluation = next(found, None)
+                if evaluation is None:
+                    return
+                self.record(taken.popleft(), brief, evaluation)
+        self.seen -= {proposal.candidate.normal for proposal in taken}
 
     def listen(self, proposer: WaitingProposer, until: float) -> None:
         """Rounds of a proposer that waits for others, judging meanwhile.
@@ -229,11 +243,13 @@ class _Search:
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
-        """Archive the proposal, judge it, archive the verdict."""
+        """Judge the proposal, and archive it with its verdict."""
         self.tell(f"{proposal.candidate.dialect}: {describe(proposal)}")
         self.seen.add(proposal.candidate.normal)
+        self.record(proposal, brief, self.judge.evaluate(proposal.candidate))
+
+    def record(self, proposal: Proposal, brief: Brief, evaluation: Evaluation) -> None:
         self.archive.add_proposal(self.run_id, proposal, brief.exemplars)
-        evaluation = self.judge.evaluate(proposal.candidate)
         self.archive.add_evaluation(self.run_id, evaluation)
         self.history.append((proposal, evaluation))
 
@@ -359,16 +375,6 @@ def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
                 do=missing,
             )
     return tuple(asked)
-
-
-def best_elsewhere(history: History, device: str) -> tuple[tuple[Proposal, Evaluation], ...]:
-    """The best that passed in each dialect on each device but this one."""
-    groups: dict[tuple[str, str], History] = {}
-    for proposal, found in history:
-        if found.environment.device != device:
-            key = (found.environment.device, proposal.candidate.dialect)
-            groups.setdefault(key, []).append((proposal, found))
-    return tuple(ranked[0] for group in groups.values() if (ranked := select.ranked(group)))
 
 
 def describe(proposal: Proposal) -> str:

@@ -17,8 +17,11 @@ FAILED_SHARE = 3  # at most every third exemplar shows a failure
 
 
 def wins(evaluation: Evaluation) -> bool:
-    """Whether the whole interval of the speedup against the strongest baseline is above 1."""
-    return evaluation.speedup is not None and evaluation.speedup.low > 1
+    """Whether the whole interval of the speedup against the strongest baseline is above 1.
+
+    An interval that is too wide to be a measurement does not win, unless it is far above 1.
+    """
+    return evaluation.speedup is not None and evaluation.speedup.is_win
 
 
 def latest(history: Iterable[Pair]) -> list[Pair]:
@@ -47,9 +50,18 @@ def promising(history: Iterable[Pair]) -> list[Pair]:
 
 
 def best(history: Iterable[Pair]) -> Pair | None:
-    """The first of ``ranked``, if it wins; None where nothing beats the strongest baseline."""
-    first = ranked(history)[:1]
-    return first[0] if first and wins(first[0][1]) else None
+    """The first of ``ranked`` that wins; None where nothing beats the strongest baseline."""
+    return next((pair for pair in ranked(history) if wins(pair[1])), None)
+
+
+def best_elsewhere(history: Iterable[Pair], device: str) -> tuple[Pair, ...]:
+    """The best that passed in each dialect on each device but this one."""
+    groups: dict[tuple[str, str], list[Pair]] = {}
+    for proposal, found in history:
+        if found.environment.device != device:
+            key = (found.environment.device, proposal.candidate.dialect)
+            groups.setdefault(key, []).append((proposal, found))
+    return tuple(order[0] for group in groups.values() if (order := ranked(group)))
 
 
 def exemplars(history: Iterable[Pair], n: int, seed: int) -> list[Exemplar]:

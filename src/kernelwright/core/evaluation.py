@@ -16,6 +16,9 @@ CANDIDATE = "candidate"
 """The name of the candidate's own samples in a Timing."""
 CONFIDENCE = 0.95
 """Of every interval."""
+WIDEST = 1.5
+"""An interval whose ends differ by more than this factor is no measurement: 0.36 to 1.53 agrees
+with nearly every other. Noisy but usable runs on two shared cores gave up to 1.4."""
 
 
 class Status(StrEnum):
@@ -41,6 +44,16 @@ class Ratio:
     median: float
     low: float
     high: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the interval is narrow enough to be a measurement."""
+        return self.high <= WIDEST * self.low
+
+    @property
+    def is_win(self) -> bool:
+        """Whether all of it is above 1, and known; one that is wide must be farther above."""
+        return self.low > 1 and (self.is_known or self.low > WIDEST)
 
 
 @dataclass(frozen=True)

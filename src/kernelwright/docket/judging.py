@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -44,16 +45,20 @@ def judge_all(
             archive.add_task(task, [judge.workload])
             verdicts |= _known(archive, judge)
             run = archive.start_run(task, settings)
-            for case in cases:
-                candidate = case.candidate
-                if candidate is None or candidate.digest in verdicts:
-                    continue
-                n_done = sum(known.is_settled for known in _decided(cases, verdicts))
-                on_step(Step(task.name, n_done, len(cases), case.name))
-                archive.add_proposal(run, Proposal(candidate, PROPOSER, note=case.name))
-                evaluation = judge.evaluate(candidate)
-                archive.add_evaluation(run, evaluation)
-                verdicts[candidate.digest] = evaluation
+            todo = {
+                case.candidate.digest: case
+                for case in reversed(cases)
+                if case.candidate is not None and case.candidate.digest not in verdicts
+            }
+            todo = dict(reversed(todo.items()))
+            found = judge.evaluate_all([case.candidate for case in todo.values()])
+            with contextlib.closing(found):
+                for digest, case in todo.items():
+                    n_done = sum(known.is_settled for known in _decided(cases, verdicts))
+                    on_step(Step(task.name, n_done, len(cases), case.name))
+                    archive.add_proposal(run, Proposal(case.candidate, PROPOSER, note=case.name))
+                    verdicts[digest] = next(found)
+                    archive.add_evaluation(run, verdicts[digest])
             archive.finish_run(run)
     except KeyboardInterrupt:
         return Docket(task, _decided(cases, verdicts), interrupted=True)

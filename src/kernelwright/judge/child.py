@@ -24,6 +24,7 @@ import psutil
 
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge import cpu, sandbox, wire
+from kernelwright.judge.turns import LOOK_S, Seat
 
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
 ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
@@ -54,6 +55,16 @@ class Answer:
     """Processor time of all of its threads, up to the standstill."""
     others: int
     """Living processes of the child besides its worker."""
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Looks at a child in the middle of a call."""
+
+    after_s: tuple[float, ...]
+    """The seconds before each of them that it runs."""
+    look: Callable[[int], None]
+    """Given its process id, while it stands still."""
 
 
 class Zygote:
@@ -108,7 +119,13 @@ class Zygote:
             ) from error
         self.is_ready = True
 
-    def fork(self, *, cache: Path | None = None, refuse: frozenset[str] = frozenset()) -> Child:
+    def fork(
+        self,
+        *,
+        cache: Path | None = None,
+        refuse: frozenset[str] = frozenset(),
+        memory_share: float = MEMORY_SHARE,
+    ) -> Child:
         """A new isolated child; its scratch is ``cache`` if given, which is kept.
 
         Raises:
@@ -119,13 +136,13 @@ class Zygote:
         scratch = os.path.join(self.scratch, str(next(self.counter)))
         os.mkdir(scratch)
         uid = FIRST_UID if cache else FIRST_UID + 1 + secrets.randbelow(100_000_000)
-        if os.geteuid() == 0:
+        if sandbox.can_become(uid):
             for folder in filter(None, (scratch, cache)):
                 os.chown(folder, uid, uid)
         plan = sandbox.Plan(
             scratch=scratch,
             uid=uid,
-            limits=sandbox.Limits(int(psutil.virtual_memory().available * MEMORY_SHARE)),
+            limits=sandbox.Limits(int(psutil.virtual_memory().available * memory_share)),
             visible=sandbox.visible_folders(),
             cache=None if cache is None else str(cache),
             refuse=refuse,
@@ -169,6 +186,8 @@ class Child:
         self.granted: frozenset[str] = frozenset(greeting["granted"]) | held
         self.is_stopped = False
         self.is_closed = False
+        self.seat: Seat | None = None
+        """While it works beside others: it is stopped whenever somebody measures."""
 
     def request(
         self,
@@ -192,18 +211,25 @@ class Child:
         try:
             self.worker.settimeout(timeout_s)
             wire.send_request(self.worker, {"do": what, **arguments}, fds)
+            deadline_s = self._give_way(self.worker, deadline_s)
             return wire.parse_reply(wire.receive_frame(self.worker, deadline_s=deadline_s))
         except wire.Closed:
             raise self.ended() from None
 
     def call(
-        self, *, timeout_s: float, spin: bool = False, then: Callable[[], None] | None = None
+        self,
+        *,
+        timeout_s: float,
+        spin: bool = False,
+        then: Callable[[], None] | None = None,
+        glance: Glance | None = None,
     ) -> Answer:
         """One forward, from standstill to standstill.
 
         The clock starts before the child can run and stops after it has been told to stop. The
         child is stopped when it says that it is done, or after ``then``. With ``spin`` this
-        process does not sleep while it waits.
+        process does not sleep while it waits. With ``glance`` it is stopped once on the way, and
+        the clock is too.
 
         Raises:
             ChildEnded, wire.Late, wire.Garbled: as for ``request``.
@@ -218,6 +244,10 @@ class Child:
             self.worker.send(go)
             start_ns = time.perf_counter_ns()
             signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+            if self.seat is not None:
+                self._give_way(self.bell, time.monotonic() + timeout_s)
+            if glance is not None:
+                start_ns += self._glance(glance)
             body = wire.hear_bell(self.bell, spin_s=timeout_s if spin else 0.0)
             if then is None:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
@@ -231,6 +261,40 @@ class Child:
             then()
         others = self.stop()
         return Answer(reply, end_ns - start_ns, self.cpu_ns() - before_ns, others)
+
+    def _glance(self, glance: Glance) -> int:
+        """Stop for looks while the call still runs; the nanoseconds of standing still."""
+        stood_ns = 0
+        for after_s in glance.after_s:
+            if select.select([self.bell], [], [], after_s)[0]:
+                break
+            start_ns = time.perf_counter_ns()
+            self.is_stopped = False
+            # At once, because the warden is asked in a tenth of a millisecond.
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
+            self.stop()
+            glance.look(self.pid)
+            self.ask_warden("go_on")
+            stood_ns += time.perf_counter_ns() - start_ns
+        return stood_ns
+
+    def _give_way(self, sock: socket.socket, deadline_s: float) -> float:
+        """Wait for an answer on ``sock``, standing still whenever somebody else measures.
+
+        Returns:
+            The deadline, later by the time of standing still.
+        """
+        while self.seat is not None and not select.select([sock], [], [], LOOK_S)[0]:
+            if time.monotonic() > deadline_s:
+                raise wire.Late
+            if self.seat.is_wanted():
+                self.is_stopped = False
+                self.stop()
+                deadline_s += self.seat.step_aside()
+                self.ask_warden("go_on")
+                self.is_stopped = False
+        return deadline_s
 
     def cpu_ns(self) -> int:
         """The processor time that all threads of the worker have had, those that ended included.
@@ -290,6 +354,11 @@ class Child:
         except (wire.Closed, wire.Late):
             return ChildEnded(None, "")
         return ChildEnded(answer["code"], answer["log"])
+
+    def kill(self) -> None:
+        """Kill its worker; whoever waits for an answer learns that it has gone."""
+        with contextlib.suppress(ProcessLookupError, OSError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def close(self) -> None:
         """Kill it with all of its processes."""

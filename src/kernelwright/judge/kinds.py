@@ -1,15 +1,20 @@
-"""What kind of win it is, from what ran: one more call, untimed, under torch's profiler.
+"""What kind of win it is, from what ran, not from what the source says.
 
-The labels rest on what the child reports and decide nothing about passing.
+On a CPU the kernel says from outside whose code runs at random moments (``sampling``). On a GPU
+the child's own profiler names the kernels of one more call, and their sum must fit into the time
+that the judge's clock gave a timed call. The labels decide nothing about passing.
 """
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
+from kernelwright.judge import sampling
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Runner
+from kernelwright.judge.timing import Stopwatch
 
 KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
 LARGE_SHARE = 0.5
@@ -18,6 +23,9 @@ NOTICEABLE_SHARE = 0.2
 """Of the time that library code must take to be named as well."""
 LESS_WORK = 0.7
 """Of the reference's arithmetic: a candidate that does less than this rearranges algebra."""
+LONGER, LONGER_NS = 1.3, 20_000
+"""A profiled call's kernels may add up to this much more than a timed call took: a profiler slows
+kernels down a little, and timed calls hold their launches too."""
 EVENT_NS = 8_000  # Python and profiler between two operators, on a Zen 5 core
 LIBRARY_KERNELS = (
     "void at::", "at::", "at_", "void cub::", "void thrust::", "void cutlass", "cutlass", "cudnn",
@@ -33,11 +41,16 @@ profiler shows them."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 
 
-def of(runner: Runner, oracle: Oracle) -> tuple[str, ...]:
-    """The kinds of one candidate; none where it cannot be profiled."""
+def of(
+    runner: Runner, oracle: Oracle, stopwatch: Stopwatch, *, timed_ns: float, seed: int
+) -> tuple[str, ...]:
+    """The kinds of one candidate; none where nothing can be seen of it.
+
+    Units:
+        ``timed_ns``: the median of its timed calls, in nanoseconds.
+    """
     try:
-        profile = runner.profile(oracle.first_arguments)
-        own, library = _shares(profile)
+        own, library = _seen(runner, oracle, stopwatch, timed_ns, seed)
         is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
         # Counting takes a second to start, and says nothing about kernels of one's own.
         is_algebra = not is_kernel and runner.count_flops() < LESS_WORK * oracle.flops
@@ -53,11 +66,25 @@ def of(runner: Runner, oracle: Oracle) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _shares(profile: dict[str, Any]) -> tuple[float, float]:
-    """The shares of own and of library code in the time of one call."""
+def _seen(
+    runner: Runner, oracle: Oracle, stopwatch: Stopwatch, timed_ns: float, seed: int
+) -> tuple[float, float]:
+    """The shares of own and of library code in one call."""
+    if runner.is_read:
+        with contextlib.suppress(OSError):
+            found = sampling.shares(runner, oracle, stopwatch, timed_ns=timed_ns, seed=seed)
+            if found is not None:
+                return found
+    return _shares(runner.profile(oracle.first_arguments), timed_ns)
+
+
+def _shares(profile: dict[str, Any], timed_ns: float) -> tuple[float, float]:
+    """The shares of own and of library code in a profile, if it is one of a call like the timed."""
     kernels = [(str(name), float(ns)) for name, ns in profile["kernels"]]
     if kernels:
         total = sum(ns for _, ns in kernels) or 1.0
+        if total > LONGER * timed_ns + LONGER_NS:
+            return 0.0, 1.0  # a decoy for the profiler
         library = sum(ns for name, ns in kernels if name.startswith(LIBRARY_KERNELS))
         return 1 - library / total, library / total
     operators = [(str(name), float(ns)) for name, ns in profile["operators"]]

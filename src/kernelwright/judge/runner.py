@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +14,7 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Status
-from kernelwright.judge.child import Child, ChildEnded
+from kernelwright.judge.child import Child, ChildEnded, Glance
 from kernelwright.judge.cpu import read_process
 from kernelwright.judge.layout import (
     Slot,
@@ -26,6 +28,7 @@ from kernelwright.judge.layout import (
 from kernelwright.judge.outputs import Claim, check_claims
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.turns import Seat, Turns
 from kernelwright.judge.wire import Garbled, Late
 
 CPU_SHARE = 0.9
@@ -133,6 +136,17 @@ class Runner:
         self._write(self.slots, arguments)
         self._ask("prepare", limit_s, arguments=self.slots)
 
+    @contextlib.contextmanager
+    def beside(self, turns: Turns) -> Iterator[Seat]:
+        """Work beside others: the child is stopped while somebody measures, and afterwards."""
+        with turns.beside() as seat:
+            self.child.seat = seat
+            try:
+                yield seat
+                self.stand_still()
+            finally:
+                self.child.seat = None
+
     def try_device(self) -> None:
         """See whether the device works in the child."""
         self._share(1, DEVICE_LIMIT_S)
@@ -162,10 +176,11 @@ class Runner:
         if self._guard(self.child.stop, "stop", 0.0):
             self._guard(self.child.clear, "stop", 0.0)
 
-    def call(self, *, limit_s: float, take: bool) -> Call:
+    def call(self, *, limit_s: float, take: bool, glance: Glance | None = None) -> Call:
         """One forward on the arguments that were put; with ``take``, its outputs too.
 
-        The child learns whether they are taken when the clock has stopped.
+        The child learns whether they are taken when the clock has stopped. With ``glance`` it is
+        looked at on the way.
 
         Units:
             ``elapsed_ns`` in nanoseconds.
@@ -176,6 +191,7 @@ class Runner:
                 timeout_s=limit_s,
                 spin=self.place.is_spinning,
                 then=self._copy if copied else None,
+                glance=glance,
             ),
             "run",
             limit_s,

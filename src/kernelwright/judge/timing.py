@@ -16,6 +16,7 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, median_ratio
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.check import Check
+from kernelwright.judge.child import Glance
 from kernelwright.judge.oracle import TASK, Draw, derive_seed
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
@@ -128,7 +129,14 @@ class Stopwatch:
             lead(False)
             runner.child.prioritise()
 
-    def turn(self, runner: Runner, arguments: list[Any], *, take: bool = False) -> Call:
+    def turn(
+        self,
+        runner: Runner,
+        arguments: list[Any],
+        *,
+        take: bool = False,
+        glance: Glance | None = None,
+    ) -> Call:
         """One timed call, from standstill to standstill.
 
         Units:
@@ -139,7 +147,7 @@ class Stopwatch:
             self._place.make_room()
             if self._flush is not None:
                 self._flush()
-            call = runner.call(limit_s=self.limit_s, take=take)
+            call = runner.call(limit_s=self.limit_s, take=take, glance=glance)
         return replace(call, elapsed_ns=self._net_ns(call.elapsed_ns))
 
     def rank(
@@ -214,6 +222,7 @@ class Stopwatch:
             Pairing within rounds and random order: STABILIZER (Curtsinger & Berger 2013).
         """
         runners = {CANDIDATE: candidate, **baselines}
+        candidate.copy_ns.clear()  # those of the checks were made beside others
         samples: dict[str, list[int | None]] = {name: [] for name in runners}
         order = random.Random(derive_seed(seed, "order"))
         start_s = time.monotonic()

@@ -1,8 +1,8 @@
 """The warden: root of a child's process tree, which stops it, listens to it and ends it.
 
 It is trusted code of ours and shares the child's namespaces, not its user. It answers the judge:
-stop everything (and how many processes there are besides the worker), kill the others, say how
-the worker ended, hand over what was printed.
+stop everything (and how many processes there are besides the worker), let everything go on, kill
+the others, say how the worker ended, hand over what was printed.
 """
 
 from __future__ import annotations
@@ -125,6 +125,7 @@ class _Warden:
         """Answer until the judge closes the socket; then everything inside is killed."""
         answers = {
             "stop": self.stop,
+            "go_on": self.go_on,
             "clear": self.clear,
             "ended": self.ended,
             "log": self.read_log,
@@ -212,6 +213,11 @@ class _Warden:
             if info is not None and info.si_code == os.CLD_STOPPED:
                 os.waitid(os.P_PID, self.worker, os.WSTOPPED)
         return {"stopped": stopped, "others": len(self.others())}
+
+    def go_on(self) -> dict[str, Any]:
+        """Let every process go on: a build's compilers too."""
+        self.signal_all(signal.SIGCONT)
+        return {}
 
     def clear(self) -> dict[str, Any]:
         """Kill every process but the worker; returns when they are gone."""

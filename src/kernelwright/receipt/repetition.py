@@ -25,10 +25,15 @@ class Repetition:
 
     @property
     def stands(self) -> bool | None:
-        """Whether nothing speaks against the receipt; None where either was not measured."""
+        """Whether nothing speaks against the receipt.
+
+        None where either was not measured, or so badly that nearly any speedup would agree.
+        """
         if Status.INFRA_ERROR in (self.receipt.evaluation.status, self.evaluation.status):
             return None
-        return not self.differences
+        if self.differences:
+            return False
+        return None if self._too_wide else True
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -61,7 +66,16 @@ class Repetition:
         said = [f"{name}: {_word(was)} → {_word(now)}" for name, was, now in pairs if was != now]
         said += _lost("guarantee that held then and not now", before.guarantees, after.guarantees)
         said += _lost("new warning", after.warnings, before.warnings)
+        said += [f"too wide to say anything: {which} speedup" for which in self._too_wide]
         return tuple(said)
+
+    @property
+    def _too_wide(self) -> tuple[str, ...]:
+        """Of which verdicts the speedup is not known well enough."""
+        named = (("the receipt's", self.receipt.evaluation), ("the new", self.evaluation))
+        return tuple(
+            which for which, one in named if one.speedup is not None and not one.speedup.is_known
+        )
 
 
 def overlap(one: Ratio, other: Ratio) -> bool:

@@ -102,10 +102,12 @@ def standing(evaluation: Evaluation) -> str:
     if speedup is None:
         return printable("; ".join(evaluation.warnings) or "not timed", MAX_REASON)
     strongest = evaluation.timing.strongest if evaluation.timing else ""
-    if speedup.low > 1:
+    if speedup.is_win:
         return f"faster than {strongest}"
     if speedup.high < 1:
         return f"slower than {strongest}"
+    if not speedup.is_known:
+        return f"too noisy to tell from {strongest}"
     return f"no clear difference to {strongest}"
 
 

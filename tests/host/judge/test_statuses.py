@@ -132,7 +132,7 @@ def test_a_file_that_makes_no_module_is_a_build_error(judge, source, words):
 
 
 def test_a_hang_is_a_timeout(judge, monkeypatch):
-    limits = importlib.import_module("kernelwright.judge.judge")
+    limits = importlib.import_module("kernelwright.judge.preparation")
     monkeypatch.setattr(limits, "FIRST_CALL_LIMIT_S", 2.0)
     evaluation = judge.evaluate(candidate("while True: pass"), timed=False)
     assert evaluation.status is Status.TIMEOUT
@@ -159,7 +159,7 @@ def test_the_judge_ends_all_that_it_started():
     body = "subprocess.Popen(['sleep', '60'], start_new_session=True); return self.right(x)"
     with Judge(TASK, settings=Settings(threads=1)) as judge:
         judge.evaluate(candidate(body), timed=False)
-        scratch = [zygote.scratch for zygote in judge._zygotes.values()]
+        scratch = [zygote.scratch for zygote in judge.children._zygotes.values()]
     assert not any(os.path.exists(path) for path in scratch)
     assert set(psutil.Process().children(recursive=True)) <= before
     assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "60"]]

@@ -32,6 +32,16 @@ def test_the_same_again_stands():
     assert again.stands is True and again.differences == () and again.notes == ()
 
 
+def test_an_interval_that_agrees_with_nearly_everything_does_not_stand():
+    noisy = found(5500, 1300, 2000, 3000, 1800)
+    for before, after, which in ((BEFORE, noisy, "the new"), (noisy, BEFORE, "the receipt's")):
+        again = repetition(before, after)
+        assert again.stands is None and again.differences == ()
+        assert again.notes == (f"too wide to say anything: {which} speedup",)
+    far = repetition(BEFORE, found(100, 150, 170, 180, 190))
+    assert far.stands is False
+
+
 @pytest.mark.parametrize(("candidate_ns", "moved"), [(2000, "-50"), (500, "+99")])
 def test_a_speedup_that_moved_says_by_how_much(candidate_ns, moved):
     again = repetition(BEFORE, found(*(candidate_ns + i for i in range(5))))

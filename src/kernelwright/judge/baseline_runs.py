@@ -1,0 +1,222 @@
+"""The library settings of one task as runners: built and compiled beside other work, then ranked
+alone."""
+
+from __future__ import annotations
+
+import collections
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernelwright.core.errors import DeviceError
+from kernelwright.core.task import Task
+from kernelwright.judge import baselines
+from kernelwright.judge.children import Children
+from kernelwright.judge.layout import dtype_name, plan_slots
+from kernelwright.judge.oracle import TASK, Oracle
+from kernelwright.judge.place import Place
+from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.runner import Program, Region, Runner, contents
+from kernelwright.judge.timing import RunnerFailed, Stopwatch
+from kernelwright.judge.turns import Turns
+
+N_QUICK = 5
+CROWDED = 16
+"""Copies of a task's tensors that judge, candidate and baselines may hold at a time. Where the
+device has no room for so many, baselines start one by one, when the checks are done, and those
+that lose end at once."""
+
+
+class BaselineRuns:
+    """Starts the library settings once, times them once, keeps those that verdicts need."""
+
+    def __init__(
+        self,
+        task: Task,
+        place: Place,
+        *,
+        children: Children,
+        oracle: Oracle,
+        stopwatch: Stopwatch,
+        turns: Turns,
+    ) -> None:
+        self._task, self._place = task, place
+        self._children, self._oracle = children, oracle
+        self._stopwatch, self._turns = stopwatch, turns
+        self._compiling = collections.defaultdict(threading.Lock)
+        self._stack = ExitStack()
+        self._region: Region | None = None
+        self._waves: Iterable[dict[str, Future[Runner]]] = ()
+        """Settings that start and are ranked together; one after the other where it is crowded."""
+        self._runners: dict[str, Runner] = {}
+        self.is_crowded = CROWDED * oracle.moved_bytes > place.memory_bytes()
+        self.median_ns: dict[str, float] = {}
+        """By setting, of a few rounds; empty until ``measure``."""
+        self.dropped: dict[str, str] = {}
+        """Settings that do not run this task, with the reason."""
+
+    def start(self) -> None:
+        """Let every setting build and compile, beside the first candidate's checks.
+
+        Where memory is scarce nothing starts before ``measure``.
+        """
+        if self._region is not None:
+            return
+        oracle = self._oracle
+        held = contents(oracle.first_arguments, oracle.state(TASK), oracle.example)
+        self._region = Region(self._place, plan_slots(held)[1])
+        self._stack.callback(self._region.close)
+        self._pool = ThreadPoolExecutor(1 if self.is_crowded else None, "baseline")
+        self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
+        settings = baselines.SETTINGS[self._place.kind]
+        for setting in settings:
+            self._children.zygote(setting.environment)
+        together = [[setting] for setting in settings] if self.is_crowded else [settings]
+        waves = map(self._submit, together)
+        self._waves = waves if self.is_crowded else list(waves)
+
+    def measure(self) -> None:
+        """Time every setting, once; waits for those that still compile.
+
+        Raises:
+            DeviceError: none can be measured.
+        """
+        if self.median_ns:
+            return
+        self.start()
+        with self._turns.alone():
+            self._calibrate()
+        for futures in self._waves:
+            for name, future in futures.items():
+                try:
+                    self._runners[name] = future.result()
+                except Refused as refused:
+                    self.dropped[name] = refused.reason
+            with self._turns.alone():
+                self._rank()
+            if self.median_ns:
+                self._close_losers()
+        if not self.median_ns:
+            raise DeviceError(
+                "no baseline can be measured",
+                seen="; ".join(f"{k}: {v[:200]}" for k, v in self.dropped.items()),
+                do="run the task by itself on this machine and see what fails",
+            )
+
+    @property
+    def strongest(self) -> str:
+        """The fastest setting."""
+        self.measure()
+        return self._fastest()
+
+    def kept(self) -> dict[str, Runner]:
+        """The settings that every candidate is timed beside."""
+        return dict(self._runners)
+
+    def close(self) -> None:
+        """End them and give their memory back."""
+        self._stack.close()
+
+    def _fastest(self) -> str:
+        return min(self.median_ns, key=self.median_ns.__getitem__)
+
+    def _submit(self, settings: Sequence[baselines.Setting]) -> dict[str, Future[Runner]]:
+        return {s.name: self._pool.submit(self._start_one, s) for s in settings}
+
+    def _start_one(self, setting: baselines.Setting) -> Runner:
+        like, region = self._oracle.example, self._region
+        runner = self._children.spawn(
+            setting.environment, like, cache=compiler_cache(), region=region
+        )
+        self._stack.callback(runner.close)
+        how: dict[str, Any] = {"payload": self._task.payload}
+        how["import_roots"] = list(self._task.import_roots)
+        how["cuda_graph"] = setting.cuda_graph
+        if setting.compile is not None:
+            how["compile"] = dict(setting.compile)
+        with runner.beside(self._turns):
+            build(runner, self._oracle, self._task.source, self._task.entry, how)
+            # Not drawn here: the default dtype and the random state belong to the main thread.
+            runner.put(self._oracle.first_arguments)
+        # One after the other where the compiler is asked for the same: the second finds it cached.
+        # No seat is held while waiting for the other, who may have to leave its own.
+        with self._compiling[repr(setting.compile)], runner.beside(self._turns):
+            runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
+            runner.release()
+        return runner
+
+    def _calibrate(self) -> None:
+        """Measure what a call costs that does nothing; it is taken off every time."""
+        oracle = self._oracle
+        runner = self._children.spawn({}, oracle.example, region=self._region)
+        try:
+            shapes = [(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]
+            program = Program(EMPTY_MODULE, "ModelNew", [shapes], 0, {})
+            runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
+            self._stopwatch.calibrate(runner, oracle.first_arguments)
+        except Refused as refused:  # no candidate's fault
+            raise DeviceError(
+                "a module that does nothing cannot be measured",
+                seen=refused.reason,
+                do="see whether other programs use this device's memory",
+            ) from refused
+        finally:
+            runner.close()
+
+    def _rank(self) -> None:
+        """Time those that run, together; the ones that cannot be measured are dropped."""
+        while self._runners:
+            try:
+                arguments = self._oracle.first_arguments
+                self.median_ns |= self._stopwatch.rank(self._runners, arguments, N_QUICK)
+                return
+            except torch.OutOfMemoryError as error:
+                raise no_memory(self._task, error) from error
+            except RunnerFailed as failed:
+                self.dropped[failed.name] = failed.reason
+                self.median_ns.pop(failed.name, None)
+                self._runners.pop(failed.name).close()
+
+    def _close_losers(self) -> None:
+        """End those that no verdict needs: they hold memory."""
+        for name in set(self._runners) - {*baselines.ALWAYS, self._fastest()}:
+            self._runners.pop(name).close()
+
+
+def no_memory(task: Task, error: BaseException) -> DeviceError:
+    """The error of a task that leaves its judge too little memory."""
+    return DeviceError(
+        f"{task.name} does not fit in memory beside its judge",
+        seen=str(error).splitlines()[0][:300] if str(error) else type(error).__name__,
+        do="use smaller inputs, or a device with more memory",
+    )
+
+
+def compiler_cache() -> Path:
+    """Where the library's compilers keep their work between runs; no candidate sees it."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = root / "kernelwright" / "baselines"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+EMPTY_MODULE = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, shapes):
+        super().__init__()
+        for number, (shape, dtype) in enumerate(shapes):
+            self.register_buffer(f"b{number}", torch.zeros(shape, dtype=getattr(torch, dtype)))
+
+    def forward(self, *arguments):
+        return list(self._buffers.values())
+"""

@@ -1,0 +1,89 @@
+"""The processes of one judge: a zygote per environment, and the runners forked from them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from kernelwright.core.device import Device
+from kernelwright.core.errors import DeviceError
+from kernelwright.judge.child import MEMORY_SHARE, Zygote
+from kernelwright.judge.place import Place
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.runner import Region, Runner
+
+REFUSALS = tuple(map(frozenset, ((), ("processes",), ("filesystem",), ("processes", "filesystem"))))
+"""Guarantees to do without, tried in this order until the device works."""
+
+
+class Children:
+    """Makes isolated children for a device; threads may ask for them at the same time."""
+
+    def __init__(self, device: Device, place: Place, *, threads: int) -> None:
+        self._device = device
+        self._place = place
+        self._threads = threads
+        self._zygotes: dict[tuple[tuple[str, str], ...], Zygote] = {}
+        self._refuse: frozenset[str] | None = None
+        self._lock = threading.Lock()
+
+    def zygote(self, extra: Mapping[str, str]) -> Zygote:
+        """The zygote for an environment; it starts now if there is none, and is not waited for."""
+        key = tuple(sorted(extra.items()))
+        with self._lock:
+            if key not in self._zygotes:
+                self._zygotes[key] = Zygote(extra, threads=self._threads)
+            return self._zygotes[key]
+
+    def spawn(
+        self,
+        extra: Mapping[str, str],
+        like: list[torch.Tensor],
+        *,
+        cache: Path | None = None,
+        region: Region | None = None,
+        memory_share: float = MEMORY_SHARE,
+    ) -> Runner:
+        """A runner in a new child; ``like`` are its outputs without memory.
+
+        Raises:
+            DeviceError: none can be made, or the device does not work in it.
+        """
+        zygote = self.zygote(extra)
+        with self._lock:
+            if self._refuse is None:
+                self._refuse = self._weakest_refusal(zygote)
+        child = zygote.fork(cache=cache, refuse=self._refuse, memory_share=memory_share)
+        return Runner(child, self._place, like, threads=self._threads, region=region)
+
+    def close(self) -> None:
+        """End all of them; threads that wait for one wait no longer."""
+        for zygote in self._zygotes.values():
+            zygote.close()
+
+    def _weakest_refusal(self, zygote: Zygote) -> frozenset[str]:
+        """The fewest guarantees to do without so that the device works in a child.
+
+        Source:
+            CUDA does not start in some process namespaces (error 304, "OS call failed").
+        """
+        if self._place.reads_from_outside:
+            return frozenset()
+        reasons = []
+        for refused in REFUSALS:
+            runner = Runner(zygote.fork(refuse=refused), self._place, [], threads=self._threads)
+            try:
+                runner.try_device()
+                return refused
+            except Refused as error:
+                reasons.append(error.reason)
+            finally:
+                runner.close()
+        raise DeviceError(
+            f"{self._device} does not work in a separate process",
+            seen="; ".join(dict.fromkeys(reasons))[:500],
+            do="run `kernelwright doctor`, and check the driver and its device files",
+        )

@@ -1,0 +1,118 @@
+"""Candidates on their way to being examined: built ahead, side by side, while others are timed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.judge.draft import Draft
+from kernelwright.judge.oracle import TASK, Oracle
+from kernelwright.judge.runner import Program, Runner
+
+BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
+FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
+
+
+@dataclass
+class Preparation:
+    """One candidate with the child that was made for it."""
+
+    candidate: Candidate
+    verdict: Draft
+    is_timed: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of its child, for its dialect."""
+    runner: Runner | None = None
+    error: Exception | None = None
+    """Why it cannot be examined."""
+    is_abandoned: bool = False
+
+    def abandon(self) -> None:
+        """Let whoever prepares it come to an end soon."""
+        self.is_abandoned = True
+        if self.runner is not None:
+            self.runner.child.kill()
+
+    def close(self) -> None:
+        if self.runner is not None:
+            self.runner.close()
+
+
+class Line:
+    """Preparations in order, the next ones made in threads while the first is examined."""
+
+    def __init__(
+        self,
+        candidates: Iterable[Candidate],
+        admit: Callable[[Candidate], Preparation],
+        prepare: Callable[[Preparation], None],
+        *,
+        length: int,
+    ) -> None:
+        self._candidates = iter(candidates)
+        self._admit, self._prepare = admit, prepare
+        self._length = length
+        self._waiting: deque[tuple[Preparation, Future[None]]] = deque()
+        self._pool = ThreadPoolExecutor(max(1, length), "build")
+
+    def __iter__(self) -> Iterator[Preparation]:
+        """Each is ready when it comes; the caller closes it."""
+        while True:
+            self._fill(max(1, self._length))
+            if not self._waiting:
+                return
+            first, future = self._waiting[0]
+            future.result()
+            self._waiting.popleft()
+            self._fill(self._length)
+            yield first
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other candidate has a child."""
+        return not self._waiting
+
+    def restart(self) -> None:
+        """End all that were made ahead, and make them anew when their turn comes."""
+        candidates = [preparation.candidate for preparation, _ in self._waiting]
+        self._end_waiting()
+        self._candidates = chain(candidates, self._candidates)
+
+    def close(self) -> None:
+        """End all that were made ahead."""
+        self._end_waiting()
+        self._pool.shutdown()
+
+    def _fill(self, n: int) -> None:
+        for candidate in islice(self._candidates, n - len(self._waiting)):
+            preparation = self._admit(candidate)
+            self._waiting.append((preparation, self._pool.submit(self._prepare, preparation)))
+
+    def _end_waiting(self) -> None:
+        for preparation, future in self._waiting:
+            future.cancel()
+            preparation.abandon()
+        for preparation, future in self._waiting:
+            if not future.cancelled():
+                future.exception()
+            preparation.close()
+        self._waiting.clear()
+
+
+def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict[str, Any]) -> None:
+    """Make the module of a source in a child, with the task's weights and arguments."""
+    program = Program(source, entry, oracle.initial, oracle.weight_seed, setting)
+    arguments = oracle.first_arguments
+    runner.build(program, oracle.state(TASK), arguments, limit_s=BUILD_LIMIT_S)
+
+
+def call_once(runner: Runner, oracle: Oracle) -> None:
+    """One call that nobody looks at."""
+    runner.put(oracle.first_arguments)
+    runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
+    runner.release()

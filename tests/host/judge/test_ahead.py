@@ -1,0 +1,115 @@
+"""Candidates built ahead of the one that is examined, which stand still while anything is timed."""
+
+import contextlib
+import os
+import threading
+import time
+
+import psutil
+import pytest
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge
+from kernelwright.judge.judge import MOST_AHEAD
+
+SOURCE = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(64, 64)]
+
+
+def get_init_inputs():
+    return []
+"""
+RIGHT = SOURCE + "\nModelNew = Model\n"
+LENGTH = min(MOST_AHEAD, len(os.sched_getaffinity(0)))
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(Task("relu", "builtin", SOURCE), settings=Settings(threads=1)) as one:
+        yield one
+
+
+def candidates(*texts):
+    return [Candidate(text, "torch") for text in texts]
+
+
+def test_verdicts_come_in_order_and_no_bad_candidate_takes_another_with_it(judge):
+    texts = {
+        RIGHT: Status.PASSED,
+        "class ModelNew(": Status.BUILD_ERROR,
+        "import os\nos._exit(3)\nclass ModelNew: pass": Status.RUNTIME_ERROR,
+        RIGHT + "# again": Status.PASSED,
+        RIGHT.replace("relu(x)", "relu(x) + 1"): Status.WRONG_VALUES,
+        RIGHT.replace("torch.relu(x)", "torch.empty(1 << 42)"): Status.RUNTIME_ERROR,
+        RIGHT + "# the last": Status.PASSED,
+    }
+    asked = candidates(*texts)
+    found = list(judge.evaluate_all(asked, timed=False))
+    assert [one.candidate for one in found] == [one.digest for one in asked]
+    assert [one.status for one in found] == list(texts.values())
+
+
+def test_only_so_many_are_begun_ahead_and_all_are_ended_when_nobody_asks_on(judge):
+    begun = []
+
+    def endless():
+        for number in range(100):
+            begun.append(number)
+            yield Candidate(f"{RIGHT}# {number}", "torch")
+
+    children = set(psutil.Process().children(recursive=True))
+    with contextlib.closing(judge.evaluate_all(endless(), timed=False)) as found:
+        assert next(found).passed
+    assert len(begun) <= LENGTH + 1
+    wait_until(lambda: set(psutil.Process().children(recursive=True)) <= children)
+
+
+def test_a_build_stands_still_while_somebody_measures_and_goes_on_afterwards(judge):
+    busy = "end = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass\n"
+    slow = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', {busy!r}])\n"
+    slow = slow.replace("'end", "'import time\\nend") + RIGHT
+    before = set(psutil.Process().children(recursive=True))
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.append(judge.evaluate(candidates(slow)[0], timed=False))
+    )
+    thread.start()
+    wait_until(lambda: compilers(before))
+    (compiler,) = compilers(before)
+    with judge.turns.alone():
+        spent = [sum(compiler.cpu_times()[:2])]
+        time.sleep(0.3)
+        spent.append(sum(compiler.cpu_times()[:2]))
+        assert compiler.status() == psutil.STATUS_STOPPED
+    assert spent[1] - spent[0] < 0.02
+    thread.join()
+    assert found[0].passed, found[0].reasons
+
+
+def compilers(before):
+    """Processes that a build has started."""
+    found = []
+    for process in set(psutil.Process().children(recursive=True)) - before:
+        with contextlib.suppress(psutil.Error):
+            if any("while time" in word for word in process.cmdline()):
+                found.append(process)
+    return found
+
+
+def wait_until(holds):
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -1,0 +1,18 @@
+"""A task beside which memory is scarce: baselines start one by one, and those that lose end."""
+
+from tests.host.judge.test_itself import SOURCE
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge, baseline_runs, baselines
+
+
+def test_all_settings_are_measured_and_only_those_that_verdicts_need_are_kept(monkeypatch):
+    monkeypatch.setattr(baseline_runs, "CROWDED", 1 << 40)
+    with Judge(Task("crowded", "builtin", SOURCE), settings=Settings(threads=1)) as judge:
+        verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
+        assert verdict.passed, verdict.reasons
+        assert set(judge.baseline_ns) == {s.name for s in baselines.SETTINGS["cpu"]}
+        needed = {*baselines.ALWAYS, judge.strongest}
+        assert set(verdict.timing.samples_ns) - {"candidate"} == needed

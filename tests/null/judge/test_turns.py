@@ -1,0 +1,65 @@
+"""Whose turn it is: many side by side, one alone, and nobody waits for a build."""
+
+import threading
+import time
+
+import pytest
+
+from kernelwright.judge import turns
+
+
+@pytest.fixture
+def room(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    return turns.Turns("cpu")
+
+
+def test_many_sit_side_by_side(room):
+    with room.beside() as one, room.beside() as other:
+        assert not one.is_wanted() and not other.is_wanted()
+
+
+def test_who_measures_is_alone_and_those_inside_come_back_after_it(room):
+    told = []
+
+    def measure():
+        with room.alone():
+            told.append("measures")
+            time.sleep(0.05)
+            told.append("is done")
+
+    with room.beside() as seat:
+        thread = threading.Thread(target=measure)
+        thread.start()
+        while not seat.is_wanted():
+            time.sleep(0.001)
+        assert told == []  # it waits for this seat
+        assert seat.step_aside() >= 0.04 and seat.waited_s >= 0.04
+        assert told == ["measures", "is done"]
+        thread.join()
+        assert not seat.is_wanted()
+
+
+def test_nobody_new_comes_in_while_somebody_waits_to_measure(room):
+    order = []
+
+    def measure():
+        with room.alone():
+            order.append("measured")
+
+    def build():
+        with room.beside():
+            order.append("built")
+
+    with room.beside() as seat:
+        threads = [threading.Thread(target=measure)]
+        threads[0].start()
+        while not seat.is_wanted():
+            time.sleep(0.001)
+        threads.append(threading.Thread(target=build))
+        threads[1].start()
+        time.sleep(0.02)
+        assert order == []
+    for thread in threads:
+        thread.join()
+    assert order == ["measured", "built"]
