@@ -20,7 +20,15 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import ReceiptError
-from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Status, Timing
+from kernelwright.core.evaluation import (
+    Cost,
+    Environment,
+    Evaluation,
+    KernelProfile,
+    Numerics,
+    Status,
+    Timing,
+)
 from kernelwright.core.task import Task
 
 FORMAT = "kernelwright receipt"
@@ -161,7 +169,7 @@ def _rebuilt(content: Mapping[str, Any]) -> Receipt:
 def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
     plain = dict(facts)
     timing, numerics = plain.pop("timing"), plain.pop("numerics")
-    environment = plain.pop("environment")
+    environment, profile = plain.pop("environment"), plain.pop("profile")
     if timing is not None:
         samples = {name: tuple(values) for name, values in timing["samples_ns"].items()}
         timing = Timing(**{**timing, "samples_ns": samples})
@@ -175,6 +183,7 @@ def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
         environment=Environment(environment["device"], environment["facts"]),
         timing=timing,
         numerics=numerics,
+        profile=tuple(KernelProfile(**kernel) for kernel in profile),
     )
 
 
