@@ -28,7 +28,9 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
+from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
 from kernelwright.load.suite import SuiteEntry, builtin_suite, control
 
@@ -63,20 +65,22 @@ def inject(entry: SuiteEntry, kernelbench: Any, *, per_task: int, seed: int) -> 
     return faults
 
 
-def judge(entry: SuiteEntry, faults: list[dict]) -> None:
+def judge(entry: SuiteEntry, faults: list[dict], device: str) -> None:
     """Give every fault, and the right candidate, to the judge's checks."""
-    right = control(entry.name, "right").read_text()
-    with Judge(entry.task, settings=Settings(threads=1)) as judge:
-        honest = judge.evaluate(Candidate(right, "torch"), timed=False)
-        if not honest.passed:
-            LOG.print(f"[bold red]{entry.name}: the right candidate is refused: {honest.reasons}")
-        for fault in faults:
-            start_s = time.monotonic()
-            evaluation = judge.evaluate(Candidate(fault["source"], "torch"), timed=False)
-            fault["status"] = str(evaluation.status)
-            fault["reason"] = " ".join(evaluation.reasons)[:300]
-            fault["caught"] = not evaluation.passed
-            fault["seconds"] = round(time.monotonic() - start_s, 2)
+    sources = [control(entry.name, "right").read_text(), *(fault["source"] for fault in faults)]
+    settings = Settings(device=device, threads=1)
+    with Judge(entry.task, device=resolve(Device.parse(device)), settings=settings) as judge:
+        start_s = time.monotonic()
+        found = list(judge.evaluate_all((Candidate(s, "torch") for s in sources), timed=False))
+        seconds = (time.monotonic() - start_s) / len(found)
+    honest, *verdicts = found
+    if not honest.passed:
+        LOG.print(f"[bold red]{entry.name}: the right candidate is refused: {honest.reasons}")
+    for fault, evaluation in zip(faults, verdicts, strict=True):
+        fault["status"] = str(evaluation.status)
+        fault["reason"] = " ".join(evaluation.reasons)[:300]
+        fault["caught"] = not evaluation.passed
+        fault["seconds"] = round(seconds, 2)
 
 
 def share(faults: list[dict], key: str) -> str:
@@ -103,6 +107,7 @@ def main() -> None:
     parser.add_argument("--per-task", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--device", default="cpu", help="of our judge; KernelBench's is the CPU")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     kernelbench = open_kernelbench(arguments.kernelbench)
@@ -114,7 +119,7 @@ def main() -> None:
         for entry in entries
     }
     for entry in entries:
-        judge(entry, injected[entry.name])
+        judge(entry, injected[entry.name], arguments.device)
     faults = [fault for group in injected.values() for fault in group]
     if arguments.out:
         arguments.out.write_text("".join(json.dumps(fault) + "\n" for fault in faults))

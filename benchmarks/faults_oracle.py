@@ -50,11 +50,11 @@ CHANGES = {
 def open_kernelbench(checkout: Path) -> types.ModuleType:
     """KernelBench's ``eval`` module from a checkout, unchanged.
 
-    Clients of language models that its package imports, and the check does not use, may be
+    Clients of models and of the web that its package imports, and the check does not use, may be
     missing: empty modules stand in for them.
     """
     sys.path.insert(0, str(checkout / "src"))
-    for name in ("openai", "litellm", "dotenv"):
+    for name in ("openai", "litellm", "dotenv", "requests"):
         if importlib.util.find_spec(name) is None:
             sys.modules[name] = _Absent(name)
     return importlib.import_module("kernelbench.eval")

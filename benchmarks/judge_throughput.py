@@ -1,7 +1,7 @@
 """Candidates judged per hour, beside KernelBench's own evaluator on the same ones in one run.
 
     python benchmarks/judge_throughput.py --kernelbench PATH [--device cuda] [--jobs 6]
-                                          [--only TASK ...] [--out FILE.json]
+                                          [--only TASK ...] [--most SECONDS] [--out FILE.json]
 
 The candidates are the right and the wrong one of every built-in task, at the size for the device:
 48 in all. Ours are judged by ``kernelwright judge --suite builtin DIR --jobs N`` as a user would,
@@ -21,6 +21,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -90,13 +91,18 @@ def _passed(verdict: dict[str, Any]) -> bool | None:
     return verdict["passed"]
 
 
-def kernelbench(chosen: dict[str, tuple[SuiteEntry, Path]], checkout: Path) -> Found:
-    """KernelBench's verdicts, each in a fresh process."""
+def kernelbench(
+    chosen: dict[str, tuple[SuiteEntry, Path]], checkout: Path, *, most_s: float
+) -> Found:
+    """KernelBench's verdicts, each in a fresh process, in a random order until time is up."""
     context = multiprocessing.get_context("spawn")
     passed: dict[str, bool | None] = {}
     inside_s = 0.0
     start_s = time.monotonic()
-    for name, (entry, path) in chosen.items():
+    for name in random.Random(0).sample(list(chosen), len(chosen)):
+        entry, path = chosen[name]
+        if time.monotonic() - start_s > most_s:
+            break
         with context.Pool(1) as pool:
             asked = pool.apply_async(
                 evaluate_as_kernelbench, (checkout, entry.task.source, path.read_text())
@@ -144,7 +150,7 @@ def tell(found: dict[str, Found], console: Console) -> None:
         mine, theirs = found.values()
         console.print(f"{mine.per_hour / theirs.per_hour:.2f} times KernelBench's rate")
         for name, verdict in mine.passed.items():
-            if verdict != theirs.passed.get(name):
+            if name in theirs.passed and verdict != theirs.passed[name]:
                 console.print(f"{name}: ours {verdict}, KernelBench's {theirs.passed.get(name)}")
 
 
@@ -157,6 +163,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 3))
     parser.add_argument("--only", nargs="*", default=[], metavar="TASK")
     parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--most", type=float, default=3600.0, help="seconds for KernelBench: the rate is of so far"
+    )
     options = parser.parse_args()
     if options.kernelbench and not (options.kernelbench / "src/kernelbench/eval.py").is_file():
         parser.error(
@@ -170,7 +179,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = {"ours": ours(chosen, Path(folder), device=options.device, jobs=options.jobs)}
     if options.kernelbench:
-        found["KernelBench"] = kernelbench(chosen, options.kernelbench.resolve())
+        found["KernelBench"] = kernelbench(
+            chosen, options.kernelbench.resolve(), most_s=options.most
+        )
     tell(found, Console(width=120))
     if options.out:
         facts = {n: {**vars(f), "per_hour": f.per_hour} for n, f in found.items()}
