@@ -6,6 +6,7 @@ import ast
 import re
 
 from kernelwright.core.device import Device
+from kernelwright.dialects.syntax import calls
 from kernelwright.dialects.toolchain import search_path
 
 _HIP = re.compile(r"hip/hip_runtime|\bhip[A-Z]\w+\(")
@@ -36,8 +37,8 @@ class HipDialect:
         return {"PATH": search_path()}
 
     def recognises(self, tree: ast.Module) -> bool:
-        """Files whose strings hold HIP text."""
-        return any(
+        """Files whose strings hold HIP text, or that call HIP's runtime compiler."""
+        return "hiprtcCompileProgram" in calls(tree) or any(
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and _HIP.search(node.value) is not None

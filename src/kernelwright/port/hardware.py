@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.simt import machine
-from kernelwright.port.ladder import LIMIT_S, Rung, RungStatus, differences, reference
+from kernelwright.port.ladder import LIMIT_S, Rung, RungStatus, differences, loose_lines, reference
 from kernelwright.port.layer import layer
 
 LIBRARIES = ("cublas", "cublasLt", "cusparse", "cufft", "curand", "cusolver", "nvrtc")
@@ -77,11 +77,7 @@ def _compared(name: str, before: Sequence[str], after: tuple[int, str]) -> Rung:
     """What runs of the original printed, and how the port's run left and what it printed."""
     left, printed = after
     details = [f"leaves with {left}, the original with 0"] if left else []
-    loose = frozenset(
-        i for i, lines in enumerate(zip(*(t.splitlines() for t in before), strict=False))
-        if len(set(lines)) > 1
-    )  # fmt: skip
-    details += differences(printed, before[0], loose)
+    details += differences(printed, before[0], loose_lines(before))
     return Rung(name, RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
 
 

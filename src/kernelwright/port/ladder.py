@@ -127,8 +127,13 @@ def reference(
     if first.exit_code:
         said = f"the original leaves with {first.exit_code} here"
         return Rung(name, RungStatus.NOT_CHECKED, (said,))
-    pairs = zip(first.output.splitlines(), second.output.splitlines(), strict=False)
-    return first.output, frozenset(i for i, (a, b) in enumerate(pairs) if a != b)
+    return first.output, loose_lines([first.output, second.output])
+
+
+def loose_lines(outputs: Sequence[str]) -> frozenset[int]:
+    """The numbers of the lines in which outputs of the same program differ."""
+    rows = zip(*(output.splitlines() for output in outputs), strict=False)
+    return frozenset(i for i, lines in enumerate(rows) if len(set(lines)) > 1)
 
 
 def _faults(run: machine.Run, wanted: str, loose: frozenset[int]) -> list[str]:

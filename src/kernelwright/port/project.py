@@ -18,6 +18,7 @@ from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, emulates, lint
 from kernelwright.propose.port import Translation, translate, translate_cmake, translate_python
 from kernelwright.propose.port.names import declared
+from kernelwright.propose.port.python_text import device_texts
 from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
 
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
@@ -27,6 +28,7 @@ BUILD = "CMakeLists.txt"
 RUNGS = (0, 1, 2, 3, 4)
 HARDWARE = {3: ("nvidia", runs_on_nvidia), 4: ("amd", runs_on_amd)}
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
+_WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
 _DEVICE = re.compile(r"\b(cuda|hip)\w+|__global__|__device__|<<<|\bcu(blas|fft|rand|dnn|sparse)\w+")
 _CUDA = re.compile(r"cuda|\.cu\b", re.IGNORECASE)
 
@@ -247,6 +249,8 @@ def _climb(
             rungs.append(lint(translation))
         elif number == 1 and is_unit:
             rungs.append(_compile(written, order, includes, flags))
+        elif number == 1 and written.suffix == ".py":
+            rungs.append(_compile_strings(translation.text, order))
         elif number == 2 and is_unit and re.search(r"\bmain\s*\(", original):
             rungs.append(
                 emulates(original, translation.text, includes=includes, arguments=order.arguments)
@@ -274,3 +278,19 @@ def _compile(written: Path, order: _Order, includes: Sequence[Path], flags: _Fla
         return Rung("compile", RungStatus.NOT_CHECKED, ("only HIP is compiled here",))
     defines = tuple(f"-D{define}" for define in flags.defines)
     return compiles(written, targets=order.targets, includes=includes, flags=defines)
+
+
+def _compile_strings(text: str, order: _Order) -> Rung:
+    """Rung 1 of a Python file: each of its device texts, as runtime compilers see it."""
+    texts = device_texts(text)
+    if order.to != "hip" or not texts:
+        return Rung("compile", RungStatus.NOT_CHECKED, ("no device code in its strings",))
+    with tempfile.TemporaryDirectory() as folder:
+        rungs = []
+        for number, device_text in enumerate(texts, 1):
+            path = Path(folder, f"string{number}.hip")
+            path.write_text(f"#include <hip/hip_runtime.h>\n#line 1\n{device_text}")
+            rungs.append(compiles(path, targets=order.targets, includes=(), flags=()))
+    worst = max((rung.status for rung in rungs), key=_WORSE.index)
+    details = tuple(detail for rung in rungs for detail in rung.details)
+    return Rung("compile", worst, details, tuple(r for rung in rungs for r in rung.resources))

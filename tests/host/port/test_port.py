@@ -152,3 +152,17 @@ def test_the_bench_is_as_wide_as_it_says():
     assert len({program.domain for program in known}) >= 16
     assert sum(bool(program.hazards) for program in known) * 3 >= len(known)
     assert all(program.expected not in ("", "?") for program in known)
+
+
+@needs_amd
+def test_device_text_in_a_python_file_is_compiled(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text(
+        'SOURCE = r"""\n__global__ void k(float* p) { p[0] = __shfl_sync(~0u, p[0], 0); }\n"""\n'
+    )
+    _, rung = port(path, targets=("gfx942",)).files[0].rungs
+    assert rung.status is RungStatus.PASSED
+    assert [kernel.kernel for _, kernel in rung.resources] == ["_Z1kPf"]
+    path.write_text(path.read_text().replace("p[0] =", "nothing ="))
+    _, rung = port(path, targets=("gfx942",)).files[0].rungs
+    assert rung.status is RungStatus.FAILED and "nothing" in rung.details[0]

@@ -1,5 +1,8 @@
 """The way back to CUDA, device code inside Python, and the proposer."""
 
+import ast
+from dataclasses import replace
+
 import pytest
 
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
@@ -53,6 +56,31 @@ def test_device_text_in_python_strings():
         translate_python("def (")
 
 
+LOADER = """import ctypes
+import torch
+rtc = ctypes.CDLL(f"libnvrtc.so.{torch.version.cuda.split('.')[0]}")
+driver = ctypes.CDLL("libcuda.so.1")
+major, minor = torch.cuda.get_device_capability()
+options = [f"--gpu-architecture=sm_{major}{minor}".encode(), b"--std=c++17", "-gencode=x"]
+rtc.nvrtcGetCUBIN(program, driver.cuLaunchKernel)
+driver.cuCoredumpGetAttribute()
+"""
+
+
+def test_libraries_functions_and_options_that_python_names():
+    done = translate_python(LOADER, file="a.py")
+    lines = done.text.splitlines()
+    assert lines[2:4] == [
+        'rtc = ctypes.CDLL("libhiprtc.so")',
+        'driver = ctypes.CDLL("libamdhip64.so")',
+    ]
+    assert "--offload-arch=" in lines[5] and '.encode(), b"--std=c++17", "-gencode=x"]' in lines[5]
+    assert lines[6] == "rtc.hiprtcGetCode(program, driver.hipModuleLaunchKernel)"
+    unported = {(finding.line, finding.construct) for finding in done.unported}
+    assert unported == {(6, "-gencode=x"), (8, "cuCoredumpGetAttribute")}
+    ast.parse(done.text)
+
+
 def brief(source: str, dialects=("hip",), parent=None) -> Brief:
     task = Task("t", "builtin", "class Model: pass")
     evaluation = Evaluation(
@@ -70,6 +98,16 @@ def test_the_proposer_ports_cuda_candidates():
     assert proposal.candidate.dialect == "hip"
     assert proposal.parent == given.exemplars[0].proposal.candidate.digest
     assert proposal.schedule == {"tile": 8}
+
+
+def test_what_is_best_on_another_gpu_is_ported_once():
+    given = brief(PYTHON)
+    (shown,) = given.exemplars
+    elsewhere = replace(given, exemplars=(), elsewhere=((shown.proposal, shown.evaluation),))
+    (proposal,) = PortProposer().propose(elsewhere)
+    assert proposal.candidate.dialect == "hip"
+    tried = replace(elsewhere, history=((proposal, shown.evaluation),))
+    assert not list(PortProposer().propose(tried))
 
 
 def test_the_proposer_proposes_nothing_half_ported_and_nothing_unasked():

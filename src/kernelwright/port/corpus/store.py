@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader
 
 from kernelwright.core.digest import digest
 from kernelwright.parquet import arrow, clean
-from kernelwright.port.corpus.pair import Pair, Reject
+from kernelwright.port.corpus.pair import Assembly, Header, Pair, Reject
 
 PAIRS, REJECTS, CARD = "pairs.parquet", "rejects.parquet", "README.md"
 ROWS = ".rows"
@@ -39,13 +39,13 @@ class Store:
         if not path.exists():
             return None
         told = json.loads(path.read_text())
-        return Reject(**told) if "stage" in told else Pair(**told)
+        return Reject(**told) if "stage" in told else _pair(told)
 
     def put(self, key: str, row: Pair | Reject) -> None:
         """Keep a row; a stop in the middle leaves none."""
         path = self._rows / f"{key}.json"
         unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps(asdict(row), default=_plain))
+        unfinished.write_text(json.dumps(asdict(row), default=str))
         unfinished.rename(path)
 
     def write(self, pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> None:
@@ -60,8 +60,12 @@ class Store:
         (self.folder / CARD).write_text(_card(pairs, rejects, command))
 
 
-def _plain(value: Any) -> Any:
-    return str(value)
+def _pair(told: dict[str, Any]) -> Pair:
+    """The pair that was kept as JSON, which has lists for tuples and objects for rows."""
+    rows = {"headers": Header, "assembly": Assembly}
+    made = {key: tuple(kind(**row) for row in told[key]) for key, kind in rows.items()}
+    rest = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items() if k not in rows}
+    return Pair(**rest, **made)
 
 
 def _table(kind: type, rows: Sequence[Any]) -> Any:
@@ -103,9 +107,5 @@ def _card(pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> str
         origins=Counter((pair.origin, pair.commit) for pair in pairs).most_common(),
         verified=Counter(pair.verified for pair in pairs).most_common(),
         stages=Counter(reject.stage for reject in rejects).most_common(),
-        kinds=Counter((a["arch"], a["kind"]) for p in pairs for a in map(_as_dict, p.assembly)),
+        kinds=Counter((a.arch, a.kind) for pair in pairs for a in pair.assembly),
     )
-
-
-def _as_dict(part: Any) -> dict[str, Any]:
-    return part if isinstance(part, dict) else asdict(part)

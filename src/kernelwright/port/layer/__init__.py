@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import os
 import re
-import tempfile
 from pathlib import Path
 
+from kernelwright.dialects.kept import kept_folder
 from kernelwright.propose.port.table import ApiMap, load_map
 
 HERE = Path(__file__).parent
@@ -28,22 +26,14 @@ def layer() -> Path:
     few in ``hip_runtime.h``; such a program does not compile.
     """
     texts = _texts(load_map("cuda"))
-    key = hashlib.sha256("".join(f"{k}{v}" for k, v in texts.items()).encode()).hexdigest()[:12]
-    folder = Path(tempfile.gettempdir(), f"kernelwright-hip-on-cuda-{os.getuid()}-{key}")
-    if folder.exists():
-        return folder
-    with tempfile.TemporaryDirectory(dir=tempfile.gettempdir()) as scratch:
-        made = Path(scratch, "layer")
+
+    def make(folder: Path) -> None:
         for name, text in texts.items():
-            path = made / name
+            path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        try:
-            made.rename(folder)
-        except OSError:  # another process was first
-            if not folder.exists():
-                raise
-    return folder
+
+    return kept_folder("hip-on-cuda", "".join(f"{k}{v}" for k, v in texts.items()), make)
 
 
 def _texts(api: ApiMap) -> dict[str, str]:

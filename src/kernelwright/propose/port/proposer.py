@@ -1,4 +1,4 @@
-"""The ``port`` proposer: CUDA candidates of an archive, ported to HIP."""
+"""The ``port`` proposer: CUDA candidates of the archive, ported to HIP."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from kernelwright.propose.port.python_text import translate_python
 
 
 class PortProposer:
-    """Proposes the HIP port of every ``cuda`` exemplar that has none in the brief yet.
+    """Proposes the HIP port of every ``cuda`` candidate in a brief that has none there yet.
 
-    A port that would leave constructs unported is not proposed.
+    On an AMD GPU those are the best of the same task on NVIDIA's, which the archive holds. A port
+    that would leave constructs unported is not proposed.
     """
 
     name = "port"
@@ -20,19 +21,22 @@ class PortProposer:
     def propose(self, brief: Brief) -> Iterator[Proposal]:
         if "hip" not in brief.dialects:
             return
-        ported = {exemplar.proposal.parent for exemplar in brief.exemplars}
-        for exemplar in brief.exemplars:
-            original = exemplar.proposal.candidate
+        known = [exemplar.proposal for exemplar in brief.exemplars]
+        known += [proposal for proposal, _ in (*brief.history, *brief.elsewhere)]
+        ported = {proposal.parent for proposal in known if proposal.candidate.dialect == "hip"}
+        for proposal in known:
+            original = proposal.candidate
             if original.dialect != "cuda" or original.digest in ported:
                 continue
+            ported.add(original.digest)
             translation = translate_python(original.source)
             if translation.unported:
                 continue
             yield Proposal(
                 candidate=Candidate(translation.text, "hip", original.entry),
                 proposer=self.name,
-                lineage=exemplar.proposal.lineage,
-                schedule=exemplar.proposal.schedule,
+                lineage=proposal.lineage,
+                schedule=proposal.schedule,
                 parent=original.digest,
                 note=f"ported from CUDA, {translation.count(State.REPAIRED)} repairs",
             )
