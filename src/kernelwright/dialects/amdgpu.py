@@ -7,7 +7,6 @@ files come from the ``triton`` wheel, and the small ones, of one constant each, 
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import os
 import re
@@ -16,6 +15,8 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from kernelwright.dialects.kept import kept_folder
 
 TARGETS = {
     "gfx90a": 9010, "gfx942": 9402, "gfx950": 9500,
@@ -116,24 +117,16 @@ def rocm_tree() -> Path:
     if installed is not None:
         return installed
     assert wheel is not None and clang is not None
-    key = hashlib.sha256(f"{wheel} {_version(clang)} {TREE_VERSION}".encode()).hexdigest()[:12]
-    tree = Path(tempfile.gettempdir(), f"kernelwright-rocm-{os.getuid()}-{key}")
-    if tree.exists():
-        return tree
-    with tempfile.TemporaryDirectory(dir=tempfile.gettempdir()) as folder:
-        made = Path(folder, "tree")
-        bitcode = made / "amdgcn/bitcode"
+
+    def make(tree: Path) -> None:
+        bitcode = tree / "amdgcn/bitcode"
         bitcode.mkdir(parents=True)
-        (made / "include").symlink_to(wheel / "include")
+        (tree / "include").symlink_to(wheel / "include")
         for name in ("ocml", "ockl"):
             (bitcode / f"{name}.bc").symlink_to(wheel / "lib" / f"{name}.bc")
         _write_constants(clang, bitcode)
-        try:
-            made.rename(tree)
-        except OSError:  # another process was first
-            if not tree.exists():
-                raise
-    return tree
+
+    return kept_folder("rocm", f"{wheel} {_version(clang)} {TREE_VERSION}", make)
 
 
 def _write_constants(clang: str, bitcode: Path) -> None:
