@@ -1,11 +1,10 @@
 """What a finished search says, to programs and to people."""
 
-import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+from tests.null.shown import shown
 
 from kernelwright import answers
 from kernelwright.archive import Archive
@@ -13,14 +12,6 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.search import Result
-
-
-def shown(answer, width=140):
-    text = io.StringIO()
-    console = Console(file=text, width=width)
-    for thing in answer.shown:
-        console.print(thing)
-    return text.getvalue()
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
 """Folders of candidates: what is read, which problem it is for, and what is said in the end."""
 
-import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 from tests.null.archive.nouns import TASK, verdict
+from tests.null.shown import shown
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError, UsageError
@@ -70,14 +69,6 @@ DOCKET = Docket(
     ),
     interrupted=True,
 )
-
-
-def shown(answer, width=140):
-    text = io.StringIO()
-    console = Console(file=text, width=width)
-    for thing in answer.shown:
-        console.print(thing)
-    return text.getvalue()
 
 
 def test_the_answer_lists_the_fastest_first_and_leaves_no_file_out():
