@@ -77,7 +77,7 @@ def test_a_port_that_prints_something_else_fails(climb):
     assert "prints something else" in rung.details[0]
 
 
-@pytest.mark.skipif(amdgpu.gpu_missing() is None and shutil.which("hipcc") is not None, reason="")
+@pytest.mark.skipif(amdgpu.gpu_missing() is None and shutil.which("hipcc") is not None, reason="has one")
 def test_without_an_amd_gpu_the_rung_is_not_checked(tmp_path):
     rung = runs_on_amd(tmp_path / "a.cu", tmp_path / "a.hip", Program())
     assert rung.status is RungStatus.NOT_CHECKED
