@@ -13,6 +13,7 @@ from kernelwright.propose.port import translate
 
 needs_nvcc = pytest.mark.skipif(nvidia.nvcc_missing() is not None, reason="no nvcc")
 has_gpu = nvidia.nvcc_missing() is None and nvidia.gpu_missing() is None
+has_amd = amdgpu.gpu_missing() is None and shutil.which("hipcc") is not None
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_a_port_that_prints_something_else_fails(climb):
     assert "prints something else" in rung.details[0]
 
 
-@pytest.mark.skipif(amdgpu.gpu_missing() is None and shutil.which("hipcc") is not None, reason="has one")
+@pytest.mark.skipif(has_amd, reason="an AMD GPU is here")
 def test_without_an_amd_gpu_the_rung_is_not_checked(tmp_path):
     rung = runs_on_amd(tmp_path / "a.cu", tmp_path / "a.hip", Program())
     assert rung.status is RungStatus.NOT_CHECKED
