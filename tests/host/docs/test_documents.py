@@ -23,7 +23,7 @@ def blocks(language: str):
                 yield pytest.param(match[2], id=f"{path.name}-{n}")
 
 
-@pytest.mark.parametrize("code", blocks("python"))
+@pytest.mark.parametrize("code", list(blocks("python")))
 def test_python_blocks_run(code, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -39,7 +39,7 @@ def command_lines():
                 yield pytest.param(words[1:], id=" ".join(words))
 
 
-@pytest.mark.parametrize("words", command_lines())
+@pytest.mark.parametrize("words", list(command_lines()))
 def test_command_lines_name_commands_and_options_that_exist(words):
     context = click.Context(main, **main.context_settings)
     name, command, rest = main.resolve_command(context, list(words))
