@@ -7,20 +7,17 @@ a whole verdict in a process of its own; ``--judges`` begins anew with other pro
 baselines too. Printed are the share of intervals that hold 1.0 with the share's own interval, the
 medians' spread, and the share of pairs of verdicts whose intervals against the strongest setting
 have a point in common, which is what a repeated receipt must show. Nothing else should run.
-
-Source:
-    Interval of a share: Wilson, J. Am. Stat. Assoc. 22 (1927), 209.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import math
 from statistics import median
 
 from rich.console import Console
 from rich.table import Table
+from shares import share
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
@@ -33,7 +30,6 @@ from kernelwright.receipt.repetition import overlap
 
 TASKS = ("softmax", "gemm_bias_gelu", "elementwise_chain")
 """Bound by memory with a reduction, by arithmetic, and by memory with many small operators."""
-Z = 1.96  # of a 95 % interval
 
 
 def repeat(entry: SuiteEntry, *, repeats: int, judges: int, device: str) -> list[Evaluation]:
@@ -46,19 +42,6 @@ def repeat(entry: SuiteEntry, *, repeats: int, judges: int, device: str) -> list
                 text = f"{entry.task.source}\n\nModelNew = {entry.task.entry}  # {number}\n"
                 found.append(judge.evaluate(Candidate(text, "torch")))
     return found
-
-
-def share_interval(n_hits: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    share, weight = n_hits / n, Z * Z / n
-    centre = (share + weight / 2) / (1 + weight)
-    half = Z / (1 + weight) * math.sqrt(share * (1 - share) / n + weight / n / 4)
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def share_text(hits: list[bool]) -> str:
-    low, high = share_interval(sum(hits), len(hits))
-    return f"{sum(hits)} of {len(hits)} ({low:.2f}–{high:.2f})"
 
 
 def tell(found: dict[str, list[Evaluation]], console: Console) -> None:
@@ -76,7 +59,7 @@ def tell(found: dict[str, list[Evaluation]], console: Console) -> None:
         medians = sorted(span.median for span in spans)
         table.add_row(
             name,
-            share_text(hits),
+            share(sum(hits), len(hits)),
             f"{medians[0]:.3f} {median(medians):.3f} {medians[-1]:.3f}",
             f"{median(len(verdict.timing.samples_ns['eager']) for verdict in timed):.0f}",
             f"{sum(same := [overlap(*pair) for pair in pairs])} of {len(same)}",
@@ -84,7 +67,7 @@ def tell(found: dict[str, list[Evaluation]], console: Console) -> None:
         )
     console.print(table, "medians: least, middle, greatest; rounds: the middle one")
     if all_hits:
-        console.print(f"all: {share_text(all_hits)}; stated: 0.95")
+        console.print(f"all: {share(sum(all_hits), len(all_hits))}; stated: 95 %")
 
 
 def main() -> None:

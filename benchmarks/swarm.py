@@ -10,7 +10,7 @@ The budget is that of one task in one column: a run costs tasks × columns × bu
 to rows.jsonl as they are finished, and the same command goes on after the last. Several processes
 share the work with ``--shard 1/4`` to ``--shard 4/4``; ``--shard 0/4`` prints the table. Times are
 then disturbed, success is not. Shares have 95 %
-intervals (Wilson 1927); a speedup is that of the best right kernel over the strongest library
+intervals; a speedup is that of the best right kernel over the strongest library
 setting, and 1 where nothing beat it, since that setting is then what a user gets.
 """
 
@@ -33,6 +33,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from shares import share
 
 from kernelwright import search, select
 from kernelwright.archive import Archive
@@ -137,16 +138,6 @@ def part_of(cells: Sequence[Any], shard: str) -> Sequence[Any]:
     """What falls to one of several processes that share the work; '0/N' only prints the table."""
     number, _, count = shard.partition("/")
     return cells[int(number) - 1 :: int(count)] if int(number) else []
-
-
-def share(k: int, n: int) -> str:
-    """'3/10 (11–60 %)': Wilson's interval."""
-    if n == 0:
-        return "0/0"
-    z = 1.96
-    middle, spread = k / n + z * z / (2 * n), math.sqrt(k * (n - k) / n + z * z / 4) * z / n
-    low, high = ((middle + sign * spread) / (1 + z * z / n) for sign in (-1, 1))
-    return f"{k}/{n} ({100 * max(0.0, low):.0f}–{100 * high:.0f} %)"
 
 
 @contextlib.contextmanager
