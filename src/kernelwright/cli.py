@@ -17,6 +17,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings, load_settings, parse_budget
 from kernelwright.core.task import Task
 from kernelwright.corpus_command import corpus_command
+from kernelwright.dataset_command import dataset_group, tasks_group
 from kernelwright.judge_command import judge_command
 from kernelwright.options import (
     ARCHIVE,
@@ -44,6 +45,8 @@ main.add_command(judge_command)
 main.add_command(port_command)
 main.add_command(bench_command)
 main.add_command(corpus_command)
+main.add_command(tasks_group)
+main.add_command(dataset_group)
 
 
 @main.command()

@@ -22,7 +22,7 @@ ONLY_SEARCH = (
 
 @click.command("bench")
 @click.option("--suite", "name", type=click.Choice([*suite.SUITES, PORT]), required=True)
-@click.option("--path", type=click.Path(path_type=Path), help="The checkout, for kernelbench.")
+@click.option("--path", type=click.Path(path_type=Path), help="The checkout, or the folder.")
 @click.option("--levels", metavar="LIST", help="Of kernelbench. Default: 1,2,3.")
 @click.option("--problem", "problems", multiple=True, help="Number or name; repeatable.")
 @click.option("--every", type=click.IntRange(min=1), help="Every N-th problem of each level.")
@@ -43,10 +43,10 @@ ONLY_SEARCH = (
 def bench_command(name: str, as_json: bool, **options: Any) -> Answer:
     """Search every task of a suite and say what it came to; or run the bench of `port`.
 
-    builtin, kernelbench: one search per task, each in a process of its own. What the archive holds
-    is not searched again, so the same command goes on where it stopped. A table, a report page and
-    a JSON file give means, quartiles and fast_p by level; where the library stays best or a search
-    fails a task counts 1.
+    builtin, kernelbench, folder: one search per task, each in a process of its own. What the
+    archive holds is not searched again, so the same command goes on where it stopped. A table, a
+    report page and a JSON file give means, quartiles and fast_p by level; where the library stays
+    best or a search fails a task counts 1.
 
     port: how many programs our translator, and hipify-perl where it is given, brings to compile
     for AMD targets, to run right at 32 and 64 lanes a wave, and to run on an NVIDIA GPU if there is

@@ -21,12 +21,12 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION
-from kernelwright.load.suite import SuiteEntry, builtin_suite, kernelbench_suite
+from kernelwright.load.suite import SuiteEntry, builtin_suite, folder_suite, kernelbench_suite
 from kernelwright.report.chapter import Chapter, chapters
 from kernelwright.terminal import error_facts
 
 CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
-SUITES = ("builtin", "kernelbench")
+SUITES = ("builtin", "kernelbench", "folder")
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,23 @@ def suite_entries(
 
     Raises:
         UsageError: options that do not fit the suite, or a problem that it does not have.
-        TaskError: ``path`` is not a KernelBench checkout.
+        TaskError: ``path`` is not a KernelBench checkout, or not a folder of tasks.
     """
-    if suite == "kernelbench" and path is None:
-        raise UsageError("which KernelBench checkout?", do="add --path DIR", seen="no --path")
-    if suite == "builtin" and (path or levels):
+    if suite != "builtin" and path is None:
+        whose = "KernelBench checkout" if suite == "kernelbench" else "folder of tasks"
+        raise UsageError(f"which {whose}?", do="add --path DIR", seen="no --path")
+    if (suite == "builtin" and path) or (suite != "kernelbench" and levels):
         raise UsageError(
-            "--path and levels belong to --suite kernelbench",
-            seen="--suite builtin",
+            "--path and levels belong to --suite kernelbench; --path to folder too",
+            seen=f"--suite {suite}",
             do="leave them out",
         )
-    entries = kernelbench_suite(path, levels or (1, 2, 3)) if path else builtin_suite(device)
+    if path is None:
+        entries = builtin_suite(device)
+    elif suite == "folder":
+        entries = folder_suite(path)
+    else:
+        entries = kernelbench_suite(path, levels or (1, 2, 3))
     known = {str(entry.problem) for entry in entries} | {entry.name for entry in entries}
     for problem in problems:
         if problem not in known:

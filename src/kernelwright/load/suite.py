@@ -1,4 +1,4 @@
-"""Whole suites of tasks: the built-in one, and a KernelBench checkout."""
+"""Whole suites of tasks: the built-in one, a KernelBench checkout, and any folder of files."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ CONTROLS = ("right", "wrong")
 SIZES = ("small", "cpu", "gpu")
 SIZE_LINE = 'SIZE = "cpu"\n'
 """The line of a built-in task that says which of its ``SIZES`` holds."""
+MANIFEST = "composed.json"
+"""What a folder of composed tasks holds beside them: how they came about."""
 _PROBLEM = re.compile(r"(?P<number>\d+)_.*\.py")
 
 
@@ -26,7 +28,7 @@ class SuiteEntry:
     """A task and its place in a suite. The task's text is read and has not been run."""
 
     level: str
-    """'builtin', or KernelBench's level: '1' to '4'."""
+    """'builtin', 'folder', or KernelBench's level: '1' to '4'."""
     problem: int
     name: str
     task: Task
@@ -105,6 +107,27 @@ def kernelbench_suite(
             do="give numbers that the files of the level begin with",
         )
     return entries
+
+
+def folder_suite(path: str | Path) -> list[SuiteEntry]:
+    """The tasks of a folder, one a file, in alphabetical order. Files are read and not run.
+
+    Raises:
+        TaskError: no such folder, or no Python file in it.
+    """
+    folder = Path(path)
+    files = sorted(folder.glob("*.py"))
+    if not files:
+        raise TaskError(
+            f"{folder} holds no tasks",
+            seen="no *.py in it" if folder.is_dir() else "no such folder",
+            do="give a folder of KernelBench-format files; for a checkout: --suite kernelbench",
+        )
+    origin = "composed" if (folder / MANIFEST).exists() else "folder"
+    return [
+        SuiteEntry("folder", n, f.stem, dataclasses.replace(read_task(f), origin=origin))
+        for n, f in enumerate(files, start=1)
+    ]
 
 
 def _match(file: Path) -> re.Match[str] | None:

@@ -1,5 +1,6 @@
 """docs/cli.md is the help of every command; `pytest --snapshot-update` writes it anew."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -38,6 +39,9 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
 - `bench`: `levels` (means, quartiles, `fast` and `kinds` of each), `tasks` (as of `optimize`, with
   `level` and `problem`), `not_run`, `report`; for `port`: `translators`, each with `rates` by
   domain and the outcome of every program.
+- `tasks generate`: `tasks` (`name`, `digest`, `family`, `number`, `steps`), `families` (counts),
+  `seed`, `size`, `out`. `dataset build`: `pairs`, `tasks`, `splits`, `origins`, `statuses`
+  (counts), `left` (tasks left out, by reason), `tests` (tasks that it stayed clear of), `out`.
 - `show`: the proposal with its `source` and `evaluations`. `report`: `report`. `doctor`: lists by
   area.
 
@@ -52,16 +56,22 @@ Any option may stand in `kernelwright.toml` in the working folder, under the nam
 
 
 def document() -> str:
-    names = [[], *([name] for name in sorted(main.commands))]
-    return INTRODUCTION + "".join(map(section, names))
+    return INTRODUCTION + "".join(sections([], main))
 
 
-def section(words: list[str]) -> str:
-    command = main.commands[words[0]] if words else main
+def sections(words: list[str], command: click.Command) -> Iterator[str]:
+    """The help of a command, and of those below it."""
+    yield section(words, command)
+    for name, below in sorted(getattr(command, "commands", {}).items()):
+        yield from sections([*words, name], below)
+
+
+def section(words: list[str], command: click.Command) -> str:
     # With the settings of a real call: click keeps the first help option that it makes.
     settings = main.context_settings
-    parent = click.Context(main, info_name="kernelwright", terminal_width=88, **settings)
-    context = click.Context(command, info_name=words[0], parent=parent) if words else parent
+    above = " ".join(["kernelwright", *words[:-1]])
+    parent = click.Context(main, info_name=above, terminal_width=88, **settings)
+    context = click.Context(command, info_name=words[-1], parent=parent) if words else parent
     title = " ".join(["kernelwright", *words])
     return f"\n## {title}\n\n```text\n{command.get_help(context)}\n```\n"
 

@@ -1,0 +1,72 @@
+"""The card of a dataset: what is in it, where it is from, what was left out."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from jinja2 import Environment, PackageLoader
+
+from kernelwright.core.checkout import git
+from kernelwright.dataset.rows import is_winner
+
+if TYPE_CHECKING:
+    from kernelwright.dataset.build import Dataset
+
+CARD = "README.md"
+
+
+def write_card(
+    dataset: Dataset, *, archives: Sequence[str], exclude: Sequence[str | Path], keep: int,
+    command: str,
+) -> Path:  # fmt: skip
+    """Write the card beside the table; its path."""
+    pairs = dataset.pairs
+    told = [json.loads(pair.provenance) for pair in pairs]
+    environment = Environment(
+        loader=PackageLoader("kernelwright.dataset", "."),
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
+    text = environment.get_template("card.md.j2").render(
+        command=command,
+        version=importlib.metadata.version("kernelwright"),
+        commit=git(Path(__file__).parent, "rev-parse", "HEAD") or "not a checkout",
+        archives=[_named(url) for url in archives],
+        exclude=[Path(folder).name for folder in exclude],
+        n_tests=dataset.n_tests,
+        keep=keep,
+        n_pairs=len(pairs),
+        n_tasks=len({pair.task_digest for pair in pairs}),
+        n_winners=sum(map(is_winner, pairs)),
+        splits=_counts(pair.split for pair in pairs),
+        origins=_counts((pair.origin, pair.dialect, pair.device) for pair in pairs),
+        statuses=_counts(pair.status for pair in pairs),
+        machines=_counts(_machine(row["environment"]) for row in told),
+        licences=_counts((row["licence"], row["task_origin"]) for row in told),
+        left=_counts(left.reason for left in dataset.left),
+    )
+    path = dataset.folder / CARD
+    path.write_text(text)
+    return path
+
+
+def _counts(values):
+    return Counter(values).most_common()
+
+
+def _machine(facts: dict[str, str]) -> str:
+    name = facts.get("gpu") or facts.get("processor") or "unknown"
+    return f"{name}, torch {facts.get('torch', 'unknown')}"
+
+
+def _named(url: str) -> str:
+    """An archive by its name: no password, no folders of one's home."""
+    if "://" not in url:
+        return Path(url).name
+    parsed = sa.make_url(url)
+    return Path(parsed.database or "").name or parsed.render_as_string()

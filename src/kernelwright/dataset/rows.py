@@ -1,0 +1,138 @@
+"""Judged candidates as rows: which are kept, what was asked, what should be answered."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.core.device import Device
+from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.task import Task
+from kernelwright.dataset.answer import answer
+from kernelwright.load.trace import Trace
+from kernelwright.pairs import Pair
+from kernelwright.propose.swarm.device_facts import facts
+from kernelwright.propose.swarm.prompt import generator
+from kernelwright.propose.swarm.question import Question
+
+History = list[tuple[Proposal, Evaluation]]
+FAILED_SHARE = 4
+"""At most every fourth of what is kept of a task was not right."""
+LICENCES = {"composed": "Apache-2.0", "folder": "NOASSERTION", "kernelbench": "NOASSERTION"}
+"""Of a task's text, by its origin; a candidate of the rules is under ours."""
+UNKNOWN = "NOASSERTION"
+"""SPDX's word for a licence that nothing states. Source: SPDX specification 2.3, section 7.13."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate that is kept, and the archive that it comes from."""
+
+    archive: str
+    proposal: Proposal
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """All that is kept of one task."""
+
+    task: Task
+    trace: Trace | None
+    split: str
+    judged: tuple[Judged, ...]
+
+
+def chosen(histories: Sequence[tuple[str, History]], keep: int) -> list[Judged]:
+    """At most ``keep`` candidates in each dialect on each device: the fastest that passed, and
+    some that did not. Each text once, under the judge of the highest version."""
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for archive, history in histories:
+        for proposal, found in history:
+            if found.status is not Status.INFRA_ERROR:
+                key = (proposal.candidate.dialect, found.environment.device)
+                groups.setdefault(key, []).append(Judged(archive, proposal, found))
+    return [judged for key in sorted(groups) for judged in _best(groups[key], keep)]
+
+
+def _best(group: list[Judged], keep: int) -> list[Judged]:
+    version = max(judged.evaluation.judge_version for judged in group)
+    last = {
+        judged.proposal.candidate.normal: judged
+        for judged in group
+        if judged.evaluation.judge_version == version
+    }
+    passed = sorted((j for j in last.values() if j.evaluation.passed), key=_slowness)
+    failed = [judged for judged in last.values() if not judged.evaluation.passed]
+    n_failed = min(len(failed), keep // FAILED_SHARE if passed else 1)
+    return passed[: keep - n_failed] + failed[-n_failed:] if n_failed else passed[:keep]
+
+
+def _slowness(judged: Judged) -> float:
+    speedup = judged.evaluation.speedup
+    return 0.0 if speedup is None else -speedup.low
+
+
+def lessons(lesson: Lesson) -> Iterator[Pair]:
+    """The rows of a task."""
+    for judged in lesson.judged:
+        proposal, found = judged.proposal, judged.evaluation
+        speedup = found.speedup
+        yield Pair(
+            task_digest=lesson.task.digest,
+            task_name=lesson.task.name,
+            task_source=lesson.task.source,
+            dialect=proposal.candidate.dialect,
+            device=found.environment.device,
+            prompt=_prompt(lesson.task, proposal, found),
+            answer=answer(proposal, found, lesson.trace),
+            code=proposal.candidate.source,
+            status=found.status.value,
+            kinds=found.kinds,
+            speedup=speedup and speedup.median,
+            speedup_low=speedup and speedup.low,
+            speedup_high=speedup and speedup.high,
+            origin=proposal.proposer,
+            split=lesson.split,
+            provenance=json.dumps(_provenance(lesson.task, judged), sort_keys=True),
+        )
+
+
+def _prompt(task: Task, proposal: Proposal, found: Evaluation) -> tuple[tuple[str, str], ...]:
+    """The generator's first question about a task, as the swarm asks it."""
+    dialect, device = proposal.candidate.dialect, Device.parse(found.environment.device)
+    threads = found.environment.facts.get("threads", 1)
+    brief = Brief(task, device, (dialect,), threads=threads)
+    known = {fact: value for fact, value, _ in facts(device, threads)}
+    is_here = known.get("processor") == found.environment.facts.get("processor")
+    told = device.kind != "cpu" or is_here  # a CPU's facts are those of this machine
+    return generator(brief, Question("write", dialect), ["reference", *["device"][:told]])
+
+
+def _provenance(task: Task, judged: Judged) -> dict[str, object]:
+    proposal, found = judged.proposal, judged.evaluation
+    is_ours = proposal.proposer == "rules"
+    return {
+        "archive": judged.archive,
+        "candidate": proposal.candidate.digest,
+        "task_origin": task.origin,
+        "lineage": list(proposal.lineage),
+        "schedule": dict(proposal.schedule),
+        "note": proposal.note,
+        "call": proposal.call,
+        "parent": proposal.parent,
+        "strongest": found.timing.strongest if found.timing else None,
+        "reasons": list(found.reasons),
+        "judge_version": found.judge_version,
+        "environment": dict(found.environment.facts),
+        "kernelwright": importlib.metadata.version("kernelwright"),
+        "licence": LICENCES.get(task.origin, UNKNOWN) if is_ours else UNKNOWN,
+    }
+
+
+def is_winner(pair: Pair) -> bool:
+    """Whether it beats the strongest library setting with its whole interval."""
+    return pair.speedup_low is not None and pair.speedup_low > 1

@@ -1,0 +1,186 @@
+"""Datasets from archives: what is kept, what is asked and answered, what is left out."""
+
+import dataclasses
+import json
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("pyarrow")
+
+from tests.null.archive.nouns import verdict
+
+from kernelwright.archive import Archive
+from kernelwright.cli import main
+from kernelwright.compose import compose
+from kernelwright.core.candidate import Candidate, Proposal
+from kernelwright.core.errors import ArchiveError, UsageError
+from kernelwright.core.evaluation import Environment, Status
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task, Workload
+from kernelwright.dataset import build_dataset, open_pairs
+from kernelwright.dataset.answer import VARIANTS
+from kernelwright.load.suite import builtin_suite
+from kernelwright.propose.rules.proposer import variants
+from kernelwright.propose.swarm.answer import read
+
+KERNEL = '''\
+import ctypes
+import torch
+
+TEXT = """
+int kernel_{n};
+"""
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return ctypes.CDLL("x").run(x)
+'''
+RULE = "two factors are one"
+TASK = next(iter(compose(1, seed=2, size="small", families=["pointwise"]))).task
+MACHINE = Environment("cpu", {"threads": 2, "processor": "another", "torch": "2"})
+
+
+def proposal(n: int, **said) -> Proposal:
+    told = {
+        "lineage": (RULE, "fused"),
+        "schedule": {"variant": "fused", "kernels": {"fused_add": {"block": 64}}},
+    }
+    return Proposal(Candidate(KERNEL.format(n=n), "cpp"), "rules", **told | said)
+
+
+def fill(path, task: Task, judged) -> str:
+    """An archive in which (proposal, verdict's fields) were judged for a task."""
+    with Archive(path) as archive:
+        workload = Workload(task.digest, (("float32", (4,)),))
+        archive.add_task(task, [workload])
+        run = archive.start_run(task, Settings())
+        for said, found in judged:
+            archive.add_proposal(run, said)
+            told = {"task": task.digest, "workload": workload.digest, "environment": MACHINE}
+            archive.add_evaluation(run, verdict(said.candidate, **told | found))
+        archive.finish_run(run)
+    return str(path)
+
+
+WRONG = {"status": Status.WRONG_VALUES}
+BROKEN = {"status": Status.INFRA_ERROR}
+
+
+def test_a_row_asks_what_the_swarm_asks_and_answers_in_three_parts(tmp_path):
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {"kinds": ("kernel",)})])
+    build_dataset([url], out=tmp_path / "out")
+    (pair,) = open_pairs(tmp_path / "out")
+    assert (pair.task_digest, pair.origin, pair.status) == (TASK.digest, "rules", "passed")
+    assert (pair.speedup, pair.kinds) == (pytest.approx(1.333, abs=0.001), ("kernel",))
+    assert pair.prompt[0][0] == "system" and pair.prompt[-1][0] == "user"
+    assert TASK.source.strip() in pair.prompt[-1][1]
+    assert read(pair.answer, "cpp").code == pair.code
+    parts = [line for line in pair.answer.splitlines() if line.startswith("## ")]
+    assert parts == ["## Performance analysis", "## Algorithm design", "## Code"]
+    for fact in (RULE, "associativity", "fused_add", "block 64", "1.3 times as fast"):
+        assert fact in pair.answer
+    told = json.loads(pair.provenance)
+    assert told["candidate"] == proposal(1).candidate.digest
+    assert (told["licence"], told["strongest"]) == ("Apache-2.0", "compile")
+
+
+def test_only_judged_candidates_and_each_text_once(tmp_path):
+    again = dataclasses.replace(
+        proposal(1), candidate=Candidate("# a remark\n" + KERNEL.format(n=1), "cpp")
+    )
+    judged = [(proposal(1), {}), (again, {}), (proposal(2), WRONG), (proposal(3), BROKEN)]
+    url = fill(tmp_path / "a.sqlite", TASK, judged)
+    build_dataset([url, url], out=tmp_path / "out")
+    assert [pair.status for pair in open_pairs(tmp_path / "out")] == ["passed", "wrong_values"]
+
+
+def test_at_most_so_many_are_kept_and_the_losers_are_few(tmp_path):
+    judged = [(proposal(n), {} if n % 2 else WRONG) for n in range(20)]
+    url = fill(tmp_path / "a.sqlite", TASK, judged)
+    dataset = build_dataset([url], out=tmp_path / "out", keep=4)
+    assert [pair.status for pair in dataset.pairs] == ["passed"] * 3 + ["wrong_values"]
+
+
+def test_verdicts_of_an_earlier_judge_give_way(tmp_path):
+    judged = [(proposal(1), {"judge_version": 1}), (proposal(2), {"judge_version": 2})]
+    url = fill(tmp_path / "a.sqlite", TASK, judged)
+    (pair,) = build_dataset([url], out=tmp_path / "out").pairs
+    assert pair.code == proposal(2).candidate.source
+
+
+def renamed(task: Task) -> Task:
+    """The task under other names, with other numbers."""
+    source = task.source.replace('SIZE = "small"', 'SIZE = "cpu"').replace(
+        "self.scale", "self.gain"
+    )
+    return dataclasses.replace(task, name="mine", origin="module", source=source + "\n# mine\n")
+
+
+def test_nothing_of_a_test_is_in_it_whatever_it_is_called(tmp_path):
+    (entry,) = (e for e in builtin_suite(size="small") if e.name == "elementwise_chain")
+    url = fill(tmp_path / "a.sqlite", renamed(entry.task), [(proposal(1), {})])
+    fill(tmp_path / "a.sqlite", TASK, [(proposal(2), {})])
+    dataset = build_dataset([url], out=tmp_path / "out")
+    assert {pair.task_digest for pair in dataset.pairs} == {TASK.digest}
+    (left,) = dataset.left
+    assert (left.name, left.reason, left.detail) == ("mine", "test", "elementwise_chain")
+
+
+def test_a_folder_of_tests_is_stayed_clear_of(tmp_path):
+    folder = tmp_path / "KernelBench" / "level2"
+    folder.mkdir(parents=True)
+    (folder / "7_x.py").write_text(TASK.source.replace("batch_size", "n").replace("rows", "m"))
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
+    dataset = build_dataset([url], out=tmp_path / "out", exclude=[tmp_path])
+    assert dataset.pairs == () and [left.reason for left in dataset.left] == ["test"]
+
+
+def test_tasks_of_one_structure_are_in_one_split(tmp_path):
+    same = dataclasses.replace(TASK, source=TASK.source + "\n# another digest\n")
+    for n, task in enumerate((TASK, same)):
+        url = fill(tmp_path / "a.sqlite", task, [(proposal(n), {})])
+    dataset = build_dataset([url], out=tmp_path / "out")
+    assert len(dataset.pairs) == 2 and len(dataset.counts) == 1
+
+
+def test_the_card_counts_and_names_no_folder_of_mine(tmp_path):
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {}), (proposal(2), WRONG)])
+    build_dataset([url], out=tmp_path / "out")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "2 training pairs of 1 tasks" in card
+    assert "| rules | cpp | cpu | 2 |" in card and "| Apache-2.0 | composed | 2 |" in card
+    assert "a.sqlite" in card and str(tmp_path) not in card
+
+
+def test_every_variant_of_the_rules_is_described():
+    assert {v.name for kind in ("cpu", "cuda") for v in variants(kind)} <= VARIANTS.keys()
+
+
+@pytest.mark.parametrize(
+    ("told", "error", "said"),
+    [
+        ({"archives": []}, UsageError, "which archive"),
+        ({"archives": ["nowhere.sqlite"]}, ArchiveError, "nowhere.sqlite"),
+        ({"keep": 0}, UsageError, "nothing would be kept"),
+        ({"exclude": ["nowhere"]}, UsageError, "no tasks to stay clear of"),
+    ],
+)
+def test_bad_input_is_one_error(tmp_path, told, error, said):
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
+    given = {"archives": [url], "out": tmp_path / "out"} | told
+    with pytest.raises(error, match=said):
+        build_dataset(given.pop("archives"), **given)
+
+
+def test_the_commands(tmp_path):
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
+    out = str(tmp_path / "out")
+    done = CliRunner().invoke(main, ["dataset", "build", "--archive", url, "--out", out])
+    assert done.exit_code == 0 and "1 pairs in" in done.output
+    words = ["tasks", "generate", "--count", "2", "--size", "small", "--out", str(tmp_path / "t")]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert len(list((tmp_path / "t").glob("*.py"))) == 2
+    again = CliRunner().invoke(main, words)
+    assert again.exit_code == 2 and "holds tasks already" in again.output
