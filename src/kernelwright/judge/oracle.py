@@ -117,9 +117,11 @@ class Oracle:
     def kept_arguments(self, draw: Draw) -> list[Any]:
         """``arguments`` of a draw that comes again; not to be written to."""
         key = ("arguments", draw)
-        if key not in self._cache:
-            self._remember(key, self.arguments(draw))
-        return self._cache[key] if key in self._cache else self.arguments(draw)
+        if key in self._cache:
+            return self._cache[key]
+        made = self.arguments(draw)
+        self._remember(key, made)
+        return made
 
     def arguments(self, draw: Draw) -> list[Any]:
         """The forward's arguments."""

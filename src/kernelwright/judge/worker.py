@@ -183,10 +183,6 @@ class Worker:
             self.held = self.output
         self.output = None
 
-    def unhold(self) -> None:
-        """Drop the output that was held."""
-        self.held = None
-
 
 def profiler(device: torch.device) -> Any:
     """Torch's profiler, started quickly: only device kernels need Kineto, which takes a second."""
