@@ -187,7 +187,9 @@ class Oracle:
     def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> Any:
         if self.mutates_arguments or self.returns_arguments:
             arguments = map_tensors(torch.clone, arguments)
-        with torch.no_grad(), torch.random.fork_rng():
+        device = torch.device(self.device)
+        own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
+        with torch.no_grad(), torch.random.fork_rng(own, device_type=device.type):
             torch.manual_seed(self.weight_seed)
             return module(*arguments)
 

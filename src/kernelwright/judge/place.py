@@ -25,6 +25,9 @@ class Place(Protocol):
     """Whether the outputs of a stopped child can be read."""
     is_spinning: bool
     """Whether the judge polls for a child's answer: cores are many where there is a GPU."""
+    stops_midway: bool
+    """Whether a child may be stopped in the midst of its work: a driver may hold a lock just then
+    that others wait for."""
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         """New memory to share with a child: a file descriptor, and this side's bytes."""
@@ -57,6 +60,7 @@ class Cpu:
     name = kind = "cpu"
     reads_from_outside = True
     is_spinning = False
+    stops_midway = True
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         return cpu.share(n_bytes)
@@ -82,6 +86,7 @@ class Gpu:
 
     reads_from_outside = False
     is_spinning = True
+    stops_midway = False
 
     def __init__(self, device: Device) -> None:
         from kernelwright.judge import gpu
@@ -92,6 +97,7 @@ class Gpu:
         self.kind = self.name.partition(":")[0]
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
+        self.make_room()
         return self._gpu.share(n_bytes, self.index)
 
     def unshare(self, memory: torch.Tensor) -> None:

@@ -138,9 +138,12 @@ class Runner:
 
     @contextlib.contextmanager
     def beside(self, turns: Turns) -> Iterator[Seat]:
-        """Work beside others: the child is stopped while somebody measures, and afterwards."""
+        """Work beside others: the child is stopped while somebody measures, and afterwards.
+
+        Where it must not be stopped midway, who wants to measure waits.
+        """
         with turns.beside() as seat:
-            self.child.seat = seat
+            self.child.seat = seat if self.place.stops_midway else None
             try:
                 yield seat
                 self.stand_still()
