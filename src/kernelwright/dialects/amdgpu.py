@@ -183,6 +183,16 @@ def compile_hip(
         return Compiled(target, True, (), read_resources(built))
 
 
+def stand_ins(source: Path) -> tuple[str, ...]:
+    """The headers that a file includes and that are ours here, because no ROCm brings them.
+
+    Names and arguments are checked against ours then, and registers are those of our code.
+    """
+    names = re.findall(r"#\s*include\s*<([\w/.]+)>", source.read_text(errors="replace"))
+    own, tree = HEADERS / "amd", rocm_tree() / "include"
+    return tuple(name for name in names if (own / name).exists() and not (tree / name).exists())
+
+
 def assemble_hip(
     source: Path, *, target: str, includes: tuple[Path, ...] = (), flags: tuple[str, ...] = ()
 ) -> str | None:

@@ -11,8 +11,9 @@ from kernelwright.dialects.amdgpu import WAVE_WIDTH, compile_hip
 from kernelwright.port import RungStatus, port
 from kernelwright.port.ladder import emulates
 from kernelwright.propose.port import translate
-from kernelwright.testing.port_bench import evaluate, programs
+from kernelwright.testing.port_bench import chosen, evaluate, programs
 
+LIBRARIES = chosen(["library_rand_device_pi", "library_blas_power_iteration"])
 GOOD = """#include <cstdio>
 __global__ void sum(int* p) {
   __shared__ int s[100];
@@ -166,3 +167,19 @@ def test_device_text_in_a_python_file_is_compiled(tmp_path):
     path.write_text(path.read_text().replace("p[0] =", "nothing ="))
     _, rung = port(path, targets=("gfx942",)).files[0].rungs
     assert rung.status is RungStatus.FAILED and "nothing" in rung.details[0]
+
+
+@needs_amd
+def test_a_library_without_its_own_header_is_compiled_with_ours_and_the_rung_says_so(tmp_path):
+    (program,) = chosen(["library_cub_block_reduce_scan"])
+    path = tmp_path / "a.cu"
+    path.write_text(program.source)
+    _, rung = port(path, targets=("gfx942",)).files[0].rungs
+    assert rung.status is RungStatus.PASSED
+    assert rung.details == ("<hipcub/hipcub.hpp> is a stand-in of ours, not AMD's header",)
+
+
+@pytest.mark.parametrize("program", LIBRARIES, ids=lambda p: p.name)
+def test_programs_that_call_libraries_run_at_both_widths(program):
+    outcome = evaluate(program, lambda p: translate(p.source).text, targets=())
+    assert outcome.faults == ()

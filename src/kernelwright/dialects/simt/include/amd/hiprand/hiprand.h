@@ -1,0 +1,10 @@
+// For compile checks where no ROCm is installed: a stand-in for what AMD's header declares.
+#pragma once
+#include <hip/hip_runtime.h>
+#define RAND_IS_HOST 1
+#define RAND(name) hiprand##name
+#define RAND_C(name) HIPRAND_##name
+#include "../../libraries/rand.h"
+#undef RAND
+#undef RAND_C
+#undef RAND_IS_HOST

@@ -1,0 +1,18 @@
+// hipCUB for the emulation.
+#pragma once
+#include "hip/hip_runtime.h"
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#define CUB_ERROR hipError_t
+#define CUB_SUCCESS hipSuccess
+#define CUB_STREAM hipStream_t
+namespace hipcub {
+#include "../libraries/cub.h"
+}
+#undef CUB_ERROR
+#undef CUB_SUCCESS
+#undef CUB_STREAM
