@@ -244,7 +244,7 @@ def can_become(uid: int) -> bool:
     """
     if os.geteuid() != 0:
         return False
-    known = (map(int, line.split()) for line in Path("/proc/self/uid_map").open())
+    known = (map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines())
     return any(first <= uid < first + count for first, _, count in known)
 
 
