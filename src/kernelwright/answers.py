@@ -96,7 +96,9 @@ def one_result(result: search.Result) -> Answer:
     if result.best is not None and result.evaluation is not None:
         pair = (result.best, result.evaluation)
     where = "best source" if pair else "library setting"
-    lines = [_headline(result), f"{where}: {result.source_path}", f"report: {result.report_path}"]
+    lines = [_headline(result), f"{where}: {result.source_path}"]
+    if result.report_path is not None:
+        lines.append(f"report: {result.report_path}")
     if result.interrupted:
         lines.append("stopped early; the same command goes on from here")
     code = DONE if pair or result.counts.get("passed") else NOTHING_PASSED
@@ -105,6 +107,10 @@ def one_result(result: search.Result) -> Answer:
 
 
 def _headline(result: search.Result) -> str:
+    if not result.strongest:
+        return (
+            f"{result.task.name}: nothing was timed within the budget; here is the library's file"
+        )
     if result.evaluation is None or result.evaluation.speedup is None:
         return (
             f"{result.task.name}: nothing beats the strongest library setting "

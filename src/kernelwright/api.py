@@ -42,7 +42,9 @@ def optimize(
 
 
 def with_report(result: search.Result, out: Path) -> search.Result:
-    """The result with its HTML report written beside the source."""
+    """The result with its HTML report written beside the source, where anything was judged."""
+    if not result.evaluated:
+        return result
     with Archive(result.archive_url) as archive:
         path = write_report(archive, out / f"{result.task.name}.html", task=result.task.digest)
     return replace(result, report_path=path)

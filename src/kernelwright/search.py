@@ -22,10 +22,11 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION, Judge, library_candidate
+from kernelwright.judge.baselines import EAGER
 from kernelwright.load import check
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.base import Proposer, WaitingProposer
-from kernelwright.propose.feed import Feed
+from kernelwright.propose.feed import Feed, require_an_answer
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
 MIN_EVALUATED = 3  # a budget spent on slow baselines still buys a first look at the candidates
@@ -70,7 +71,7 @@ class Result:
     """The confirming verdict on ``best``, measured after the search and apart from it."""
     evaluated: History
     strongest: str
-    """The name of the strongest library setting."""
+    """The name of the strongest library setting; empty where time was up before any was timed."""
     source_path: Path | None
     archive_url: str
     report_path: Path | None = None
@@ -163,6 +164,8 @@ class _Search:
                 else:
                     self.pull(proposer, until)
             if len(self.history) == n_round or time.monotonic() > self.deadline:
+                if not self.history:
+                    require_an_answer([c for c in self.calls if c.id >= self.run_id])
                 return
 
     def pull(self, proposer: Proposer, until: float) -> None:
@@ -265,8 +268,10 @@ class _Search:
 
     def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
         """Write the best source, or the library setting that nothing beat, and close the run."""
-        strongest = self.judge.strongest
-        candidate = best[0].candidate if best else library_candidate(self.task, strongest)
+        has_time = time.monotonic() < self.deadline
+        is_known = has_time or any(found.timing for _, found in self.history)
+        strongest = self.judge.strongest if is_known else ""
+        candidate = best[0].candidate if best else library_candidate(self.task, strongest or EAGER)
         path = write_source(candidate, Path(self.settings.out), self.task.name)
         if not interrupted:
             self.archive.finish_run(self.run_id)

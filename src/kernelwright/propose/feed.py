@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from types import TracebackType
 
-from kernelwright.core.call import Call
+from kernelwright.core.call import Call, Outcome
 from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.core.errors import ProposerError
 from kernelwright.propose.base import WaitingProposer
 
 MAX_BACKLOG = 2  # proposals that may wait for the judge when the next round is asked for
@@ -20,6 +21,20 @@ Said = tuple[Proposal | Call, Brief]
 class _Mark(Enum):
     ROUND = "a round is over"
     END = "nothing more will come"
+
+
+def require_an_answer(calls: Sequence[Call]) -> None:
+    """See that one of a run's calls was answered, where there were any.
+
+    Raises:
+        ProposerError: all of them failed.
+    """
+    if calls and all(call.outcome is Outcome.FAILED for call in calls):
+        raise ProposerError(
+            "no model answered",
+            seen=f"{calls[-1].model}: {calls[-1].detail}",
+            do="see that its server runs and can be reached; the same command goes on from here",
+        )
 
 
 class Feed:

@@ -25,6 +25,7 @@ from kernelwright.archive import Archive
 from kernelwright.core.errors import ProposerError
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
+from kernelwright.judge import Judge
 from kernelwright.load import load
 
 SECRET = re.compile(rb"key-of-(openai|mine)")
@@ -123,3 +124,19 @@ def test_the_winner_of_the_rules_is_shown_to_the_swarm(swarm, scripted):
     (request,) = scripted.requests
     text = request["messages"][-1]["content"]
     assert "This candidate is right. Make it faster" in text and "_library = _build(SOURCE)" in text
+
+
+def test_a_dead_endpoint_ends_with_the_budget(swarm, scripted, monkeypatch):
+    """No library setting is measured for a run that has nothing to compare with it."""
+    monkeypatch.setattr(Judge, "strongest", property(lambda judge: 1 / 0))
+    scripted.die()
+    with pytest.raises(ProposerError, match="no model answered"):
+        swarm(budget_s=2.0)
+
+
+def test_answers_without_code_end_with_the_budget_and_the_library(swarm, scripted, monkeypatch):
+    monkeypatch.setattr(Judge, "strongest", property(lambda judge: 1 / 0))
+    scripted.script = [slow(0.2, say("I cannot say."))]
+    result, calls, _ = swarm(budget_s=2.0)
+    assert calls and not result.evaluated
+    assert result.strongest == "" and "Model" in result.source_path.read_text()

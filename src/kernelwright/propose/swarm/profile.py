@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
@@ -15,6 +15,8 @@ from kernelwright.load import open_reference
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Seen = tuple[str, str, int, float]
+"""An operator, the shapes of its arguments, its calls, and their microseconds together."""
 
 N_CALLS = 3
 N_ROWS = 10
@@ -62,36 +64,53 @@ def _profile(task: Task, device: Device) -> tuple[Row, ...]:
     reference = open_reference(task)
     module = reference.build(SEED).to(device.torch_name)
     inputs = reference.inputs(SEED, device.torch_name)
-    is_gpu = device.kind in ("cuda", "hip")
     with torch.no_grad():
         module(*inputs)
-        with _profiler(is_gpu) as seen:
-            for _ in range(N_CALLS):
-                module(*inputs)
-    events = [
-        (event, event.self_device_time_total if is_gpu else event.self_cpu_time_total)
-        for event in seen.key_averages(group_by_input_shape=True)
-    ]
-    whole = sum(time for _, time in events)
-    slowest = sorted((e for e in events if e[1] > 0), key=lambda e: -e[1])[:N_ROWS]
-    return tuple(
-        Row(
-            name=event.key,
-            n_calls=event.count // N_CALLS,
-            share=time / whole,
-            time_us=time / N_CALLS,
-            shapes=str([shape for shape in event.input_shapes if shape]),
+        seen = (
+            _kernels(module, inputs) if device.kind in ("cuda", "hip") else _calls(module, inputs)
         )
-        for event, time in slowest
+    whole = sum(time_us for _, _, _, time_us in seen)
+    slowest = sorted((each for each in seen if each[3] > 0), key=lambda each: -each[3])[:N_ROWS]
+    return tuple(
+        Row(name, n_calls // N_CALLS, time_us / whole, time_us / N_CALLS, shapes)
+        for name, shapes, n_calls, time_us in slowest
     )
 
 
-def _profiler(is_gpu: bool) -> AbstractContextManager[Any]:
-    """Kineto sees kernels on a GPU; on the CPU it only adds complaints about threads to stderr."""
-    import torch
-    from torch.profiler import ProfilerActivity
+def _kernels(module: Any, inputs: list[Any]) -> list[Seen]:
+    """What the device spends, by torch's profiler."""
+    from torch.profiler import ProfilerActivity, profile
 
-    if is_gpu:
-        activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-        return torch.profiler.profile(activities=activities, record_shapes=True)
-    return torch.autograd.profiler.profile(use_kineto=False, record_shapes=True)
+    activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    with profile(activities=activities, record_shapes=True) as seen:
+        for _ in range(N_CALLS):
+            module(*inputs)
+    return [
+        (e.key, str([s for s in e.input_shapes if s]), e.count, e.self_device_time_total)
+        for e in seen.key_averages(group_by_input_shape=True)
+    ]
+
+
+def _calls(module: Any, inputs: list[Any]) -> list[Seen]:
+    """What operators spend on the CPU, by a clock around each: torch's profiler writes to stderr
+    there, and takes seconds to start."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    spent: dict[tuple[str, str], list[float]] = {}
+
+    class Clock(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            began = time.perf_counter()
+            result = function(*args, **(kwargs or {}))
+            shapes = [list(a.shape) for a in args if isinstance(a, torch.Tensor)]
+            key = (function.name().partition(".")[0], str(shapes))
+            spent.setdefault(key, []).append((time.perf_counter() - began) * 1e6)
+            return result
+
+    with Clock():
+        for _ in range(N_CALLS):
+            module(*inputs)
+    return [(name, shapes, len(times), sum(times)) for (name, shapes), times in spent.items()]
