@@ -33,6 +33,7 @@ from kernelwright.port_command import port_command
 from kernelwright.receipt import Receipt
 from kernelwright.report import facts, write
 from kernelwright.terminal import Answer, Commands, ShowProgress
+from kernelwright.train_command import train_command
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,6 +48,7 @@ main.add_command(bench_command)
 main.add_command(corpus_command)
 main.add_command(tasks_group)
 main.add_command(dataset_group)
+main.add_command(train_command)
 
 
 @main.command()

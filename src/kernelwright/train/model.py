@@ -1,0 +1,110 @@
+"""The model that is trained: opened from a checkpoint, and written so that others can serve it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+from typing import Any
+
+from kernelwright.core.errors import UsageError
+from kernelwright.train.recipes import Recipe
+
+PACKAGES = ("transformers", "trl", "peft", "accelerate", "datasets")
+TARGETS = "all-linear"  # adapters on every linear layer: LoRA Without Regret, thinkingmachines.ai
+
+
+def need_packages(model: str) -> None:
+    """See that everything is installed that training needs.
+
+    Raises:
+        UsageError: something is missing.
+    """
+    wanted = (*PACKAGES, "gguf") if model.endswith(".gguf") else PACKAGES
+    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"training needs {', '.join(missing)}",
+            seen="not installed",
+            do="pip install 'kernelwright[train]'",
+        )
+
+
+def open_tokenizer(model: str) -> Any:
+    """The tokenizer of a checkpoint, set to fill batches on the left.
+
+    Raises:
+        UsageError: there is no such model.
+    """
+    from transformers import AutoTokenizer
+
+    tokenizer = _from_pretrained(AutoTokenizer, model, padding_side="left")
+    if tokenizer.eos_token_id is None:
+        raise UsageError(
+            f"the tokenizer of {model} has no end of text",
+            seen="eos_token is None",
+            do="set eos_token in its tokenizer_config.json",
+        )
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def open_model(model: str, tokenizer: Any) -> Any:
+    """The checkpoint's weights: bfloat16 on a GPU, float32 elsewhere.
+
+    Raises:
+        UsageError: there is no such model.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
+    opened = _from_pretrained(AutoModelForCausalLM, model, dtype=dtype)
+    # A chat model's turn ends where its tokenizer says, not only where the text does.
+    opened.generation_config.eos_token_id = tokenizer.eos_token_id
+    opened.generation_config.pad_token_id = tokenizer.pad_token_id
+    return opened
+
+
+def adapter(recipe: Recipe) -> Any:
+    """The adapter to train in front of frozen weights; None where all weights are trained."""
+    if not recipe.rank:
+        return None
+    from peft import LoraConfig
+
+    return LoraConfig(
+        r=recipe.rank, lora_alpha=2 * recipe.rank, target_modules=TARGETS, task_type="CAUSAL_LM"
+    )
+
+
+def write(model: Any, tokenizer: Any, folder: Path, adapter_folder: Path) -> None:
+    """Write a checkpoint that any server takes, and the adapter alone, which is small to send.
+
+    The folder appears whole.
+    """
+    if hasattr(model, "merge_and_unload"):
+        model.save_pretrained(adapter_folder)
+        model = model.merge_and_unload()
+    partial = folder.with_name(folder.name + ".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    model.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    shutil.rmtree(folder, ignore_errors=True)  # of a stage that went on for more steps
+    partial.rename(folder)
+
+
+def _from_pretrained(kind: Any, model: str, **options: Any) -> Any:
+    path = Path(model).expanduser()
+    if path.suffix == ".gguf" and path.is_file():
+        options["gguf_file"] = path.name
+        path = path.parent
+    name = str(path) if path.exists() else model
+    try:
+        return kind.from_pretrained(name, **options)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"no model {model} can be opened",
+            seen=str(error).strip().splitlines()[0][:300],
+            do="name a checkpoint's folder, a .gguf file, or a model on the hub that is reachable",
+        ) from error

@@ -1,0 +1,139 @@
+"""Recipe: everything that a stage of training is told, and presets after published ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelwright.core.errors import UsageError, nearest
+from kernelwright.train import reward
+
+STAGES = ("sft", "selfsup", "contrastive")
+FILE_NAME = "recipe.json"
+FREE = ("budget_s", "steps", "out", "threads", "jobs", "checkpoint_every")
+"""What may differ when a stage goes on: how long, where, and with how many hands."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One stage of training. Stored with the checkpoints; a stage goes on with the same one."""
+
+    stage: str
+    model: str
+    """A checkpoint's folder, a GGUF file, or a name on the hub."""
+    out: str
+    archive: str
+    dialects: tuple[str, ...] = ()
+    """In which kernels are asked for, in turns; empty: all that can run on the device."""
+    device: str = "cpu"
+    """What candidates are judged on; the model is trained on a GPU where there is one."""
+    threads: int = 0
+    budget_s: float = 3600.0
+    steps: int = 0
+    """Of the optimizer; 0: as many as the budget allows, but for sft its epochs."""
+    checkpoint_every: int = 10
+    """Steps: what is lost at most when the process is killed."""
+    seed: int = 0
+    rank: int = 16
+    """Of the adapter (LoRA); 0 trains all weights."""
+    learning_rate: float = 0.0
+    """0: 2e-4 for an adapter's sft, a tenth for all weights, a tenth again by reinforcement."""
+    batch: int = 8
+    """Examples, or answers, that the trainer's device holds at a time."""
+    epochs: int = 3
+    """Of sft."""
+    max_tokens: int = 2048
+    """Of one example of sft; of one answer by reinforcement."""
+    max_prompt_tokens: int = 4096
+    """A longer prompt goes without its exemplars; a task that is longer still is left out."""
+    tasks: int = 4
+    """Tasks in one step of reinforcement."""
+    group: int = 8
+    """Answers to each task's prompt, which are compared with one another."""
+    temperature: float = 1.0
+    reward: str = "speed"
+    """A name in ``reward.REWARDS``."""
+    smooth: bool = True
+    """Whether rewards are clipped z-scores of their group, or divided by its deviation alone."""
+    exemplars: int = 2
+    """Earlier kernels that a prompt shows; 0: none, which is plain GRPO."""
+    jobs: int = 4
+    """Tasks whose answers are built and checked side by side."""
+
+    def __post_init__(self) -> None:
+        if self.stage not in STAGES:
+            raise UsageError(
+                f'no stage "{self.stage}"', seen=self.stage, do=nearest(self.stage, STAGES)
+            )
+        reward.find(self.reward)
+        if self.stage != "sft" and self.group < 2:
+            raise UsageError(
+                "answers are compared inside a group, and one is none",
+                seen=f"group {self.group}",
+                do="give a group of 2 or more",
+            )
+
+    @property
+    def folder(self) -> Path:
+        """Where the stage keeps its checkpoints and what comes of it."""
+        return Path(self.out) / self.stage
+
+    @property
+    def rate(self) -> float:
+        if self.learning_rate:
+            return self.learning_rate
+        return 2e-4 * (1 if self.rank else 0.1) * (1 if self.stage == "sft" else 0.1)
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # arXiv 2507.14111: stage 2 rewards rightness, stage 3 contrasts two scored kernels.
+    "cuda-l1": {
+        "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
+        "contrastive": {"reward": "speed", "exemplars": 2, "smooth": True},
+    },
+    # arXiv 2507.05687: reinforcement by execution alone, no exemplars.
+    "autotriton": {
+        "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
+        "contrastive": {"reward": "right", "exemplars": 0, "smooth": False},
+    },
+}
+
+
+def recipe(stage: str, preset: str = "cuda-l1", **told: Any) -> Recipe:
+    """A preset's recipe for a stage, with what was told over it (None: not told).
+
+    Raises:
+        UsageError: no such stage, preset or reward.
+    """
+    if preset not in PRESETS:
+        raise UsageError(f'no preset "{preset}"', seen=preset, do=nearest(preset, PRESETS))
+    given = {key: value for key, value in told.items() if value is not None}
+    return Recipe(stage=stage, **{**PRESETS[preset].get(stage, {}), **given})
+
+
+def keep(wanted: Recipe) -> None:
+    """Write the recipe to its stage's folder, or see that the one there is the same.
+
+    Raises:
+        UsageError: the folder holds a stage with another recipe.
+    """
+    path = wanted.folder / FILE_NAME
+    told = json.loads(json.dumps(dataclasses.asdict(wanted)))
+    if path.exists():
+        there = json.loads(path.read_text())
+        other = [k for k in told if k not in FREE and there.get(k) != told[k]]
+        if other:
+            seen = ", ".join(f"{k} {there.get(k)!r}, now {told[k]!r}" for k in other)
+            raise UsageError(
+                f"{wanted.folder} holds a stage that was begun otherwise",
+                seen=seen,
+                do="give --out another folder, or the same options as before",
+            )
+    wanted.folder.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".part")
+    partial.write_text(json.dumps(told, indent=1) + "\n")
+    partial.replace(path)

@@ -1,0 +1,104 @@
+"""Supervised fine-tuning: the answers of right kernels, given the prompts that ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kernelwright.core.errors import UsageError
+from kernelwright.pairs import Pair
+from kernelwright.propose.swarm.chat import chat_text
+from kernelwright.train.model import adapter, open_model, open_tokenizer
+from kernelwright.train.recipes import Recipe
+from kernelwright.train.watch import Curve, Deadline
+
+TRAIN = "train"
+PASSED = "passed"
+
+
+def lessons(
+    pairs: Sequence[Pair], dialects: Sequence[str]
+) -> list[tuple[tuple[tuple[str, str], ...], str]]:
+    """(messages, answer) of the pairs to learn from: right kernels of the train split.
+
+    Raises:
+        UsageError: there are none.
+    """
+    found = [
+        (pair.prompt, pair.answer)
+        for pair in pairs
+        if (pair.split, pair.status) == (TRAIN, PASSED)
+        and (not dialects or pair.dialect in dialects)
+    ]
+    if not found:
+        raise UsageError(
+            "the dataset has nothing to learn from",
+            seen=f"{len(pairs)} pairs, none of a right kernel for training"
+            + (f" in {', '.join(dialects)}" if dialects else ""),
+            do="kernelwright dataset build, or other --dialect",
+        )
+    return found
+
+
+def tokens(
+    tokenizer: Any, messages: Sequence[tuple[str, str]], answer: str
+) -> dict[str, list[int]]:
+    """One example, tokenised as the policy will be asked; only the answer is learned."""
+    prompt = tokenizer(chat_text(tokenizer, messages), add_special_tokens=False)["input_ids"]
+    said = tokenizer(answer.strip() + "\n", add_special_tokens=False)["input_ids"]
+    said = [*said, tokenizer.eos_token_id]
+    return {"input_ids": prompt + said, "labels": [-100] * len(prompt) + said}
+
+
+def trainer(recipe: Recipe, pairs: Sequence[Pair]) -> Any:
+    """TRL's trainer, ready to run.
+
+    An example that is too long is left out, since half a kernel teaches to stop halfway.
+
+    Raises:
+        UsageError: no such model, or nothing to learn from.
+    """
+    import torch
+    from datasets import Dataset
+    from trl import SFTConfig, SFTTrainer
+
+    taught = lessons(pairs, recipe.dialects)
+    tokenizer = open_tokenizer(recipe.model)
+    examples = [tokens(tokenizer, *each) for each in taught]
+    longest = recipe.max_prompt_tokens + recipe.max_tokens
+    fitting = [each for each in examples if len(each["input_ids"]) <= longest]
+    if not fitting:
+        raise UsageError(
+            "every pair is too long",
+            seen=f"the shortest has {min(len(e['input_ids']) for e in examples)} tokens",
+            do=f"give more than --max-tokens {recipe.max_tokens}",
+        )
+    settings = SFTConfig(
+        output_dir=str(recipe.folder / "checkpoints"),
+        per_device_train_batch_size=recipe.batch,
+        num_train_epochs=recipe.epochs,
+        max_steps=recipe.steps or -1,
+        learning_rate=recipe.rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=5,
+        max_length=None,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        packing=False,
+        train_sampling_strategy="group_by_length",
+        bf16=torch.cuda.is_available(),
+        gradient_checkpointing=False,
+        save_strategy="steps",
+        save_steps=recipe.checkpoint_every,
+        save_total_limit=2,
+        logging_steps=1,
+        report_to=[],
+        seed=recipe.seed,
+    )
+    return SFTTrainer(
+        model=open_model(recipe.model, tokenizer),
+        args=settings,
+        train_dataset=Dataset.from_list(fitting),
+        processing_class=tokenizer,
+        peft_config=adapter(recipe),
+        callbacks=[Deadline(recipe.budget_s), Curve(recipe.folder)],
+    )

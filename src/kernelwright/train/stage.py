@@ -1,0 +1,99 @@
+"""One stage from its recipe to its checkpoint; what was begun goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from kernelwright.archive import Archive
+from kernelwright.core import plugins
+from kernelwright.core.device import Device
+from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.dialects.devices import resolve
+from kernelwright.pairs import Pair
+from kernelwright.train import Trained, model
+from kernelwright.train.recipes import Recipe, keep
+
+DIALECTS = "kernelwright.dialects"
+TRAIN = "train"
+ORIGIN = "dataset"
+
+
+def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
+    """Train, and write the checkpoint where the stage came to its end."""
+    model.need_packages(recipe.model)
+    from kernelwright.train.watch import read_curve
+
+    keep(recipe)
+    done = recipe.folder / "model"
+    curve = read_curve(recipe.folder)
+    if done.exists() and (not recipe.steps or last_step(curve) >= recipe.steps):
+        return Trained(done, last_step(curve), curve)
+    with ExitStack() as stack:
+        trainer = _trainer(recipe, pairs, stack)
+        trainer.train(resume_from_checkpoint=_last_checkpoint(recipe))
+        n_steps = trainer.state.global_step
+        is_whole = not recipe.steps or n_steps >= recipe.steps
+        if is_whole and trainer.is_world_process_zero():
+            tokenizer = trainer.processing_class
+            bare = trainer.accelerator.unwrap_model(trainer.model)
+            model.write(bare, tokenizer, done, recipe.folder / "adapter")
+    return Trained(done if is_whole else None, n_steps, read_curve(recipe.folder))
+
+
+def last_step(curve: Sequence[Mapping[str, Any]]) -> int:
+    """The step of the last line of a curve; 0 where there is none."""
+    return max((line["step"] for line in curve), default=0)
+
+
+def tasks_of(pairs: Sequence[Pair], archive: Archive) -> list[Task]:
+    """The tasks of the train split, each once; those of the archive where there are no pairs."""
+    if not pairs:
+        return archive.tasks()
+    found = {p.task_digest: p for p in pairs if p.split == TRAIN}
+    return [Task(pair.task_name, ORIGIN, pair.task_source) for pair in found.values()]
+
+
+def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
+    from kernelwright.train import reinforce, sft
+    from kernelwright.train.court import Court
+
+    if recipe.stage == "sft":
+        return sft.trainer(recipe, pairs)
+    archive = stack.enter_context(Archive(recipe.archive))
+    device = resolve(Device.parse(recipe.device))
+    told = Settings(
+        device=recipe.device, threads=recipe.threads, archive=recipe.archive, seed=recipe.seed,
+        proposers=("policy",),
+    )  # fmt: skip
+    court = stack.enter_context(Court(archive, told, device, jobs=recipe.jobs))
+    return reinforce.trainer(recipe, tasks_of(pairs, archive), _dialects(recipe, device), court)
+
+
+def _dialects(recipe: Recipe, device: Device) -> Sequence[str]:
+    """Those asked for, or all but the library's own that can run and be timed on the device.
+
+    Raises:
+        UsageError: none can, or there is no such dialect.
+    """
+    names = recipe.dialects or [n for n in plugins.names(DIALECTS) if n != "torch"]
+    found = [plugins.find(DIALECTS, name) for name in names]
+    missing = {d.name: d.missing(device) for d in found}
+    usable = [d.name for d in found if not missing[d.name] and d.is_timed(device)]
+    if not usable or (recipe.dialects and len(usable) < len(names)):
+        raise UsageError(
+            f"kernels cannot be judged on {device}",
+            seen="; ".join(f"{name}: {why}" for name, why in missing.items() if why),
+            do="choose another --dialect or --device",
+        )
+    return usable
+
+
+def _last_checkpoint(recipe: Recipe) -> str | None:
+    from transformers.trainer_utils import get_last_checkpoint
+
+    folder = recipe.folder / "checkpoints"
+    return get_last_checkpoint(str(folder)) if folder.is_dir() else None

@@ -1,0 +1,161 @@
+"""All three stages on a CPU with TRL's trainers and the real judge, and what a kill leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+from tests.host.swarm.candidates import TASK, WRONG
+
+pytest.importorskip("trl", reason="needs kernelwright[train]")
+from tests.host.train import tiny
+
+from kernelwright.archive import Archive
+from kernelwright.core.call import Call
+from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.core.device import Device
+from kernelwright.core.errors import UsageError
+from kernelwright.core.task import Task
+from kernelwright.pairs import Pair
+from kernelwright.propose.policy import CONTEXT, PolicyProposer
+from kernelwright.propose.swarm import prompt
+from kernelwright.propose.swarm.question import Question
+from kernelwright.train import recipe, train
+
+TASKS = [Task("one", "dataset", TASK), Task("two", "dataset", TASK.replace("* 2", "* 3"))]
+
+
+def pair(task, answer, status="passed", split="train"):
+    brief = Brief(task, Device.parse("cpu"), ("cpp",))
+    return Pair(
+        task_digest=task.digest, task_name=task.name, task_source=task.source, dialect="cpp",
+        device="cpu", prompt=prompt.generator(brief, Question("write", "cpp"), CONTEXT),
+        answer=answer, code="", status=status, kinds=(), speedup=None, speedup_low=None,
+        speedup_high=None, origin="rules", split=split, provenance="{}",
+    )  # fmt: skip
+
+
+PAIRS = [pair(TASKS[0], answer) for answer in tiny.ANSWERS[:2]]
+PAIRS += [pair(TASKS[0], WRONG, status="wrong_values"), pair(TASKS[1], WRONG, split="validation")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("train")
+
+
+@pytest.fixture(scope="module")
+def taught(folder):
+    """A tiny model after lessons in two right kernels."""
+    told = recipe(
+        "sft", model=tiny.save(folder / "tiny"), out=str(folder / "out"), archive="", rank=0,
+        learning_rate=0.03, batch=2, steps=12, max_prompt_tokens=8000, dialects=("cpp",),
+    )  # fmt: skip
+    return train(told, PAIRS)
+
+
+@pytest.fixture(scope="module")
+def contrasted(folder, taught):
+    """The same after two steps of contrastive reinforcement: (recipe, result)."""
+    told = recipe(
+        "contrastive", model=str(taught.model), out=str(folder / "out"), rank=4, steps=2, group=4,
+        archive=str(folder / "archive.sqlite"), tasks=1, batch=4, max_tokens=4, threads=1, jobs=1,
+        max_prompt_tokens=8000, dialects=("cpp",),
+    )  # fmt: skip
+    return told, train(told, PAIRS)
+
+
+def test_lessons_lower_the_loss_and_leave_a_checkpoint(taught):
+    losses = [line["loss"] for line in taught.curve if "loss" in line]
+    assert losses[-1] < losses[0] / 2
+    assert taught.steps == 12 and (taught.model / "config.json").exists()
+
+
+def test_contrastive_steps_judge_what_was_said_and_keep_it(folder, contrasted):
+    _, trained = contrasted
+    (first, second) = [line for line in trained.curve if "earned" in line]
+    assert first["share/right"] > 0 and first["earned"] > 0
+    with Archive(folder / "archive.sqlite") as archive:
+        history = archive.history(TASKS[0].digest)
+    assert any(found.passed for _, found in history)
+    assert {proposal.proposer for proposal, _ in history} == {"policy"}
+    # What the first step found was shown in the second, and handing it back was seen.
+    assert second["share/copies"] > 0
+    assert (trained.model.parent / "adapter" / "adapter_config.json").exists()
+
+
+def test_what_is_done_is_not_done_again(contrasted):
+    told, trained = contrasted
+    began = time.monotonic()
+    again = train(told, PAIRS)
+    assert (again.model, again.steps) == (trained.model, 2)
+    assert time.monotonic() - began < 5
+
+
+def test_the_policy_proposer_samples_the_trained_checkpoint(taught):
+    brief = Brief(TASKS[1], Device.parse("cpu"), ("cpp",), models=(str(taught.model),))
+    proposer = PolicyProposer()
+    proposer.check(brief)
+    said = list(proposer.propose(brief))
+    (call,) = [item for item in said if isinstance(item, Call)]
+    assert call.model == f"hf:{taught.model}" and call.context == CONTEXT
+    # The lessons were two right kernels, each a token long.
+    (proposed,) = [item for item in said if isinstance(item, Proposal)]
+    assert proposed.proposer == "policy" and proposed.call == call.id
+
+
+def test_a_policy_that_is_not_there_is_one_error(folder):
+    for models in ((), ("http://localhost:1/v1#x",), (str(folder / "nowhere"),)):
+        brief = Brief(TASKS[1], Device.parse("cpu"), ("cpp",), models=models)
+        with pytest.raises(UsageError, match="no checkpoint"):
+            PolicyProposer().check(brief)
+
+
+def test_the_self_supervised_stage_shows_no_kernels_and_earns_by_rightness(folder, taught):
+    told = recipe(
+        "selfsup", model=str(taught.model), out=str(folder / "out"), rank=0, steps=1, group=4,
+        archive=str(folder / "archive.sqlite"), tasks=1, batch=4, max_tokens=4, threads=1,
+        max_prompt_tokens=8000, dialects=("cpp",),
+    )  # fmt: skip
+    line = next(line for line in train(told, PAIRS).curve if "earned" in line)
+    assert line["share/copies"] == 0 and line["earned"] <= line["share/right"]
+
+
+def test_a_killed_stage_goes_on_from_its_last_checkpoint(folder):
+    told = recipe(
+        "sft", model=tiny.save(folder / "killed"), out=str(folder / "killed-out"), archive="",
+        rank=0, batch=2, steps=9, checkpoint_every=3, max_prompt_tokens=8000,
+    )  # fmt: skip
+    script = (
+        "from tests.host.train.test_stages import PAIRS\n"
+        "from kernelwright.train import Recipe, train\n"
+        f"train({told!r}, PAIRS)"
+    )
+    command = [sys.executable, "-c", script]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+    saved = folder / "killed-out" / "sft" / "checkpoints" / "checkpoint-3" / "trainer_state.json"
+    deadline = time.monotonic() + 120
+    while not saved.exists() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    trained = train(told, PAIRS)
+    assert trained.steps == 9
+    assert [line["step"] for line in trained.curve if "loss" in line] == list(range(1, 10))
+
+
+def test_a_dataset_without_lessons_is_one_error(folder, taught):
+    told = recipe("sft", model=str(taught.model), out=str(folder / "none"), archive="")
+    with pytest.raises(UsageError, match="nothing to learn from"):
+        train(told, [])
+    with pytest.raises(UsageError, match="nothing to learn from"):
+        train(replace(told, dialects=("triton",)), PAIRS)
+
+
+def test_no_such_model_is_one_error(folder):
+    told = recipe("sft", model=str(folder / "nowhere"), out=str(folder / "no"), archive="")
+    with pytest.raises(UsageError, match="no model"):
+        train(told, PAIRS)

@@ -1,0 +1,51 @@
+"""Recipes: what a stage is told, and that it goes on only with the same."""
+
+from dataclasses import replace
+
+import pytest
+
+from kernelwright.core.errors import UsageError
+from kernelwright.train import recipe
+from kernelwright.train.recipes import keep
+
+
+@pytest.fixture
+def told(tmp_path):
+    return recipe("contrastive", model="m", out=str(tmp_path), archive="a.sqlite", group=4)
+
+
+def test_presets_differ_where_the_papers_do():
+    common = {"model": "m", "out": "o", "archive": "a"}
+    ours = recipe("contrastive", "cuda-l1", **common)
+    theirs = recipe("contrastive", "autotriton", **common)
+    assert (ours.reward, ours.exemplars, ours.smooth) == ("speed", 2, True)
+    assert (theirs.reward, theirs.exemplars, theirs.smooth) == ("right", 0, False)
+    assert recipe("contrastive", "autotriton", reward="milestone", **common).reward == "milestone"
+
+
+def test_a_stage_goes_on_with_more_time_and_not_with_another_reward(told):
+    keep(told)
+    keep(replace(told, budget_s=7.0, steps=9))
+    with pytest.raises(UsageError, match="reward 'speed', now 'right'"):
+        keep(replace(told, reward="right"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        ({"stage": "sfft"}, "sft"),
+        ({"preset": "cuda-l2"}, "cuda-l1"),
+        ({"reward": "mile"}, "milestone"),
+        ({"group": 1}, "2 or more"),
+    ],
+)
+def test_wrong_words_name_the_right_ones(wrong, remedy):
+    words = {"stage": "contrastive", "model": "m", "out": "o", "archive": "a"} | wrong
+    with pytest.raises(UsageError, match=remedy):
+        recipe(words.pop("stage"), words.pop("preset", "cuda-l1"), **words)
+
+
+def test_all_weights_learn_slower_than_an_adapter_and_reinforcement_slower_than_lessons(told):
+    lessons = replace(told, stage="sft")
+    assert replace(told, rank=0).rate < told.rate < lessons.rate
+    assert replace(told, learning_rate=0.5).rate == 0.5

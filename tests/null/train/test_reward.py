@@ -1,0 +1,130 @@
+"""Laws of the reward: what pays is a faster right kernel of one's own, and nothing else."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.null.swarm.briefs import candidate, verdict
+
+from kernelwright.core.errors import UsageError
+from kernelwright.core.evaluation import Ratio, Status
+from kernelwright.train import reward
+from kernelwright.train.reward import Judged
+
+NAMES = sorted(reward.REWARDS)
+speeds = st.floats(0.01, 100)
+bad = st.sampled_from([s for s in Status if s not in (Status.PASSED, Status.INFRA_ERROR)])
+rewards = st.lists(st.one_of(st.none(), st.floats(-10, 10)), max_size=12)
+
+
+def passed(speed=None, kinds=("kernel",), **said):
+    return replace(verdict(candidate(), speed), kinds=kinds, **said)
+
+
+def failed(status):
+    return replace(verdict(candidate(), reason="no"), status=status)
+
+
+def earned(name, evaluation, **said):
+    return reward.find(name)(Judged(evaluation, **said))
+
+
+@given(speeds, speeds)
+def test_a_faster_kernel_never_earns_less(slow, fast):
+    assume(slow <= fast)
+    for name in NAMES:
+        assert earned(name, passed(slow)) <= earned(name, passed(fast))
+
+
+@given(st.floats(0.3, 4), st.floats(0.3, 4))
+def test_by_speed_a_truly_faster_kernel_earns_more(one, other):
+    assume(abs(math.log(one / other)) > 0.01)
+    assert (one < other) == (earned("speed", passed(one)) < earned("speed", passed(other)))
+
+
+@given(speeds, bad, st.booleans())
+def test_no_failure_earns_as_much_as_any_success(speed, status, is_copy):
+    for name in NAMES:
+        assert earned(name, failed(status), is_copy=is_copy) < earned(name, passed(speed))
+        assert earned(name, None) < earned(name, passed(speed))
+        assert earned(name, failed(status)) < earned(name, passed())  # right and not timed
+
+
+@given(speeds)
+def test_a_copy_and_a_library_call_earn_less_than_the_slowest_kernel(speed):
+    for name in NAMES:
+        slowest = earned(name, passed(0.01))
+        assert earned(name, passed(speed), is_copy=True) < slowest
+        assert earned(name, passed(speed, kinds=("library",))) < slowest
+
+
+@given(speeds)
+def test_where_the_output_is_constant_speed_earns_nothing(speed):
+    found = passed(speed, warnings=("degenerate task: output 0 is constant",))
+    assert earned("speed", found) == earned("speed", passed(0.01))
+
+
+def test_cheating_earns_less_than_being_wrong():
+    tampered, rejected, wrong = (
+        earned("speed", failed(s)) for s in (Status.TAMPERED, Status.REJECTED, Status.WRONG_VALUES)
+    )
+    assert tampered < rejected < wrong == earned("speed", None)
+
+
+def test_a_fault_of_the_machine_is_neither_good_nor_bad():
+    for name in NAMES:
+        assert earned(name, failed(Status.INFRA_ERROR)) is None
+
+
+@given(speeds, speeds)
+def test_a_jump_counts_by_the_lower_of_its_two_verdicts(first, second):
+    both = earned("speed", passed(first), again=passed(second))
+    assert both == earned("speed", passed(min(first, second)))
+    assert earned("speed", passed(first), again=failed(Status.WRONG_VALUES)) == 0
+
+
+def test_noise_earns_nothing():
+    """A wide interval around 3 is worth what its lower end is."""
+    noisy = passed(3.0)
+    samples = {"candidate": (1000,) * 6, "eager": (500, 3000, 3000, 3000, 3000, 9000)}
+    noisy = replace(noisy, timing=replace(noisy.timing, samples_ns=samples))
+    assert noisy.speedup.median == 3 and noisy.speedup.low == 0.5
+    assert earned("speed", noisy) == earned("speed", passed(0.5))
+
+
+@given(st.floats(0.1, 50), st.floats(0.1, 50))
+def test_only_what_leaves_the_best_and_the_library_far_behind_is_measured_again(low, best):
+    assert reward.jumps(Ratio(low, low, low), best) == (low > 1.5 * best and low > 1.5)
+
+
+@given(rewards, st.floats(0.1, 10), st.floats(-5, 5))
+def test_smoothing_does_not_see_scale_or_shift(earned, scale, shift):
+    known = [e for e in earned if e is not None]
+    assume(not known or max(known) - min(known) > 1e-3 or len(set(known)) == 1)
+    moved = [None if e is None else e * scale + shift for e in earned]
+    assert reward.smoothed(moved) == pytest.approx(reward.smoothed(earned), abs=1e-5)
+
+
+@given(rewards)
+def test_smoothing_keeps_order_and_limits(earned):
+    smooth = reward.smoothed(earned)
+    assert [e is None for e in smooth] == [e is None for e in earned]
+    pairs = sorted((e, s) for e, s in zip(earned, smooth, strict=True) if e is not None)
+    assert all(-1.5 <= s <= 1.5 for _, s in pairs)
+    assert all(a[1] <= b[1] + 1e-9 for a, b in itertools.pairwise(pairs))
+
+
+def test_milestones():
+    assert [earned("milestone", passed(s)) for s in (0.5, 1.5)] == [1, 2]
+    found = passed(1.5)
+    samples = found.timing.samples_ns
+    both = {**samples, "compile": samples["eager"]}
+    assert earned("milestone", replace(found, timing=replace(found.timing, samples_ns=both))) == 3
+
+
+def test_an_unknown_reward_names_the_nearest():
+    with pytest.raises(UsageError, match="speed"):
+        reward.find("sped")
