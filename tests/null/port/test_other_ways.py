@@ -37,6 +37,13 @@ def test_back_to_cuda():
     assert [f.construct for f in done.unported] == ["hipFooBar"]
 
 
+def test_of_several_names_the_way_back_takes_the_one_that_differs_in_its_prefix_alone():
+    done = translate(
+        "hipblasStatus_t s; hipError_t e = hipMalloc(&p, 4); hipStream_t t;", to="cuda"
+    )
+    assert "cublasStatus_t s; cudaError e = cudaMalloc(&p, 4); cudaStream_t t;" in done.text
+
+
 PYTHON = '''import torch
 SOURCE = r"""
 __global__ void k(float* p) {

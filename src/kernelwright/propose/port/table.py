@@ -88,6 +88,14 @@ def _to_hip() -> ApiMap:
     return ApiMap(names, headers, re.compile("|".join(owned)))
 
 
+def _mirrors(row: Row) -> bool:
+    """Whether a library's names differ in their prefixes alone: of several, that is the one to go
+    back to, hipblasStatus_t to cublasStatus_t and not to cublasStatus. The runtime comes before
+    the driver, whose functions take other types."""
+    is_library = row.library not in ("runtime", "driver")
+    return is_library and row.hip.removeprefix("hip") == row.cuda.removeprefix("cu")
+
+
 def _to_cuda() -> ApiMap:
     names: dict[str, Row] = {}
     headers: dict[str, Row] = {}
@@ -95,7 +103,7 @@ def _to_cuda() -> ApiMap:
         if not row.hip or row.hip == row.cuda:
             continue
         into = headers if row.kind == "header" else names
-        if row.hip not in into or row.note == WAY_BACK:
+        if row.hip not in into or row.note == WAY_BACK or _mirrors(row):
             into[row.hip] = Row(**{**row.__dict__, "cuda": row.hip, "hip": row.cuda})
     return ApiMap(
         names, headers, re.compile(r"hip[A-Z_]\w*|HIP_\w+|hiprtc\w*|roc\w+_\w+|__hip_\w+")
