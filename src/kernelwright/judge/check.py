@@ -28,6 +28,8 @@ WARNING_ONLY = {
 }
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 MIN_COPIES = 30
+LONGEST_HOLD = 6
+"""Calls that outlive an output which the caller holds: buffers that take turns show then."""
 LATE_NS, LATE_SHARE = 50_000, 0.5
 """How much longer than a baseline's its copy may take: the noise of a request and a reply."""
 
@@ -69,6 +71,8 @@ class Check:
         self.tally = Tally()
         self._coin = random.Random(seed)
         self._watched: tuple[list[Claim], list[torch.Tensor]] | None = None
+        self._holds: list[int] = []
+        self._calls_left = 0
 
     def run(self, draw: Draw, turn: Callable[..., Call]) -> None:
         """One checked call; nothing where the reference itself has no answer."""
@@ -88,10 +92,16 @@ class Check:
         """What must hold after every call, before the child goes on."""
         if self.runner.changed_arguments(arguments) and not self.oracle.mutates_arguments:
             raise Refused(Status.REJECTED, "it writes to its inputs, which the reference does not")
-        self._check_watched()
-        if not self.oracle.returns_arguments:  # whose memory the judge itself overwrites
-            self._watched = (call.claims, call.outputs)
-        self.runner.release(hold=True)
+        self._calls_left -= 1
+        is_new = self._watched is None or self._calls_left <= 0
+        if is_new:
+            self._check_watched()
+            if not self.oracle.returns_arguments:  # whose memory the judge itself overwrites
+                self._watched = (call.claims, call.outputs)
+            if not self._holds:
+                self._holds = self._coin.sample(range(1, LONGEST_HOLD + 1), LONGEST_HOLD)
+            self._calls_left = self._holds.pop()
+        self.runner.release(hold=is_new)
 
     def compare_timed(
         self, draw: Draw, arguments: list[Any], outputs: list[torch.Tensor], eager: Any

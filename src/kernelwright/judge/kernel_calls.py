@@ -117,14 +117,18 @@ def prctl(option: int, argument: int, second: int = 0) -> None:
     _check(result, f"prctl {option}")
 
 
+def forswear_capabilities() -> None:
+    """Give up ever having a capability again; works only while this process has them."""
+    for capability in range(LAST_CAPABILITY + 1):
+        _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
+
+
 def drop_capabilities() -> None:
     """Give up every capability, for this process and what it executes.
 
     Raises:
         OSError: refused.
     """
-    for capability in range(LAST_CAPABILITY + 1):
-        _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
     header = struct.pack("Ii", CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, struct.pack("6I", *[0] * 6)), "capset")
 

@@ -36,10 +36,12 @@ COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
 OWN_TEXT_BYTES = 8 << 20
 """More code than this in one file outside the system's folders is a copied library."""
 N_LOOKS = 24  # a share of one half is then known to 0.2 at 95 %
+FEWEST_LOOKS = 6
 LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
 BUDGET_S = 0.5
+"""Of looking; twice that where almost nothing has been seen by then."""
 SLOWER, SLOWER_NS = 3.0, 1_000_000
 """Calls that are looked at may take this much longer than timed ones: their caches grow cold."""
 RUNNING = "-1"
@@ -73,8 +75,8 @@ def shares(
             memory[:] = spans(pid)
         calls[-1].append(whose(at, memory))
 
-    end_s = time.monotonic() + BUDGET_S
-    while sum(map(_n_told, calls)) < N_LOOKS and (len(calls) < 2 or time.monotonic() < end_s):
+    start_s = time.monotonic()
+    while not _is_enough(sum(map(_n_told, calls)), len(calls), time.monotonic() - start_s):
         moments = sorted(draw.uniform(0, whole_ns * 1e-9) for _ in range(n_looks))
         gaps = tuple(b - a for a, b in zip([0.0, *moments], moments, strict=False))
         calls.append([])
@@ -91,6 +93,12 @@ def shares(
         return 0.0, 1.0
     own = whole if first is None else min(whole, first)
     return own, 1 - own
+
+
+def _is_enough(n_told: int, n_calls: int, spent_s: float) -> bool:
+    if n_calls < 2 or n_told >= N_LOOKS:
+        return n_told >= N_LOOKS
+    return spent_s > (BUDGET_S if n_told >= FEWEST_LOOKS else 2 * BUDGET_S)
 
 
 def _n_told(looks: list[str]) -> int:

@@ -219,6 +219,7 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
     resource.setrlimit(resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+    kernel.forswear_capabilities()
     is_reachable = "filesystem" in granted or all(map(_is_open_to_all, plan.visible))
     if can_become(plan.uid) and not in_user_namespace:
         if is_reachable:
