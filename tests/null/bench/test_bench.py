@@ -104,7 +104,7 @@ def test_every_nth_problem_of_each_level(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--suite", "port", "--jobs", "2"], "--jobs"),
+        (["--suite", "port", "--every", "2"], "--every"),
         (["--suite", "builtin", "--hipify", "x"], "--hipify"),
         (["--suite", "builtin", "--levels", "1"], "leave them out"),
         (["--suite", "kernelbench"], "--path"),
