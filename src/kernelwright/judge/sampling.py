@@ -36,7 +36,7 @@ COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
 OWN_TEXT_BYTES = 8 << 20
 """More code than this in one file outside the system's folders is a copied library."""
 N_LOOKS = 24  # a share of one half is then known to 0.2 at 95 %
-FEWEST_LOOKS = 6
+FEWEST_LOOKS = 10
 LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""

@@ -95,6 +95,8 @@ def on_last_core() -> Iterator[None]:
     A child's main thread then finds the first core free when it is woken (cpu.spread_threads
     puts its other threads on the others), and the judge looks as soon as it says that it is done.
     The threads of an OpenMP pool spin for milliseconds after their work, so the judge starts none.
+
+    Not for a judge that polls: two of those in one place would each keep the other from running.
     """
     threads, cores = torch.get_num_threads(), os.sched_getaffinity(0)
     torch.set_num_threads(1)
@@ -125,7 +127,7 @@ class Stopwatch:
 
         Otherwise a child that says too early that it is done could keep the judge from looking.
         """
-        if lead(True):
+        if not self._place.is_spinning and lead(True):
             lead(False)
             runner.child.prioritise()
 
@@ -142,7 +144,7 @@ class Stopwatch:
         Units:
             Nanoseconds of the judge's clock, less the cost of an empty call.
         """
-        with on_last_core():
+        with contextlib.nullcontext() if self._place.is_spinning else on_last_core():
             runner.put(arguments)
             self._place.make_room()
             if self._flush is not None:
