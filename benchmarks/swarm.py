@@ -41,7 +41,7 @@ from kernelwright.bench import suite_entries
 from kernelwright.core.settings import Settings, parse_budget
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.swarm.bandit import GENERATES
-from kernelwright.propose.swarm.context import LEAN, PARTS
+from kernelwright.propose.swarm.context import DEFAULT, LEAN, PARTS
 
 START_S = 120.0  # for a server to load its model
 TOGETHER = "swarm"
@@ -182,7 +182,7 @@ def _show(progress: search.Progress) -> None:
 @click.option("--gguf", type=click.Path(exists=True, path_type=Path), help="Serve this file too.")
 @click.option("--price", "prices", multiple=True, help="MODEL=IN/OUT, USD per million tokens.")
 @click.option("--budget", multiple=True, required=True, help="Per task and column: 20ktok, 1usd.")
-@click.option("--context", default=",".join(PARTS), show_default=True, help="All parts to use.")
+@click.option("--context", default=",".join(DEFAULT[0]), show_default=True, help="All parts to use.")
 @click.option("--ablate", multiple=True, type=click.Choice(list(PARTS)), help="Also without it.")
 @click.option("--suite", default="builtin", type=click.Choice(["builtin", "kernelbench"]))
 @click.option("--path", type=click.Path(path_type=Path), help="The checkout of KernelBench.")

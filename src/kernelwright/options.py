@@ -69,8 +69,8 @@ PROPOSING = _options(
         multiple=True,
         metavar="PART,…",
         help="What prompts may draw on: reference, verdicts, exemplars, other-dialect, device, "
-        "profile, roofline, kernels, advice. Repeated, the sets compete. Default: all of it, and "
-        "the first two.",
+        "profile, roofline, kernels, counters, advice. Repeated, the sets compete. Default: all "
+        "but counters, and the first two.",
     ),
     click.option(
         "--price",

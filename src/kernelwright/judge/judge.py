@@ -258,7 +258,7 @@ class Judge:
                     seed=derive_seed(verdict.seed, "kinds"),
                 )
                 if self.settings.models:  # who reads it
-                    verdict.profile = profiling.of(runner, self.oracle)
+                    verdict.profile = profiling.of(runner, self.oracle, self.settings.contexts)
 
     def _check(self, check: Check) -> None:
         """Calls on every distribution, and with other weights; first the task's own inputs."""

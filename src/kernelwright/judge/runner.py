@@ -238,10 +238,10 @@ class Runner:
         reply = self._ask("profile", PROFILE_LIMIT_S)
         return reply if isinstance(reply, dict) else {}
 
-    def resources(self, arguments: list[Any]) -> dict[str, Any]:
-        """What compilers and the profiler say about the child's kernels; unchecked."""
+    def resources(self, arguments: list[Any], *, counted: bool) -> dict[str, Any]:
+        """What compilers and profilers say about the child's kernels; unchecked."""
         self.put(arguments)
-        return self._ask("resources", PROFILE_LIMIT_S)
+        return self._ask("resources", PROFILE_LIMIT_S, counted=counted)
 
     def count_flops(self) -> float:
         """The library's arithmetic in one untimed call on the same arguments; unchecked."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.judge import kernel_calls as kernel
-from kernelwright.judge import landlock, seccomp
+from kernelwright.judge import landlock, loopback, seccomp
 
 SCRATCH = "/tmp"
 """Where the writable folder is seen by the candidate, when the file system is isolated."""
@@ -142,6 +142,9 @@ def enter_namespaces(plan: Plan) -> Entered:
             kernel.unshare(*route, *names)
         except OSError:
             continue
+        if "network" in granted:
+            with contextlib.suppress(OSError):
+                loopback.bring_up()
         if route:
             Path("/proc/self/setgroups").write_text("deny")
             Path("/proc/self/uid_map").write_text(f"0 {uid} 1")

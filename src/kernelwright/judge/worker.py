@@ -22,7 +22,7 @@ import torch
 import torch.profiler
 from torch.utils.flop_counter import FlopCounterMode
 
-from kernelwright.judge import cpu, resources, wire
+from kernelwright.judge import counters, cpu, resources, wire
 from kernelwright.judge.layout import Slot, dtype_name, in_layout, map_tensors, view
 
 MAX_EVENTS = 10_000
@@ -54,6 +54,7 @@ class Worker:
         self.bell = bell
         self.memory = torch.empty(0, dtype=torch.uint8)
         self.device = torch.device("cpu")
+        self.made: dict[str, Any] = {}
         self.namespace: dict[str, Any] = {}
         self.module: Any = None
         self.arguments: list[Any] = []
@@ -107,8 +108,9 @@ class Worker:
         setting: dict[str, Any],
     ) -> None:
         """Import the source, construct the module, load the weights, apply a library setting."""
+        self.made = {"source": source, "entry": entry, "initial": initial}
         with _stage("import"):
-            namespace = self.namespace = _import(source, setting)
+            namespace = self.namespace = load_candidate(source, setting)
         with _stage("construct"):
             if entry not in namespace:
                 raise NameError(f"the file defines no {entry}")
@@ -159,17 +161,22 @@ class Worker:
             ][:MAX_EVENTS],
         }
 
-    def resources(self) -> dict[str, Any]:
-        """What is known about the kernels of one call: from compilers, and from its launches."""
+    def resources(self, *, counted: bool) -> dict[str, Any]:
+        """What is known about the kernels of one call: from compilers, from its launches and,
+        where that is wanted, from the device's counters."""
         self.module(*self.arguments)
         self.settle()
         compiled = resources.compiled(self.namespace)
         if self.device.type == "cpu":
-            return {"compiled": compiled, "launches": []}
+            return {"compiled": compiled, "launches": [], "counters": {}}
         with profiler(self.device) as record:
             self.module(*self.arguments)
             self.settle()
-        return {"compiled": compiled, "launches": resources.launches(record)[:MAX_LAUNCHES]}
+        return {
+            "compiled": compiled,
+            "launches": resources.launches(record)[:MAX_LAUNCHES],
+            "counters": counters.measure(self.made, self.arguments) if counted else {},
+        }
 
     def count(self) -> dict[str, Any]:
         """The arithmetic of the library's operators in one call."""
@@ -201,7 +208,7 @@ def _stage(name: str):
         raise
 
 
-def _import(source: str, setting: dict[str, Any]) -> dict[str, Any]:
+def load_candidate(source: str, setting: dict[str, Any]) -> dict[str, Any]:
     """The source as a module of its own, from a file, so that inspect finds its text."""
     path = Path(tempfile.mkdtemp(), "candidate.py")
     path.write_text(source)

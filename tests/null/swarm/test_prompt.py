@@ -16,7 +16,12 @@ from kernelwright.propose.swarm.question import Question, next_question
 
 PARENT, SLOW, WRONG = proposal("the parent"), proposal("slow one"), proposal("wrong one")
 CUDA = Proposal(candidate("in cuda", "cuda"), "rules")
-SEEN = KernelProfile("run", 2e6, 3, {"registers a thread": 32, "compiler, line 4": "vectorized"})
+SEEN = KernelProfile(
+    "run",
+    2e6,
+    3,
+    {"registers a thread": 32, "compiler, line 4": "vectorized", "L2 hits, % (ncu)": 34.3},
+)
 HISTORY = (
     (PARENT, replace(verdict(PARENT.candidate, 1.5), profile=(SEEN,))),
     (WRONG, verdict(WRONG.candidate, reason="element [3] is off")),
@@ -38,6 +43,7 @@ SAYS = {
     "profile": "aten::",
     "roofline": "of the speed of a copy",
     "kernels": "registers a thread: 32",
+    "counters": "run: L2 hits, %: 34.3",
     "advice": "Try tiles.",
 }
 

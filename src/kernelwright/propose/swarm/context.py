@@ -19,6 +19,8 @@ Pair = tuple[Proposal, Evaluation]
 
 N_VERDICTS = 5
 MAX_SHOWN = 12_000  # characters of one exemplar; a longer one crowds out the rest
+COUNTERS = "counters"
+COUNTED = " (ncu)"  # how the facts of a profile end that Nsight Compute counted
 MAX_REASON = 1_500  # characters of one reason, after trimming
 _SAYS = re.compile(r"\b(error|Error|Exception|undefined|fatal)\b")
 
@@ -145,10 +147,31 @@ def _kernels(brief: Brief, question: Question) -> list[dict[str, Any]]:
             "name": kernel.name,
             "time_us": kernel.time_ns / 1e3,
             "n_calls": kernel.n_calls,
-            "facts": [f"{name}: {_short(value)}" for name, value in kernel.facts.items()],
+            "facts": [
+                f"{name}: {_short(value)}"
+                for name, value in kernel.facts.items()
+                if not name.endswith(COUNTED)
+            ],
         }
         for kernel in shown
     ]
+
+
+def _counters(brief: Brief, question: Question) -> list[tuple[str, list[str]]]:
+    """What the device counted while the parent's kernels ran, where anybody could look."""
+    shown = question.parent[1].profile if question.parent else ()
+    named = [
+        (
+            kernel.name,
+            [
+                f"{name.removesuffix(COUNTED)}: {_short(value)}"
+                for name, value in kernel.facts.items()
+                if name.endswith(COUNTED)
+            ],
+        )
+        for kernel in shown
+    ]
+    return [(name, facts) for name, facts in named if facts]
 
 
 def _short(value: float | str) -> str:
@@ -179,8 +202,10 @@ PARTS: dict[str, Callable[[Brief, Question], Any]] = {
     "profile": _profile,
     "roofline": _roofline,
     "kernels": _kernels,
+    COUNTERS: _counters,
     "advice": _advice,
 }
 LEAN = ("reference", "verdicts")
-DEFAULT = (tuple(PARTS), LEAN)
-"""The sets that a bandit chooses from where the user names none: everything, and the least."""
+DEFAULT = (tuple(part for part in PARTS if part != COUNTERS), LEAN)
+"""The sets that a bandit chooses from where the user names none: everything that is not slow to
+measure, and the least."""
