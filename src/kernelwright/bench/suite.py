@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,6 +22,7 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.load.suite import SuiteEntry, builtin_suite, folder_suite, kernelbench_suite
 from kernelwright.report.chapter import Chapter, chapters
+from kernelwright.side_by_side import side_by_side
 from kernelwright.terminal import error_facts
 
 CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
@@ -101,18 +101,9 @@ def run(
             error = _in_a_process(entry.task, settings, limit_s) if was_run else None
         return Outcome(entry, _chapter(entry.task, settings, device), error, was_run)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(one, entry): entry for entry in entries}
-        try:
-            for future in as_completed(futures):
-                on_done(future.result())
-        except KeyboardInterrupt:  # the children have had it too: they are in the same group
-            pool.shutdown(cancel_futures=True)
-    return [_outcome(future, entry) for future, entry in futures.items()]
-
-
-def _outcome(future: Any, entry: SuiteEntry) -> Outcome:
-    return Outcome(entry, was_run=False) if future.cancelled() else future.result()
+    found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
+    pairs = zip(found, entries, strict=True)
+    return [outcome or Outcome(entry, was_run=False) for outcome, entry in pairs]
 
 
 def _is_searched(task: Task, settings: Settings) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
@@ -16,6 +15,7 @@ from kernelwright.core.task import Task
 from kernelwright.docket.cases import Case, Docket, OnStep
 from kernelwright.docket.judging import judge_all
 from kernelwright.load.suite import SuiteEntry
+from kernelwright.side_by_side import side_by_side
 
 Group = tuple[SuiteEntry, list[Case]]
 
@@ -37,20 +37,11 @@ def judge_suite(
     def one(group: Group) -> Docket:
         return _in_a_process(group[0].task, group[1], settings, on_step)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(one, group): group for group in groups}
-        try:
-            for future in as_completed(futures):
-                future.result()
-        except KeyboardInterrupt:  # the processes have had it too: they are in the same group
-            pool.shutdown(cancel_futures=True)
-    return [_docket(future, *group) for future, group in futures.items()]
-
-
-def _docket(future: Future[Docket], entry: SuiteEntry, cases: list[Case]) -> Docket:
-    if future.cancelled():
-        return Docket(entry.task, tuple(cases), interrupted=True)
-    return future.result()
+    pairs = zip(side_by_side(one, groups, jobs=jobs), groups, strict=True)
+    return [
+        docket or Docket(entry.task, tuple(cases), interrupted=True)
+        for docket, (entry, cases) in pairs
+    ]
 
 
 def _in_a_process(task: Task, cases: list[Case], settings: Settings, on_step: OnStep) -> Docket:
