@@ -182,7 +182,9 @@ def _show(progress: search.Progress) -> None:
 @click.option("--gguf", type=click.Path(exists=True, path_type=Path), help="Serve this file too.")
 @click.option("--price", "prices", multiple=True, help="MODEL=IN/OUT, USD per million tokens.")
 @click.option("--budget", multiple=True, required=True, help="Per task and column: 20ktok, 1usd.")
-@click.option("--context", default=",".join(DEFAULT[0]), show_default=True, help="All parts to use.")
+@click.option(
+    "--context", default=",".join(DEFAULT[0]), show_default=True, help="All parts to use."
+)
 @click.option("--ablate", multiple=True, type=click.Choice(list(PARTS)), help="Also without it.")
 @click.option("--suite", default="builtin", type=click.Choice(["builtin", "kernelbench"]))
 @click.option("--path", type=click.Path(path_type=Path), help="The checkout of KernelBench.")
