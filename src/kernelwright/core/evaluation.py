@@ -97,7 +97,7 @@ def median_ratio(ratios: Sequence[float]) -> Ratio:
         ValueError: no ratios.
     Source:
         Order statistics, whatever the distribution: David & Nagaraja, Order Statistics, 3rd ed.,
-        section 7.1. The percentile bootstrap of a median holds it in 87.5 % of runs at seven ratios.
+        section 7.1. The percentile bootstrap of a median holds it in 87 % of runs at seven ratios.
     """
     if not ratios:
         raise ValueError("a speedup needs at least one pair of samples")
