@@ -156,6 +156,12 @@ def test_more_shared_memory_than_amd_has():
             'asm("add.u32 %0, %1, 1;" "popc.b32 %0, %0;" : "=r"(a) : "r"(b));',
             "((a) = (b) + 1), ((a) = __popc((a)));",
         ),
+        ('asm("mov.b32 %0, %1;" : "=r"(i) : "f"(x));', "port_set_bits((i), (x));"),
+        (
+            'asm("{ .reg .pred p; setp.lt.s32 p, %1, 0; @!p mov.s32 %0, 1; }" : "=r"(a) : "r"(b));',
+            "[&] { bool ptx_p; ptx_p = static_cast<int>((b)) < static_cast<int>(0); "
+            "if (!ptx_p) (a) = 1; }();",
+        ),
     ],
 )
 def test_inline_ptx_with_a_rule_becomes_an_expression(asm, text):
@@ -169,7 +175,8 @@ def test_inline_ptx_with_a_rule_becomes_an_expression(asm, text):
     [
         'asm("mma.sync.aligned.m16n8k16.row.col.f32 {%0}, {%1}, {%2}, {%3};" : : "r"(a));',
         'asm("bar.sync 1, 64;");',
-        'asm("{ .reg .pred p; setp.ne.u32 p, %0, 0; }" : : "r"(a));',
+        'asm("{ .reg .pred p; setp.nan.f32 p, %0, %0; }" : : "f"(a));',
+        'asm("shfl.sync.bfly.b32 %0, %1, 1, 0x0f1f, -1;" : "=r"(a) : "r"(b));',
         'asm("mov.u32 %0, %%smid;" : "=r"(a));',
     ],
 )

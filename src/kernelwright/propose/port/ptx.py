@@ -16,13 +16,26 @@ from kernelwright.propose.port.table import TABLES
 
 _OPERAND = re.compile(r"%(\d+)")
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_ADDRESS = re.compile(r"\[\s*([%\w]+)\s*(?:\+\s*(\d+)\s*)?\]")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_REGISTERS = re.compile(r"\.reg\s*\.(\w+)\s+(.+)", re.S)
+_SEVERAL = re.compile(r"([%\w]+)<(\d+)>")
 
 
 @cache
-def _tables() -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, str]]]:
+def _tables() -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, str]], dict[str, str]]:
+    """Instructions by opcode, special registers, and types of PTX in C++.
+
+    A row with ``types`` stands for one instruction of each: $t is PTX's name, $T is C++'s.
+    """
     table = tomllib.loads((TABLES / "ptx.toml").read_text())
-    by_opcode = {code: row for row in table["instruction"] for code in row["opcode"]}
-    return by_opcode, table["register"]
+    types = table["types"]
+    by_opcode = {}
+    for row in table["instruction"]:
+        for kind in row.get("types", [""]):
+            text = row["text"].replace("$T", types.get(kind, ""))
+            by_opcode |= {c.replace("$t", kind): row | {"text": text} for c in row["opcode"]}
+    return by_opcode, table["register"], types
 
 
 def ptx_changes(source: Source) -> Iterator[Change]:
@@ -65,43 +78,94 @@ def _translate(text: str, operands: list[str]) -> tuple[str, tuple[str, ...]]:
     Raises:
         KeyError: its argument names the instruction or register without a rule.
     """
-    instructions, registers = _tables()
-    needs: list[str] = []
+    body = _COMMENT.sub(" ", text).strip()
+    if body.startswith("{") and body.endswith("}") and ";" in body:
+        body = body[1:-1]
+    block = _Block(operands)
+    for part in body.split(";"):
+        block.add(part.strip())
+    return block.text(), tuple(dict.fromkeys(block.needs))
 
-    def operand(word: str) -> str:
-        word = word.strip()
+
+class _Block:
+    """The instructions of one asm statement, its own registers and what they need."""
+
+    def __init__(self, operands: list[str]) -> None:
+        self.operands = operands
+        self.needs: list[str] = []
+        self.statements: list[str] = []
+        self.registers: dict[str, str] = {}
+        """Registers that the statement declares itself, and their types in C++."""
+        self.is_guarded = False
+
+    def add(self, part: str) -> None:
+        """One instruction or declaration."""
+        if not part:
+            return
+        if declared := _REGISTERS.fullmatch(part):
+            return self._declare(declared[1], declared[2])
+        guard = ""
+        if part.startswith("@"):
+            word, _, part = part[1:].partition(" ")
+            guard = f"if ({'!' * word.startswith('!')}{self._operand(word.lstrip('!'))}) "
+            self.is_guarded = True
+        opcode, _, rest = part.strip().partition(" ")
+        if opcode.startswith("mov.") and "{" in rest:
+            opcode += ".unpack" if rest.strip().startswith("{") else ".pack"
+        row = _tables()[0].get(opcode)
+        if row is None:
+            raise KeyError(opcode)
+        given = [word.strip() for word in rest.replace("{", "").replace("}", "").split(",")]
+        given = [word for word in given if word]
+        for index, allowed in row.get("literals", {}).items():
+            if int(index) >= len(given) or given[int(index)] not in allowed:
+                raise KeyError(part)
+        literal = {int(index) for index in row.get("literals", {})}
+        values = [w if i in literal else self._operand(w) for i, w in enumerate(given)]
+        try:
+            self.statements.append(guard + row["text"].format(*values))
+        except IndexError:
+            raise KeyError(part) from None
+        self.needs += [row["needs"]] if "needs" in row else []
+
+    def _declare(self, kind: str, names: str) -> None:
+        became = _tables()[2].get(kind)
+        if became is None:
+            raise KeyError(f"a register of type .{kind}")
+        for name in (word.strip() for word in names.split(",")):
+            several = _SEVERAL.fullmatch(name)
+            listed = [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name]
+            self.registers |= dict.fromkeys(listed, became)
+
+    def _operand(self, word: str) -> str:
+        if address := _ADDRESS.fullmatch(word):
+            return f"((char*)({self._operand(address[1])}) + {address[2] or 0})"
+        if word in self.registers:
+            return _local(word)
         if match := _OPERAND.fullmatch(word):
-            if int(match[1]) >= len(operands):
+            if int(match[1]) >= len(self.operands):
                 raise KeyError(word)
-            return f"({operands[int(match[1])]})"
-        register = registers.get(word.replace("%%", "%"))
+            return f"({self.operands[int(match[1])]})"
+        register = _tables()[1].get(word.replace("%%", "%"))
         if register is not None:
-            needs.extend([register["needs"]] if "needs" in register else [])
+            self.needs += [register["needs"]] if "needs" in register else []
             return register["text"]
         if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", word):
             return word
+        if real := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", word):
+            return f"__uint_as_float(0x{real[1]}u)"
         raise KeyError(word)
 
-    statements = []
-    for part in text.replace("{", " ").replace("}", " ").split(";"):
-        words = part.strip().split(None, 1)
-        if not words:
-            continue
-        if words[0].startswith(".reg"):
-            raise KeyError("PTX registers of its own")
-        row = instructions.get(words[0])
-        if row is None:
-            raise KeyError(words[0])
-        given = words[1].split(",") if len(words) > 1 else []
-        if "only" in row and [g.strip() for g in given] != [row["only"]]:
-            raise KeyError(part.strip())
-        values = [] if "only" in row else [operand(g) for g in given]
-        try:
-            statements.append(row["text"].format(*values))
-        except IndexError:
-            raise KeyError(part.strip()) from None
-        needs.extend([row["needs"]] if "needs" in row else [])
-    if not statements:
-        return "__atomic_signal_fence(__ATOMIC_SEQ_CST)", ()  # asm("" ::: "memory")
-    body = ", ".join(f"({s})" for s in statements) if len(statements) > 1 else statements[0]
-    return body, tuple(dict.fromkeys(needs))
+    def text(self) -> str:
+        """An expression; a function called on the spot where there are registers or guards."""
+        if not self.statements:
+            return "__atomic_signal_fence(__ATOMIC_SEQ_CST)"  # asm("" ::: "memory")
+        if not self.registers and not self.is_guarded:
+            joined = [f"({s})" for s in self.statements]
+            return ", ".join(joined) if len(joined) > 1 else self.statements[0]
+        declared = "".join(f"{kind} {_local(n)}; " for n, kind in self.registers.items())
+        return f"[&] {{ {declared}{'; '.join(self.statements)}; }}()"
+
+
+def _local(register: str) -> str:
+    return f"ptx_{register.replace('%', '')}"
