@@ -1,4 +1,4 @@
-"""The rules of the house that can be counted: sizes and names."""
+"""The rules of the house that can be counted: sizes, names, and the tree of the README."""
 
 import ast
 import re
@@ -32,3 +32,9 @@ def test_a_file_can_be_read_at_one_sitting(path):
         if isinstance(node, ast.FunctionDef):
             assert node.end_lineno - node.lineno < MAX_FUNCTION_LINES, node.name
     assert not SAYS_NOTHING.search(path.stem)
+
+
+def test_the_readme_shows_the_tree():
+    tree = (HOME / "README.md").read_text().partition("## The tree")[2]
+    shown = set(re.findall(r"^  (\w+)/ ", tree, re.M))
+    assert shown == {path.parent.name for path in ROOT.glob("*/__init__.py")}
