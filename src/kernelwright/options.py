@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from kernelwright.bench.suite import SUITES
 from kernelwright.core.errors import UsageError
 
 
@@ -98,9 +99,7 @@ RECEIPT = click.option(
     help="Write the verdict to FILE, with all that repeating it needs.",
 )
 SUITE = _options(
-    click.option(
-        "--suite", type=click.Choice(["builtin", "kernelbench", "folder"]), help="Many tasks."
-    ),
+    click.option("--suite", type=click.Choice(SUITES), help="Many tasks."),
     click.option("--path", type=click.Path(path_type=Path), help="The checkout, or the folder."),
     click.option("--level", "levels", type=int, multiple=True, help="Of the suite; repeatable."),
     click.option("--problem", "problems", multiple=True, help="Number or name; repeatable."),

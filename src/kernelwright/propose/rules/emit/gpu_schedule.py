@@ -24,7 +24,8 @@ MAX_WINDOW = 512
 """Inner points that one lane walks alone; more take a tile."""
 MAX_SCHEDULES = 6
 LAUNCH_S = 10e-6
-"""What a launch from Python costs, about; a kernel node of a CUDA graph costs a tenth of that."""
+"""What a launch from Python is taken to cost. It only says what is tried first: with a CUDA graph
+or without, both are tried, and the judge decides."""
 
 
 @dataclass(frozen=True)
