@@ -34,6 +34,7 @@ def test_every_row_says_its_state_and_source(path):
         ("curand_init", "hiprand_init"),
         ("cusolverDnDgetrf", "hipsolverDnDgetrf"),
         ("cudnnCreate", "miopenCreate"),
+        ("ncclAllReduce", "ncclAllReduce"),
         ("nvrtcCompileProgram", "hiprtcCompileProgram"),
         ("cuFloatComplex", "hipFloatComplex"),
         ("__nv_bfloat16", "__hip_bfloat16"),

@@ -123,3 +123,21 @@ def test_the_translation_of_a_whole_program(snapshot):
 
     (program,) = [p for p in programs() if p.name == "atomics_aggregated_warp"]
     assert hip(program.source) == snapshot
+
+
+def test_namespaces_of_libraries_are_moved_or_reported_and_own_ones_left():
+    done = translate(
+        "#define CUDA_API_PER_THREAD_DEFAULT_STREAM\n"
+        "void f() { thrust::sort(thrust::cuda::par.on(s), a, b); cuda::atomic<int> c;\n"
+        "ncclFooBar(); auto g = cooperative_groups::this_cluster(); }\n"
+        "__device__ void h() { __trap(); }\n"
+    )
+    assert "#define HIP_API_PER_THREAD_DEFAULT_STREAM" in done.text
+    assert "thrust::hip::par.on(s)" in done.text and "__builtin_trap()" in done.text
+    assert {f.construct for f in done.unported} == {
+        "cuda::atomic", "ncclFooBar", "cooperative_groups::this_cluster",
+    }  # fmt: skip
+    own = translate("namespace cuda { int x; }\nint y = cuda::x;\n")
+    assert not own.findings
+    back = translate("auto p = thrust::hip::par;\n", to="cuda")
+    assert "thrust::cuda::par" in back.text

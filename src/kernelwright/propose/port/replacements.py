@@ -14,6 +14,7 @@ OPERATIONS = ("plus", "less", "greater", "bit_and", "bit_or", "bit_xor")
 ABSENT = (
     "reduce", "reduce_update_async", "inclusive_scan", "exclusive_scan", "memcpy_async", "wait",
     "wait_prior", "invoke_one", "invoke_one_broadcast", "labeled_partition",
+    "this_cluster", "cluster_group", "this_multi_grid",
 )  # fmt: skip
 """Functions of CUDA's cooperative groups that HIP 7.1 does not document."""
 OVERLOADS = re.compile(r"atomic(Add\s*\(\s*double|(Min|Max)\s*\(\s*(float|double))\s*\*")
@@ -25,6 +26,7 @@ def replacement_changes(source: Source) -> Iterator[Change]:
     """Every construct of a CUDA file that HIP has in another form."""
     yield from _group_reductions(source)
     yield from _own_overloads(source)
+    yield from _default_stream(source)
 
 
 def _group_reductions(source: Source) -> Iterator[Change]:
@@ -79,3 +81,14 @@ def _own_overloads(source: Source) -> Iterator[Change]:
             "HIP has an atomic of this name and type itself",
         )  # fmt: skip
         yield Change(found, edits)
+
+
+def _default_stream(source: Source) -> Iterator[Change]:
+    """The switch that gives each thread a default stream of its own, defined by the program."""
+    for node in source.nodes("preproc_def"):
+        name = node.child_by_field_name("name")
+        if name is None or source.text_of(name) != "CUDA_API_PER_THREAD_DEFAULT_STREAM":
+            continue
+        became = "HIP_API_PER_THREAD_DEFAULT_STREAM"
+        found = Finding(source.line(node), State.TRANSLATED, source.text_of(name), became)
+        yield Change(found, (Edit(name.start_byte, name.end_byte, became),), at=name.start_byte)

@@ -10,11 +10,12 @@ from functools import cache
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.simt.source import Edit, Source, apply_edits
-from kernelwright.propose.port.calls import Change, call_changes
+from kernelwright.propose.port.calls import call_changes
 from kernelwright.propose.port.finding import Finding, State
 from kernelwright.propose.port.hazards import hazard_changes
 from kernelwright.propose.port.launches import launch_changes
 from kernelwright.propose.port.names import Names, declared
+from kernelwright.propose.port.namespaces import namespace_changes
 from kernelwright.propose.port.ptx import ptx_changes
 from kernelwright.propose.port.replacements import replacement_changes
 from kernelwright.propose.port.table import TABLES, load_map
@@ -23,7 +24,6 @@ from kernelwright.propose.port.warp_synchrony import warp_synchrony_changes
 
 SIDES = ("hip", "cuda")
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
-NAMESPACES = {"hip": {"cub": "hipcub"}, "cuda": {"hipcub": "cub", "rocprim": "cub"}}
 _DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
 
 
@@ -61,7 +61,7 @@ def translate(
     names = frozenset(own) | declared(source)
     changes = list(call_changes(source, api, names, to))
     changes += launch_changes(source, to)
-    changes += _namespaces(source, to)
+    changes += namespace_changes(source, names, to)
     if to == "hip":
         changes += hazard_changes(source, names)
         changes += ptx_changes(source)
@@ -84,20 +84,6 @@ def translate(
 
 def _once(findings: list[Finding]) -> list[Finding]:
     return list(dict.fromkeys(findings))
-
-
-def _namespaces(source: Source, to: str) -> list[Change]:
-    changes = []
-    for node in source.nodes("namespace_identifier", "identifier"):
-        became = NAMESPACES[to].get(source.text_of(node))
-        is_name = node.type == "namespace_identifier" or node.parent.type == "using_declaration"
-        if became and is_name:
-            edit = Edit(node.start_byte, node.end_byte, became)
-            found = Finding(
-                source.line(node), State.TRANSLATED, f"{source.text_of(node)}::", f"{became}::"
-            )
-            changes.append(Change(found, (edit,), at=node.start_byte))
-    return changes
 
 
 def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[Edit]:
