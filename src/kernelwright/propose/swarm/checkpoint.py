@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -124,8 +125,9 @@ class CheckpointEndpoint:
 
         told = {"pretrained_model_name_or_path": self._folder, "local_files_only": True}
         try:
-            tokenizer = AutoTokenizer.from_pretrained(**told, padding_side="left")
-            model = AutoModelForCausalLM.from_pretrained(**told, dtype="auto")
+            with _quiet():
+                tokenizer = AutoTokenizer.from_pretrained(**told, padding_side="left")
+                model = AutoModelForCausalLM.from_pretrained(**told, dtype="auto")
         except (OSError, ValueError) as error:
             raise ProposerError(
                 f"the checkpoint at {self._folder} cannot be loaded",
@@ -135,6 +137,20 @@ class CheckpointEndpoint:
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' own progress, which would write over the search's."""
+    from transformers.utils import logging
+
+    was_shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_shown:
+            logging.enable_progress_bar()
 
 
 def _ends(tokenizer: Any, model: Any) -> list[int]:
