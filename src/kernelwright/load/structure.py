@@ -10,7 +10,7 @@ import ast
 import builtins
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import KernelwrightError
@@ -54,8 +54,9 @@ class Structure:
         return share == 1 or (share >= NEAR and len(all_of_both) > MIN_STEPS)
 
 
+@cache
 def structure(task: Task) -> Structure:
-    """The structure of a task; nothing is run and no memory is taken."""
+    """The structure of a task; nothing is run and no memory is taken. Made once a process."""
     try:
         followed = trace(task)
     except KernelwrightError:
