@@ -23,9 +23,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from kernelwright.dialects.amdgpu import compile_hip
 from kernelwright.dialects.simt import machine
-from kernelwright.port.ladder import emulates
+from kernelwright.port.ladder import RungStatus, compiles, emulates
 from kernelwright.propose.port import State, translate
 
 ALL_TARGETS = ("gfx90a", "gfx942", "gfx1100")
@@ -47,16 +46,12 @@ def drawn(checkout: Path, seed: int, count: int) -> list[Path]:
 
 def compiled(text: str, name: str, targets: tuple[str, ...]) -> tuple[str, list[str]]:
     """'built', 'no header' or 'failed', with the first errors."""
-    errors = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{name}.hip")
         path.write_text(text, errors="surrogateescape")
-        for target in targets:
-            errors += [f"{target}: {e}" for e in compile_hip(path, target=target).errors[:2]]
-    if not errors:
-        return "built", []
-    absent = all("file not found" in error for error in errors)
-    return ("no header" if absent else "failed"), errors
+        rung = compiles(path, targets=targets, includes=(), flags=())
+    said = {RungStatus.PASSED: "built", RungStatus.NOT_CHECKED: "no header"}
+    return said.get(rung.status, "failed"), list(rung.details)[:4]
 
 
 def arguments(source: Path) -> list[str]:

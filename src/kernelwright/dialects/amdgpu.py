@@ -190,7 +190,8 @@ def stand_ins(source: Path) -> tuple[str, ...]:
     """
     names = re.findall(r"#\s*include\s*<([\w/.]+)>", source.read_text(errors="replace"))
     own, tree = HEADERS / "amd", rocm_tree() / "include"
-    return tuple(name for name in names if (own / name).exists() and not (tree / name).exists())
+    ours = (name for name in names if (own / name).exists() and not (tree / name).exists())
+    return tuple(dict.fromkeys(ours))
 
 
 def assemble_hip(

@@ -1,5 +1,5 @@
 // The parts of CUB and hipCUB that programs call most, in plain loops; the namespace is the
-// includer's. Not covered: load and store helpers, histograms, selection, segments, custom
+// includer's. Not covered: sorting within a block, histograms, selection, segments, custom
 // operators over the whole device.
 struct Sum { template <typename T> __host__ __device__ T operator()(T a, T b) const { return a + b; } };
 struct Max { template <typename T> __host__ __device__ T operator()(T a, T b) const { return a > b ? a : b; } };
@@ -24,6 +24,11 @@ class BlockReduce {
     return value;
   }
   __device__ T Sum(T value, int valid = X * Y * Z) { return Reduce(value, Plus(), valid); }
+  template <int N> __device__ T Sum(T (&values)[N]) {
+    T own = values[0];
+    for (int i = 1; i < N; ++i) own += values[i];
+    return Sum(own);
+  }
 
  private:
   struct Plus { __device__ T operator()(T a, T b) const { return a + b; } };
@@ -39,6 +44,10 @@ class BlockScan {
   __device__ void ExclusiveSum(T in, T& out) { T all; ExclusiveSum(in, out, all); }
   __device__ void InclusiveSum(T in, T& out, T& all) { scan(in, out, all, 1); }
   __device__ void ExclusiveSum(T in, T& out, T& all) { scan(in, out, all, 0); }
+  template <int N> __device__ void InclusiveSum(T (&in)[N], T (&out)[N]) { T all; several(in, out, all, true); }
+  template <int N> __device__ void InclusiveSum(T (&in)[N], T (&out)[N], T& all) { several(in, out, all, true); }
+  template <int N> __device__ void ExclusiveSum(T (&in)[N], T (&out)[N]) { T all; several(in, out, all, false); }
+  template <int N> __device__ void ExclusiveSum(T (&in)[N], T (&out)[N], T& all) { several(in, out, all, false); }
 
  private:
   __device__ void scan(T in, T& out, T& all, int own) {
@@ -50,7 +59,52 @@ class BlockScan {
       all += room_.values[i];
     }
   }
+  template <int N> __device__ void several(T (&in)[N], T (&out)[N], T& all, bool with_own) {
+    T own = in[0], before;
+    for (int i = 1; i < N; ++i) own += in[i];
+    scan(own, before, all, 0);
+    for (int i = 0; i < N; ++i) {
+      const T value = in[i];
+      out[i] = with_own ? before + value : before;
+      before += value;
+    }
+  }
   TempStorage& room_;
+};
+
+enum BlockLoadAlgorithm { BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED };
+enum BlockStoreAlgorithm { BLOCK_STORE_DIRECT, BLOCK_STORE_STRIPED, BLOCK_STORE_VECTORIZE, BLOCK_STORE_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED };
+template <typename T, int X, int N, BlockLoadAlgorithm A = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1>
+class BlockLoad {
+ public:
+  struct TempStorage {};
+  __device__ BlockLoad() = default;
+  __device__ explicit BlockLoad(TempStorage&) {}
+  template <typename I> __device__ void Load(I from, T (&to)[N]) { Load(from, to, X * Y * Z * N); }
+  template <typename I> __device__ void Load(I from, T (&to)[N], int valid) {
+    for (int i = 0; i < N; ++i)
+      if (at(i) < valid) to[i] = from[at(i)];
+  }
+  template <typename I, typename D> __device__ void Load(I from, T (&to)[N], int valid, D other) {
+    for (int i = 0; i < N; ++i) to[i] = at(i) < valid ? from[at(i)] : static_cast<T>(other);
+  }
+
+ private:
+  __device__ static int at(int i) { return A == BLOCK_LOAD_STRIPED ? linear_thread() + i * X * Y * Z : linear_thread() * N + i; }
+};
+template <typename T, int X, int N, BlockStoreAlgorithm A = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1>
+class BlockStore {
+ public:
+  struct TempStorage {};
+  __device__ BlockStore() = default;
+  __device__ explicit BlockStore(TempStorage&) {}
+  template <typename O> __device__ void Store(O to, T (&from)[N]) { Store(to, from, X * Y * Z * N); }
+  template <typename O> __device__ void Store(O to, T (&from)[N], int valid) {
+    for (int i = 0; i < N; ++i) {
+      const int at = A == BLOCK_STORE_STRIPED ? linear_thread() + i * X * Y * Z : linear_thread() * N + i;
+      if (at < valid) to[at] = from[i];
+    }
+  }
 };
 
 template <typename T, int W = 32>
