@@ -15,7 +15,7 @@ from kernelwright.propose.rules.assemble import assemble
 from kernelwright.propose.rules.capture import CannotCapture, capture
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import interpret
-from kernelwright.propose.rules.ir import Call, Contraction, Kernel, Program
+from kernelwright.propose.rules.ir import Call, Contraction, Kernel, Program, Reduce
 from kernelwright.propose.rules.lower.graph import to_flow
 
 R = torch.randn
@@ -168,6 +168,12 @@ def test_what_is_needed_later_is_not_overwritten() -> None:
     program = check(Wrapped(lambda x, f: (y := f(x), y.relu()), linear), [R(5, 8)])
     (kernel,) = program.own()
     assert not set(kernel.reads) & set(kernel.writes)
+
+
+def test_statistics_that_two_results_need_are_reduced_once() -> None:
+    program = check(nn.BatchNorm2d(4), [R(3, 4, 5, 6)])
+    reduces = [op for step in program.own() for op in step.body if isinstance(op, Reduce)]
+    assert len(reduces) == 2, "the mean and the variance, for the output and the running ones"
 
 
 def test_reductions_apart_make_more_kernels() -> None:

@@ -89,10 +89,12 @@ class Body:
 
     def reduce(self, node: Fold, coordinates: Coordinates) -> str:
         """Reduce ``node``'s argument at ``coordinates`` (of the argument) over the inner axes."""
-        arg = self.value(node.arg, coordinates)
-        name = self._fresh(node.op)
-        self.ops.append(Reduce(name, node.op, arg, _internal(node.dtype)))
-        return name
+        arg, dtype = self.value(node.arg, coordinates), _internal(node.dtype)
+        key = ("reduce", node.op, arg, dtype)
+        if key not in self._names:
+            self._names[key] = self._fresh(node.op)
+            self.ops.append(Reduce(self._names[key], node.op, arg, dtype))
+        return self._names[key]
 
     def scan(self, node: Running, coordinates: Coordinates) -> str:
         """Scan ``node``'s argument along the inner axis."""
