@@ -68,7 +68,7 @@ def compiles(
     if errors and all(_is_absent_header(error) for error in errors):
         return Rung("compile", RungStatus.NOT_CHECKED, tuple(errors))
     ours = tuple(f"<{name}> is a stand-in of ours, not AMD's header" for name in stand_ins(path))
-    if errors and ours and all(_ABSENT.search(error) for error in errors):
+    if errors and ours and _ABSENT.search(errors[0]):  # what follows may come of it
         return Rung("compile", RungStatus.NOT_CHECKED, (*ours, *errors))
     if errors:
         return Rung("compile", RungStatus.FAILED, tuple(errors), tuple(resources))
