@@ -1,5 +1,5 @@
 // domain: libraries
-// hazards: warp-size
+// hazards: hard-coded-32
 // expect: total 8128 last 8128 warps 4 wrong 0
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // domain: libraries
-// hazards: warp-size mask
+// hazards: shuffle-mask warpSize
 // expect: pi ok streams differ yes repeats yes
 #include <cmath>
 #include <cstdio>

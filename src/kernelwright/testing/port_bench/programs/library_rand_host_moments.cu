@@ -1,5 +1,5 @@
 // domain: libraries
-// hazards: warp-size
+// hazards: shuffle-mask hard-coded-32
 // expect: mean ok variance ok uniform ok
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // domain: ptx
-// hazards: mask inline-ptx
+// hazards: inline-ptx shuffle-mask
 // expect: sum 528 bits 3f800000 packed 0000000700000005 votes 0f picked 31 copied 1.5 2.5 3.5 4.5
 #include <cstdio>
 

@@ -23,6 +23,7 @@ enum API(Error_t) {
   API(ErrorInvalidDevice) = 101,
   API(ErrorInvalidResourceHandle) = 400,
   API(ErrorNotReady) = 600,
+  API(ErrorAssert) = 710,
   API(ErrorLaunchFailure) = 719,
   API(ErrorNotSupported) = 801,
   API(ErrorUnknown) = 999,
