@@ -101,9 +101,14 @@ def median_ratio(ratios: Sequence[float]) -> Ratio:
     """
     if not ratios:
         raise ValueError("a speedup needs at least one pair of samples")
-    ordered = sorted(ratios)
+    return Ratio(statistics.median(ratios), *median_interval(ratios))
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The ends of an interval that holds the median of what ``values`` are drawn from."""
+    ordered = sorted(values)
     rank = _interval_rank(len(ordered))
-    return Ratio(statistics.median(ordered), ordered[rank - 1], ordered[-rank])
+    return ordered[rank - 1], ordered[-rank]
 
 
 @cache

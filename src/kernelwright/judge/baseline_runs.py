@@ -4,9 +4,10 @@ alone."""
 from __future__ import annotations
 
 import collections
+import contextlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -141,16 +142,27 @@ class BaselineRuns:
         how["cuda_graph"] = setting.cuda_graph
         if setting.compile is not None:
             how["compile"] = dict(setting.compile)
-        with runner.beside(self._turns):
+        with self._seat(runner):
             build(runner, self._oracle, self._task.source, self._task.entry, how)
             # Not drawn here: the default dtype and the random state belong to the main thread.
             runner.put(self._oracle.first_arguments)
         # One after the other where the compiler is asked for the same: the second finds it cached.
         # No seat is held while waiting for the other, who may have to leave its own.
-        with self._compiling[repr(setting.compile)], runner.beside(self._turns):
+        with self._compiling[repr(setting.compile)], self._seat(runner):
             runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
             runner.release()
         return runner
+
+    @contextlib.contextmanager
+    def _seat(self, runner: Runner) -> Iterator[None]:
+        """Where a child cannot be stopped midway, nobody waits for a library's compiler: it is
+        trusted, and works on the CPU nearly all the time."""
+        if self._place.stops_midway:
+            with runner.beside(self._turns):
+                yield
+        else:
+            yield
+            runner.stand_still()
 
     def _calibrate(self) -> None:
         """Measure what a call costs that does nothing; it is taken off every time."""

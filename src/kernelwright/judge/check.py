@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +26,6 @@ WARNING_ONLY = {
     SPECIAL: "treats NaN or infinity in the inputs otherwise than the reference",
 }
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
-MIN_COPIES = 30
 LONGEST_HOLD = 6
 """Calls that outlive an output which the caller holds: buffers that take turns show then."""
 LATE_NS, LATE_SHARE = 50_000, 0.5
@@ -118,21 +116,6 @@ class Check:
     def finish(self) -> None:
         """What is left to verify after the last call."""
         self._check_watched()
-
-    def refuse_late_work(self, baseline: Runner | None) -> None:
-        """Where the child copies its outputs out, that must take no longer than a baseline's copy.
-
-        Work that was put off until the clock had stopped shows here.
-        """
-        if baseline is None or not self.runner.copy_ns or not baseline.copy_ns:
-            return
-        mine, theirs = self.runner.copy_ns[-MIN_COPIES:], baseline.copy_ns[-MIN_COPIES:]
-        late_ns = statistics.median(mine) - max(theirs)  # a neighbour's noise is on both sides
-        if late_ns > max(LATE_NS, LATE_SHARE * statistics.median(theirs)):
-            raise Refused(
-                Status.TAMPERED,
-                f"work goes on for {late_ns / 1e3:.0f} µs after it says that it is done",
-            )
 
     def _check_watched(self) -> None:
         """An output that the caller still holds must not change with later calls."""

@@ -30,6 +30,7 @@ from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Runner
+from kernelwright.judge.sampling import Looks
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import Stopwatch
 from kernelwright.judge.turns import Turns
@@ -247,16 +248,12 @@ class Judge:
             verdict.warnings += check.tally.warnings
             verdict.numerics = check.tally.numerics()
         if prepared.is_timed:
-            verdict.timing = self._time(verdict, check, max_time_s)
+            looks = Looks(derive_seed(verdict.seed, "looks")) if runner.is_read else None
+            verdict.timing = self._time(verdict, check, looks, max_time_s)
             verdict.numerics = check.tally.numerics()
             with self.turns.alone():
-                verdict.kinds = kinds.of(
-                    runner,
-                    self.oracle,
-                    self.stopwatch,
-                    timed_ns=verdict.timing.median_ns(CANDIDATE),
-                    seed=derive_seed(verdict.seed, "kinds"),
-                )
+                timed_ns = verdict.timing.median_ns(CANDIDATE)
+                verdict.kinds = kinds.of(runner, self.oracle, looks, timed_ns=timed_ns)
                 if self.settings.models:  # who reads it
                     verdict.profile = profiling.of(runner, self.oracle, self.settings.contexts)
 
@@ -276,7 +273,7 @@ class Judge:
         slowest_ns = max(self.baseline_ns.values(), default=0.0)
         return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
 
-    def _time(self, verdict: Draft, check: Check, max_time_s: float) -> Timing:
+    def _time(self, verdict: Draft, check: Check, looks: Looks | None, max_time_s: float) -> Timing:
         self._baselines.measure()
         self.stopwatch.limit_s = self._call_limit_s()
         verdict.warnings += [
@@ -296,6 +293,7 @@ class Judge:
                     draws=self._draws,
                     seed=verdict.seed,
                     budget_s=max_time_s,
+                    looks=looks,
                 )
             finally:
                 verdict.time_s = time.monotonic() - start_s

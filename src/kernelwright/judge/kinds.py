@@ -7,14 +7,12 @@ that the judge's clock gave a timed call. The labels decide nothing about passin
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
-from kernelwright.judge import sampling
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Runner
-from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.sampling import Looks
 
 KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
 LARGE_SHARE = 0.5
@@ -41,16 +39,14 @@ profiler shows them."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 
 
-def of(
-    runner: Runner, oracle: Oracle, stopwatch: Stopwatch, *, timed_ns: float, seed: int
-) -> tuple[str, ...]:
+def of(runner: Runner, oracle: Oracle, looks: Looks | None, *, timed_ns: float) -> tuple[str, ...]:
     """The kinds of one candidate; none where nothing can be seen of it.
 
     Units:
         ``timed_ns``: the median of its timed calls, in nanoseconds.
     """
     try:
-        own, library = _seen(runner, oracle, stopwatch, timed_ns, seed)
+        own, library = _seen(runner, oracle, looks, timed_ns)
         is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
         # Counting takes a second to start, and says nothing about kernels of one's own.
         is_algebra = not is_kernel and runner.count_flops() < LESS_WORK * oracle.flops
@@ -67,14 +63,12 @@ def of(
 
 
 def _seen(
-    runner: Runner, oracle: Oracle, stopwatch: Stopwatch, timed_ns: float, seed: int
+    runner: Runner, oracle: Oracle, looks: Looks | None, timed_ns: float
 ) -> tuple[float, float]:
     """The shares of own and of library code in one call."""
-    if runner.is_read:
-        with contextlib.suppress(OSError):
-            found = sampling.shares(runner, oracle, stopwatch, timed_ns=timed_ns, seed=seed)
-            if found is not None:
-                return found
+    found = None if looks is None else looks.shares()
+    if found is not None:
+        return found
     return _shares(runner.profile(oracle.first_arguments), timed_ns)
 
 

@@ -12,16 +12,12 @@ from __future__ import annotations
 import os
 import random
 import re
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.judge.child import Glance
-from kernelwright.judge.oracle import TASK, Draw, Oracle, derive_seed
-from kernelwright.judge.runner import Runner
 from kernelwright.judge.sandbox import SYSTEM, visible_folders
-from kernelwright.judge.timing import Stopwatch
 
 OWN, LIBRARY = "own", "library"
 NEUTRAL = (
@@ -35,79 +31,68 @@ COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
 """Where torch.compile puts its kernels: a library's work (torch/_inductor/codecache.py)."""
 OWN_TEXT_BYTES = 8 << 20
 """More code than this in one file outside the system's folders is a copied library."""
-N_LOOKS = 24  # a share of one half is then known to 0.2 at 95 %
-FEWEST_LOOKS = 10
+FEWEST_LOOKS = 12
+"""That saw somebody's code; more calls are made until then, within BUDGET_S."""
 LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
 BUDGET_S = 0.5
-"""Of looking; twice that where almost nothing has been seen by then."""
-SLOWER, SLOWER_NS = 3.0, 1_000_000
-"""Calls that are looked at may take this much longer than timed ones: their caches grow cold."""
 RUNNING = "-1"
 """In place of a system call's number: the thread ran code of its own."""
 
 
-def shares(
-    runner: Runner, oracle: Oracle, stopwatch: Stopwatch, *, timed_ns: float, seed: int
-) -> tuple[float, float] | None:
-    """The shares of own and of library code in a candidate's calls; None where too little was seen.
+class Looks:
+    """What was seen of one candidate's calls.
 
-    The calls are made as timed ones are, on inputs as fresh, so that none is played to. Of each
-    only the first look is a surprise: own code must have most of those too. Where own code ran,
-    and took much longer than timed calls, it was for show.
-
-    Units:
-        ``timed_ns``: what a timed call took, in nanoseconds.
-    Raises:
-        OSError: this machine does not tell.
+    They stand among the timed calls of a round, at a random place, and are made like those: a
+    candidate that did something else in them would do it when it is timed. Of each only the first
+    look is a surprise, so own code must have most of those too.
     """
-    draw = random.Random(seed)
-    whole_ns = timed_ns + stopwatch.overhead_ns
-    n_looks = max(1, min(LOOKS_A_CALL, int(timed_ns / GAP_NS)))
-    calls: list[list[str]] = []
-    own_ns: list[int] = []
-    memory: list[Span] = []
 
-    def look(pid: int) -> None:
-        at = whereabouts(pid)
-        if any(not any(s.start <= a < s.end for s in memory) for a in at):
-            memory[:] = spans(pid)
-        calls[-1].append(whose(at, memory))
+    def __init__(self, seed: int) -> None:
+        self._draw = random.Random(seed)
+        self._calls: list[list[str]] = []
+        self._memory: list[Span] = []
+        self.is_possible = True
 
-    start_s = time.monotonic()
-    while not _is_enough(sum(map(_n_told, calls)), len(calls), time.monotonic() - start_s):
-        moments = sorted(draw.uniform(0, whole_ns * 1e-9) for _ in range(n_looks))
-        gaps = tuple(b - a for a, b in zip([0.0, *moments], moments, strict=False))
-        calls.append([])
-        arguments = oracle.arguments(Draw(TASK, derive_seed(seed, len(calls))))
-        call = stopwatch.turn(runner, arguments, glance=Glance(gaps, look))
-        if OWN in calls[-1]:
-            own_ns.append(call.elapsed_ns)
-        stopwatch.rest(runner)
-    whole = _share([one for looks in calls for one in looks])
-    first = _share([one for looks in calls for one in looks[:1]])
-    if whole is None:
-        return None
-    if own_ns and min(own_ns) > SLOWER * timed_ns + SLOWER_NS:
-        return 0.0, 1.0
-    own = whole if first is None else min(whole, first)
-    return own, 1 - own
+    def glance(self, expected_ns: float) -> Glance:
+        """The looks of a call that takes about so long, at random moments."""
+        n_looks = max(1, min(LOOKS_A_CALL, int(expected_ns / GAP_NS)))
+        moments = sorted(self._draw.uniform(0, expected_ns * 1e-9) for _ in range(n_looks))
+        self._calls.append([])
+        return Glance(
+            tuple(b - a for a, b in zip([0.0, *moments], moments, strict=False)), self._look
+        )
 
+    @property
+    def n_told(self) -> int:
+        """How many looks saw somebody's code."""
+        return sum(len(looks) - looks.count("") for looks in self._calls)
 
-def _is_enough(n_told: int, n_calls: int, spent_s: float) -> bool:
-    if n_calls < 2 or n_told >= N_LOOKS:
-        return n_told >= N_LOOKS
-    return spent_s > (BUDGET_S if n_told >= FEWEST_LOOKS else 2 * BUDGET_S)
+    def shares(self) -> tuple[float, float] | None:
+        """The shares of own and of library code; None where too little was seen."""
+        whole = _share([one for looks in self._calls for one in looks])
+        first = _share([one for looks in self._calls for one in looks[:1]])
+        if whole is None:
+            return None
+        own = whole if first is None else min(whole, first)
+        return own, 1 - own
 
-
-def _n_told(looks: list[str]) -> int:
-    return len(looks) - looks.count("")
+    def _look(self, pid: int) -> None:
+        try:
+            at = whereabouts(pid)
+            if any(not any(s.start <= a < s.end for s in self._memory) for a in at):
+                self._memory = spans(pid)
+        except OSError:
+            self.is_possible = False
+        else:
+            self._calls[-1].append(whose(at, self._memory))
 
 
 def _share(looks: list[str]) -> float | None:
     """The share of own code among those looks that saw somebody's."""
-    return looks.count(OWN) / n if (n := _n_told(looks)) else None
+    n_told = len(looks) - looks.count("")
+    return looks.count(OWN) / n_told if n_told else None
 
 
 @dataclass(frozen=True)

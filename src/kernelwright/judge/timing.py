@@ -17,11 +17,13 @@ from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, media
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Glance
+from kernelwright.judge.late import late_ns
 from kernelwright.judge.oracle import TASK, Draw, derive_seed
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import least_ns, peak_bytes_per_s
 from kernelwright.judge.runner import Call, Runner
+from kernelwright.judge.sampling import BUDGET_S, FEWEST_LOOKS, Looks
 
 MIN_ROUNDS = 7
 MAX_ROUNDS = 80
@@ -35,6 +37,7 @@ LOOKS = (HOPELESS_ROUNDS, MIN_ROUNDS, 10, 14, 20, 28, 40, 56)
 a narrow one would take the lucky ones: intervals of 95 % would hold the truth in 92 % of runs at
 3.5 % noise, and do in 94 % (``benchmarks/judge_intervals.py``)."""
 N_CALIBRATION = 15
+LOOK = "look"
 
 
 class RunnerFailed(Exception):
@@ -207,6 +210,22 @@ class Stopwatch:
         runner.release()
         runner.stand_still()
 
+    def look(
+        self, runner: Runner, arguments: list[Any], looks: Looks, samples_ns: list[int]
+    ) -> None:
+        """A call like a timed one, to see whose code runs."""
+        usual_ns = statistics.median(samples_ns) if samples_ns else 0
+        self.turn(runner, arguments, glance=looks.glance(usual_ns + self.overhead_ns))
+        self.rest(runner)
+
+    def _look_on(
+        self, runner: Runner, arguments: list[Any], looks: Looks, samples_ns: list[int]
+    ) -> None:
+        """More of those, where too little was seen in the rounds."""
+        end_s = time.monotonic() + BUDGET_S
+        while looks.n_told < FEWEST_LOOKS and looks.is_possible and time.monotonic() < end_s:
+            self.look(runner, arguments, looks, samples_ns)
+
     def compare(
         self,
         candidate: Runner,
@@ -218,14 +237,18 @@ class Stopwatch:
         draws: list[Draw],
         seed: int,
         budget_s: float,
+        looks: Looks | None = None,
     ) -> Timing:
         """Rounds until the speedup over the strongest baseline is known well enough.
+
+        With ``looks`` the candidate is called once more in every round, to be looked at.
 
         Source:
             Pairing within rounds and random order: STABILIZER (Curtsinger & Berger 2013).
         """
         runners = {CANDIDATE: candidate, **baselines}
-        candidate.copy_ns.clear()  # those of the checks were made beside others
+        turns = [*runners] if looks is None else [*runners, LOOK]
+        copies: dict[str, list[int]] = {CANDIDATE: [], EAGER: []}
         samples: dict[str, list[int | None]] = {name: [] for name in runners}
         order = random.Random(derive_seed(seed, "order"))
         start_s = time.monotonic()
@@ -241,11 +264,16 @@ class Stopwatch:
             if surprise is not None:
                 check.run(surprise, self.turn)
             outputs: dict[str, Any] = {}
-            for name in order.sample(list(runners), len(runners)):
+            for name in order.sample(turns, len(turns)):
+                if name == LOOK:
+                    self.look(candidate, arguments, looks, samples[CANDIDATE])
+                    continue
                 take = name in (CANDIDATE, EAGER)
                 call = self.turn(runners[name], arguments, take=take)
                 samples[name].append(call.elapsed_ns)
                 outputs[name] = call.outputs
+                if take:
+                    copies[name] += runners[name].copy_ns[-1:]
                 if name == CANDIDATE:
                     call_of_candidate = call
                     check.look(arguments, call)
@@ -256,9 +284,12 @@ class Stopwatch:
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
         for draw in order.sample(draws, min(2, len(draws))):
             check.run(draw, self.turn)
+        if looks is not None:
+            self._look_on(candidate, arguments, looks, samples[CANDIDATE])
         check.finish()
         self._refuse_impossible(call_of_candidate, candidate, samples[CANDIDATE])
-        check.refuse_late_work(baselines.get(EAGER))
+        late = late_ns(copies[CANDIDATE], copies[EAGER])
+        samples[CANDIDATE] = [sample + late for sample in samples[CANDIDATE]]
         # The strongest is the fastest of this very run, so that no lucky ranking flatters.
         medians = {name: statistics.median(samples[name]) for name in baselines}
         return Timing(

@@ -3,7 +3,7 @@
 task: chain
 expect: wrong_values|tampered|rejected
 devices: cpu|cuda
-catalogue: T8
+catalogue: T8, T9
 """
 
 import torch

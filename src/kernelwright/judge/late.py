@@ -1,0 +1,33 @@
+"""Work that goes on after a candidate has said that it is done, where it copies its outputs itself.
+
+On a GPU the clock stops when the child answers, and the child then copies its outputs out. What it
+had put off delays that copy. A baseline's copies of the same outputs, in the same rounds, say how
+long a copy takes; what a candidate's take beyond that, in nearly every round, is added to its time.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from kernelwright.core.evaluation import Status, median_interval
+from kernelwright.judge.refusal import Refused
+
+LATE_NS, LATE_SHARE = 50_000, 0.5
+"""Beyond the first and this share of a copy, it is no doubt: the noise of a request and a reply."""
+
+
+def late_ns(mine: Sequence[int], theirs: Sequence[int]) -> int:
+    """By how much a candidate's copies outlast a baseline's of the same rounds, beyond chance.
+
+    Raises:
+        Refused: by so much that it was put off on purpose.
+    """
+    if not mine or not theirs:
+        return 0
+    late = median_interval([a - b for a, b in zip(mine, theirs, strict=True)])[0]
+    if late > max(LATE_NS, LATE_SHARE * statistics.median(theirs)):
+        raise Refused(
+            Status.TAMPERED, f"work goes on for {late / 1e3:.0f} µs after it says that it is done"
+        )
+    return max(0, int(late))

@@ -1,0 +1,40 @@
+"""Work that is put off until the clock has stopped counts; a noisy copy accuses nobody."""
+
+import random
+
+import pytest
+
+from kernelwright.core.evaluation import Status
+from kernelwright.judge.late import late_ns
+from kernelwright.judge.refusal import Refused
+
+
+def copies(draw, n, late=0):
+    """A copy takes about 80 µs, and now and then a neighbour makes it take milliseconds."""
+    noise = [draw.gauss(80_000, 4_000) for _ in range(n)]
+    return [int(ns + late + (3e6 if draw.random() < 0.1 else 0)) for ns in noise]
+
+
+def test_an_honest_candidate_is_charged_next_to_nothing():
+    draw = random.Random(1)
+    charged = [late_ns(copies(draw, 14), copies(draw, 14)) for _ in range(500)]
+    assert sum(ns > 0 for ns in charged) < 0.05 * 500
+    assert max(charged) < 5_000
+
+
+@pytest.mark.parametrize("n", [7, 20])
+def test_what_was_put_off_is_added(n):
+    draw = random.Random(1)
+    charged = sorted(late_ns(copies(draw, n, 30_000), copies(draw, n)) for _ in range(200))
+    assert charged[100] > 15_000  # the sure half of it at least
+
+
+def test_much_of_it_is_tampering_whatever_single_copies_of_a_baseline_took():
+    draw = random.Random(1)
+    with pytest.raises(Refused) as refused:
+        late_ns(copies(draw, 14, 200_000), copies(draw, 14))
+    assert refused.value.status is Status.TAMPERED
+
+
+def test_without_copies_there_is_nothing_to_say():
+    assert late_ns([], []) == 0
