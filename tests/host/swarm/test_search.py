@@ -61,6 +61,7 @@ def statuses(result):
 
 
 def test_broken_wrong_right_reworded_faster(swarm, scripted, monkeypatch, tmp_path):
+    monkeypatch.setattr("kernelwright.propose.swarm.round.MAX_WIDTH", 1)  # one after the other
     monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")
     monkeypatch.setenv("VLLM_API_KEY", "key-of-mine")
     scripted.script = [say(text) for text in (BROKEN, WRONG, RIGHT, REWORDED, SPYING)]
