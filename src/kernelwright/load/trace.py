@@ -4,6 +4,8 @@ computed, so that inputs of any size cost nothing."""
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +35,7 @@ UNSEEN = frozenset({
     "as_strided", "_reshape_alias", "resolve_conj", "resolve_neg",
 })  # fmt: skip
 """Operators that move values and compute none."""
+_RANK = re.compile(r"[123]d(?=_|$)")  # pooling over an image or a volume is pooling
 WITH_BIAS = {"addmm": 0, "baddbmm": 0, "addmv": 0, "convolution": 2}
 """Where the bias stands among the arguments: it is a sum of its own."""
 
@@ -72,7 +75,9 @@ def trace(task: Task) -> Trace:
     namespace = execute(task)
     recorder = _Recorder()
     what, do = f"{task.name} cannot be followed without running it", "compare its text"
-    with task_code(task, what, do), FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+    quiet = warnings.catch_warnings(action="ignore")  # of code that is only looked at
+    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    with task_code(task, what, do), quiet, fake, torch.no_grad():
         module = namespace[task.entry](*namespace["get_init_inputs"]())
         inputs = namespace["get_inputs"]()
         weights = [*module.parameters(), *module.buffers()]
@@ -124,7 +129,7 @@ class _Recorder(TorchDispatchMode):
         name = function.name().partition("::")[2].partition(".")[0]
         given = list(_tensors((*args, *kwargs.values())))
         made = list(_tensors(result))
-        plain = name.rstrip("_")
+        plain = _RANK.sub("", name.rstrip("_"))
         if plain in UNSEEN and given:
             source = given[1] if plain == "copy" and len(given) > 1 else given[0]
             for tensor in made:

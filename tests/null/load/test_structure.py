@@ -45,6 +45,8 @@ LINEAR = "self.fc = nn.Linear(16, 4)"
               "self.b = nn.Parameter(torch.randn(4))")),
         (task("return F.silu(x).sum(-1)"), task("return (x * torch.sigmoid(x)).sum(dim=1)")),
         (task("return (x - 2).exp()"), task("return torch.exp(x + 1)")),
+        (task("return F.max_pool2d(x, 2).sin()", inputs="torch.randn(2, 3, 8, 8)"),
+         task("return F.max_pool3d(x, 2).sin()", inputs="torch.randn(2, 3, 8, 8, 8)")),
         (task("y = x.exp(); y.mul_(x); return y"), task("return x * x.exp()")),
     ],
 )  # fmt: skip
