@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -91,6 +92,12 @@ def trace(task: Task) -> Trace:
                  counter.get_total_flops())  # fmt: skip
 
 
+@cache
+def _decompositions() -> dict[Any, Any]:
+    """Operators written in simpler ones. torch makes the table anew whenever it is asked."""
+    return dict(core_aten_decompositions().items())
+
+
 class _Recorder(TorchDispatchMode):
     """Gives every tensor a token: (the operator's name, the digest of how it came about)."""
 
@@ -100,7 +107,7 @@ class _Recorder(TorchDispatchMode):
         self.moved_bytes = 0
         self._tokens: dict[int, tuple[str, str]] = {}
         self._alive: list[Any] = []  # ids stay unique as long as their tensors live
-        self._simpler = dict(core_aten_decompositions().items())
+        self._simpler = _decompositions()
 
     def leaves(self, name: str, tensors: list[Any]) -> None:
         for tensor in tensors:
