@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ OPTIONAL = {  # package: what its absence costs, how to get it
     "pyarrow": ("no corpus of ported programs", "pip install 'kernelwright[data]'"),
     "psycopg": ("no archive on PostgreSQL", "pip install 'kernelwright[postgres]'"),
 }
+BUBBLEWRAP = "not used: the judge's own sandbox refuses all that it does, and more (docs/judge.md)"
 GUARANTEE_REMEDY = (
     "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1"
 )
@@ -178,6 +180,8 @@ def _isolation() -> Iterator[Finding]:
         else:
             cost = f"not so here: {meaning}; judge only candidates that you trust"
             yield Finding("isolation", name, MISSING, seen, cost, GUARANTEE_REMEDY)
+    here = "installed" if shutil.which("bwrap") else "not installed"
+    yield Finding("isolation", "bubblewrap", PRESENT, f"{here}; {BUBBLEWRAP}")
 
 
 def _granted() -> frozenset[str]:

@@ -29,8 +29,8 @@ def judge_suite(
 ) -> list[Docket]:
     """One docket per task, in the suite's order; a task that fails does not stop the rest.
 
-    ``jobs`` judges work side by side: they build and compile at the same time, and take turns at
-    the device for checking and timing. Ctrl-C ends it early.
+    ``jobs`` judges work side by side: they build and check at the same time, and stand still while
+    one of them measures. Ctrl-C ends it early.
     """
     Archive(settings.archive).close()  # made once, before several processes open it
 
