@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
 from kernelwright.propose.swarm.chat import chat_text
 from kernelwright.train import reward, sampling
-from kernelwright.train.court import Answer, Court
+from kernelwright.train.court import Court
+from kernelwright.train.courtroom import Answer
 from kernelwright.train.model import adapter, open_model, open_tokenizer
 from kernelwright.train.prompts import Asked, Messages, Prompts
 from kernelwright.train.recipes import Recipe
@@ -118,7 +120,9 @@ def prompt_ids(tokenizer: Any, messages: Messages) -> list[int]:
     return tokenizer(chat_text(tokenizer, messages), add_special_tokens=False)["input_ids"]
 
 
-def trainer(recipe: Recipe, tasks: Sequence[Task], dialects: Sequence[str], court: Court) -> Any:
+def trainer(
+    recipe: Recipe, tasks: Sequence[Task], dialects: Sequence[str], court: Court, archive: Archive
+) -> Any:
     """TRL's trainer, ready to run.
 
     Raises:
@@ -133,7 +137,7 @@ def trainer(recipe: Recipe, tasks: Sequence[Task], dialects: Sequence[str], cour
     def fits(messages: Messages) -> bool:
         return len(prompt_ids(tokenizer, messages)) <= recipe.max_prompt_tokens
 
-    prompts = Prompts(court.archive, court.device, recipe.threads, recipe.exemplars, fits)
+    prompts = Prompts(archive, court.device, recipe.threads, recipe.exemplars, fits)
     short = [t for t in tasks if fits(prompts.ask(t, dialects[0], recipe.seed).messages)]
     if not short:
         raise UsageError(
@@ -143,11 +147,13 @@ def trainer(recipe: Recipe, tasks: Sequence[Task], dialects: Sequence[str], cour
             do="kernelwright dataset build and --dataset, or an --archive that holds tasks",
         )
     rollouts = Rollouts(recipe, {t.digest: t for t in short}, dialects, court, prompts)
-    answers = recipe.tasks * recipe.group
+    answers = min(recipe.tasks, len(short)) * recipe.group
+    # What the device holds at a time must divide what a step compares.
+    batch = next(b for b in range(min(recipe.batch, answers), 0, -1) if answers % b == 0)
     settings = GRPOConfig(
         output_dir=str(recipe.folder / "checkpoints"),
-        per_device_train_batch_size=min(recipe.batch, answers),
-        gradient_accumulation_steps=max(1, answers // recipe.batch),
+        per_device_train_batch_size=batch,
+        gradient_accumulation_steps=answers // batch,
         num_generations=recipe.group,
         max_completion_length=recipe.max_tokens,
         temperature=recipe.temperature,

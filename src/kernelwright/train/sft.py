@@ -86,7 +86,7 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair]) -> Any:
         packing=False,
         train_sampling_strategy="group_by_length",
         bf16=torch.cuda.is_available(),
-        gradient_checkpointing=False,
+        gradient_checkpointing=torch.cuda.is_available(),
         save_strategy="steps",
         save_steps=recipe.checkpoint_every,
         save_total_limit=2,

@@ -25,9 +25,9 @@ ORIGIN = "dataset"
 def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
     """Train, and write the checkpoint where the stage came to its end."""
     model.need_packages(recipe.model)
+    keep(recipe)
     from kernelwright.train.watch import read_curve
 
-    keep(recipe)
     done = recipe.folder / "model"
     curve = read_curve(recipe.folder)
     if done.exists() and (not recipe.steps or last_step(curve) >= recipe.steps):
@@ -36,7 +36,8 @@ def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
         trainer = _trainer(recipe, pairs, stack)
         trainer.train(resume_from_checkpoint=_last_checkpoint(recipe))
         n_steps = trainer.state.global_step
-        is_whole = not recipe.steps or n_steps >= recipe.steps
+        is_by_budget = recipe.stage != "sft" and not recipe.steps
+        is_whole = is_by_budget or n_steps >= trainer.state.max_steps
         if is_whole and trainer.is_world_process_zero():
             tokenizer = trainer.processing_class
             bare = trainer.accelerator.unwrap_model(trainer.model)
@@ -65,12 +66,14 @@ def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
         return sft.trainer(recipe, pairs)
     archive = stack.enter_context(Archive(recipe.archive))
     device = resolve(Device.parse(recipe.device))
+    usable = _dialects(recipe, device)
     told = Settings(
         device=recipe.device, threads=recipe.threads, archive=recipe.archive, seed=recipe.seed,
         proposers=("policy",),
     )  # fmt: skip
-    court = stack.enter_context(Court(archive, told, device, jobs=recipe.jobs))
-    return reinforce.trainer(recipe, tasks_of(pairs, archive), _dialects(recipe, device), court)
+    court = stack.enter_context(Court(told, device, jobs=recipe.jobs))
+    tasks = tasks_of(pairs, archive)
+    return reinforce.trainer(recipe, tasks, usable, court, archive)
 
 
 def _dialects(recipe: Recipe, device: Device) -> Sequence[str]:

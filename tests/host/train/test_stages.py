@@ -1,5 +1,6 @@
 """All three stages on a CPU with TRL's trainers and the real judge, and what a kill leaves."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from tests.host.swarm.candidates import TASK, WRONG
+from tests.host.swarm.candidates import TASK
 
 pytest.importorskip("trl", reason="needs kernelwright[train]")
 from tests.host.train import tiny
@@ -38,8 +39,11 @@ def pair(task, answer, status="passed", split="train"):
     )  # fmt: skip
 
 
-PAIRS = [pair(TASKS[0], answer) for answer in tiny.ANSWERS[:2]]
-PAIRS += [pair(TASKS[0], WRONG, status="wrong_values"), pair(TASKS[1], WRONG, split="validation")]
+# A dataset may be mistaken, as the third lesson is: the stages after sft learn from the judge.
+PAIRS = [pair(TASKS[0], answer) for answer in tiny.ANSWERS]
+PAIRS += [pair(TASKS[0], "?", status="wrong_values"), pair(TASKS[1], "?", split="validation")]
+COMMON = {"batch": 8, "max_tokens": 3, "max_prompt_tokens": 8000, "dialects": ("cpp",)}
+ALONE = {"tasks": 1, "group": 8, "jobs": 1, "threads": 1}
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +53,30 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def taught(folder):
-    """A tiny model after lessons in two right kernels."""
+    """A tiny model after lessons in two right kernels and a wrong one."""
     told = recipe(
         "sft", model=tiny.save(folder / "tiny"), out=str(folder / "out"), archive="", rank=0,
-        learning_rate=0.03, batch=2, steps=12, max_prompt_tokens=8000, dialects=("cpp",),
+        learning_rate=0.03, steps=12, **COMMON,
     )  # fmt: skip
     return train(told, PAIRS)
 
 
 @pytest.fixture(scope="module")
-def contrasted(folder, taught):
-    """The same after two steps of contrastive reinforcement: (recipe, result)."""
+def rewarded(folder, taught):
+    """The same after steps in which right kernels were rewarded, and no other."""
     told = recipe(
-        "contrastive", model=str(taught.model), out=str(folder / "out"), rank=4, steps=2, group=4,
-        archive=str(folder / "archive.sqlite"), tasks=1, batch=4, max_tokens=4, threads=1, jobs=1,
-        max_prompt_tokens=8000, dialects=("cpp",),
+        "selfsup", model=str(taught.model), out=str(folder / "out"), rank=0, steps=6,
+        learning_rate=0.02, archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
+    )  # fmt: skip
+    return train(told, PAIRS)
+
+
+@pytest.fixture(scope="module")
+def contrasted(folder, rewarded):
+    """The same after a step with scored kernels in the prompt: (recipe, result)."""
+    told = recipe(
+        "contrastive", model=str(rewarded.model), out=str(folder / "out"), rank=4, steps=1,
+        archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
     )  # fmt: skip
     return told, train(told, PAIRS)
 
@@ -74,37 +87,42 @@ def test_lessons_lower_the_loss_and_leave_a_checkpoint(taught):
     assert taught.steps == 12 and (taught.model / "config.json").exists()
 
 
-def test_contrastive_steps_judge_what_was_said_and_keep_it(folder, contrasted):
-    _, trained = contrasted
-    (first, second) = [line for line in trained.curve if "earned" in line]
-    assert first["share/right"] > 0 and first["earned"] > 0
+def test_a_model_learns_from_verdicts_which_of_its_kernels_are_right(rewarded, folder):
+    shares = [line["share/right"] for line in rewarded.curve if "earned" in line]
+    assert len(shares) == 6 and min(shares[:2]) < shares[-1] >= 0.75, shares
     with Archive(folder / "archive.sqlite") as archive:
         history = archive.history(TASKS[0].digest)
-    assert any(found.passed for _, found in history)
+    statuses = {str(found.status) for _, found in history}
+    assert statuses == {"passed", "wrong_values"}
     assert {proposal.proposer for proposal, _ in history} == {"policy"}
-    # What the first step found was shown in the second, and handing it back was seen.
-    assert second["share/copies"] > 0
+    # Each text was judged once, however often it was said: two, four with second measurements.
+    assert len(history) <= 2 * len(tiny.ANSWERS)
+
+
+def test_contrastive_prompts_show_what_was_judged_and_repeating_it_is_seen(contrasted):
+    _, trained = contrasted
+    (line,) = [line for line in trained.curve if "earned" in line]
+    assert line["share/right"] > 0 and line["share/copies"] > 0
     assert (trained.model.parent / "adapter" / "adapter_config.json").exists()
 
 
 def test_what_is_done_is_not_done_again(contrasted):
     told, trained = contrasted
-    began = time.monotonic()
-    again = train(told, PAIRS)
-    assert (again.model, again.steps) == (trained.model, 2)
-    assert time.monotonic() - began < 5
+    written = (trained.model / "config.json").stat().st_mtime_ns
+    assert train(told, PAIRS).model == trained.model
+    assert (trained.model / "config.json").stat().st_mtime_ns == written
 
 
 def test_the_policy_proposer_samples_the_trained_checkpoint(taught):
-    brief = Brief(TASKS[1], Device.parse("cpu"), ("cpp",), models=(str(taught.model),))
+    brief = Brief(TASKS[0], Device.parse("cpu"), ("cpp",), models=(str(taught.model),))
     proposer = PolicyProposer()
     proposer.check(brief)
     said = list(proposer.propose(brief))
-    (call,) = [item for item in said if isinstance(item, Call)]
-    assert call.model == f"hf:{taught.model}" and call.context == CONTEXT
+    calls = [item for item in said if isinstance(item, Call)]
+    assert {(call.model, call.context) for call in calls} == {(f"hf:{taught.model}", CONTEXT)}
     # The lessons were two right kernels, each a token long.
-    (proposed,) = [item for item in said if isinstance(item, Proposal)]
-    assert proposed.proposer == "policy" and proposed.call == call.id
+    proposed = [item for item in said if isinstance(item, Proposal)]
+    assert {item.proposer for item in proposed} == {"policy"}
 
 
 def test_a_policy_that_is_not_there_is_one_error(folder):
@@ -114,20 +132,10 @@ def test_a_policy_that_is_not_there_is_one_error(folder):
             PolicyProposer().check(brief)
 
 
-def test_the_self_supervised_stage_shows_no_kernels_and_earns_by_rightness(folder, taught):
-    told = recipe(
-        "selfsup", model=str(taught.model), out=str(folder / "out"), rank=0, steps=1, group=4,
-        archive=str(folder / "archive.sqlite"), tasks=1, batch=4, max_tokens=4, threads=1,
-        max_prompt_tokens=8000, dialects=("cpp",),
-    )  # fmt: skip
-    line = next(line for line in train(told, PAIRS).curve if "earned" in line)
-    assert line["share/copies"] == 0 and line["earned"] <= line["share/right"]
-
-
 def test_a_killed_stage_goes_on_from_its_last_checkpoint(folder):
     told = recipe(
         "sft", model=tiny.save(folder / "killed"), out=str(folder / "killed-out"), archive="",
-        rank=0, batch=2, steps=9, checkpoint_every=3, max_prompt_tokens=8000,
+        rank=0, steps=9, checkpoint_every=3, **COMMON,
     )  # fmt: skip
     script = (
         "from tests.host.train.test_stages import PAIRS\n"
@@ -140,7 +148,8 @@ def test_a_killed_stage_goes_on_from_its_last_checkpoint(folder):
     deadline = time.monotonic() + 120
     while not saved.exists() and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     trained = train(told, PAIRS)
     assert trained.steps == 9

@@ -1,0 +1,1 @@
+from tests.null.cli.conftest import run  # noqa: F401  a fixture

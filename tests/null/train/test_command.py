@@ -1,0 +1,48 @@
+"""The command says what is missing before it costs anything."""
+
+import importlib.util
+import json
+
+import pytest
+
+MODEL = ("--model", "m")
+WRONG = {
+    "a stage that does not exist": (["sfft", *MODEL], "sft"),
+    "no model": (["sft"], "--help"),
+    "sft without a dataset": (["sft", *MODEL], "kernelwright dataset build"),
+    "a budget in tokens": (["contrastive", *MODEL, "--budget", "5ktok"], "60m"),
+    "an unknown preset": (["contrastive", *MODEL, "--preset", "cuda-l2"], "cuda-l1"),
+    "an unknown reward": (["contrastive", *MODEL, "--reward", "sped"], "speed"),
+    "nothing to compare an answer with": (["selfsup", *MODEL, "--group", "1"], "2 or more"),
+    "a dataset that is not there": (
+        ["sft", *MODEL, "--dataset", "x"],
+        "kernelwright dataset build",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_use_is_one_error_that_says_what_to_do(run, case):
+    words, remedy = WRONG[case]
+    code, out, err = run("train", *words)
+    assert (code, out) == (2, "")
+    assert err.count("  do: ") == 1 and remedy in err.partition("  do: ")[2]
+    assert "Traceback" not in err
+
+
+def test_without_the_packages_the_error_names_the_extra(run, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name, *a: None if name == "trl" else found(name, *a)
+    )
+    code, _, err = run("train", "contrastive", *MODEL)
+    assert code == 2 and "trl" in err and "kernelwright[train]" in err
+
+
+def test_a_stage_is_kept_with_its_recipe_and_refuses_another(run, monkeypatch, tmp_path):
+    monkeypatch.setattr("kernelwright.train.model.need_packages", lambda model: None)
+    folder = tmp_path / "kernelwright-out" / "train" / "contrastive"
+    folder.mkdir(parents=True)
+    (folder / "recipe.json").write_text(json.dumps({"stage": "contrastive", "model": "other"}))
+    code, _, err = run("train", "contrastive", *MODEL)
+    assert code == 2 and "'other', now 'm'" in err and "--out" in err
