@@ -4,6 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from tests.host.port.conftest import needs_amd
 from tests.null.swarm.conftest import scripted  # noqa: F401  the same server
 from tests.null.swarm.scripted import fail, say
 
@@ -45,6 +46,7 @@ def run(tmp_path, scripted):  # noqa: F811
     return asked
 
 
+@needs_amd
 def test_answers_without_use_are_sent_back_until_the_ladder_passes(run, scripted):  # noqa: F811
     ported = translate(SOURCE).text
     scripted.script = [
@@ -63,6 +65,7 @@ def test_answers_without_use_are_sent_back_until_the_ladder_passes(run, scripted
     assert note["state"] == "changed" and note["became"] == scripted.model
 
 
+@needs_amd
 def test_only_the_rungs_that_were_asked_for_decide(run, scripted):  # noqa: F811
     broken = translate(SOURCE).text.replace(PTX, "v = nothing;")
     scripted.script = [say(block(broken))]
