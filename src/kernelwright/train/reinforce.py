@@ -128,9 +128,8 @@ def trainer(
     Raises:
         UsageError: no such model, no tasks, or none whose prompt is short enough.
     """
-    import torch
     from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
+    from trl import GRPOTrainer
 
     tokenizer = open_tokenizer(recipe.model)
 
@@ -147,10 +146,26 @@ def trainer(
             do="kernelwright dataset build and --dataset, or an --archive that holds tasks",
         )
     rollouts = Rollouts(recipe, {t.digest: t for t in short}, dialects, court, prompts)
-    answers = min(recipe.tasks, len(short)) * recipe.group
+    return GRPOTrainer(
+        model=open_model(recipe.model, tokenizer),
+        reward_funcs=rollouts.earn,
+        args=_settings(recipe, len(short)),
+        train_dataset=Dataset.from_dict({"prompt": list(rollouts.tasks)}),
+        processing_class=tokenizer,
+        peft_config=adapter(recipe),
+        rollout_func=rollouts.sample,
+        callbacks=[Deadline(recipe.budget_s), Curve(recipe.folder)],
+    )
+
+
+def _settings(recipe: Recipe, n_tasks: int) -> Any:
+    import torch
+    from trl import GRPOConfig
+
+    answers = min(recipe.tasks, n_tasks) * recipe.group
     # What the device holds at a time must divide what a step compares.
     batch = next(b for b in range(min(recipe.batch, answers), 0, -1) if answers % b == 0)
-    settings = GRPOConfig(
+    return GRPOConfig(
         output_dir=str(recipe.folder / "checkpoints"),
         per_device_train_batch_size=batch,
         gradient_accumulation_steps=answers // batch,
@@ -170,14 +185,4 @@ def trainer(
         logging_steps=1,
         report_to=[],
         seed=recipe.seed,
-    )
-    return GRPOTrainer(
-        model=open_model(recipe.model, tokenizer),
-        reward_funcs=rollouts.earn,
-        args=settings,
-        train_dataset=Dataset.from_dict({"prompt": list(rollouts.tasks)}),
-        processing_class=tokenizer,
-        peft_config=adapter(recipe),
-        rollout_func=rollouts.sample,
-        callbacks=[Deadline(recipe.budget_s), Curve(recipe.folder)],
     )
