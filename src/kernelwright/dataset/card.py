@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
 from jinja2 import Environment, PackageLoader
 
 from kernelwright.core.checkout import git
-from kernelwright.dataset.rows import is_winner
+from kernelwright.dataset.rows import archive_name, is_winner
 
 if TYPE_CHECKING:
     from kernelwright.dataset.build import Dataset
@@ -36,7 +35,7 @@ def write_card(
         command=command,
         version=importlib.metadata.version("kernelwright"),
         commit=git(Path(__file__).parent, "rev-parse", "HEAD") or "not a checkout",
-        archives=[_named(url) for url in archives],
+        archives=[archive_name(url) for url in archives],
         exclude=[Path(folder).name for folder in exclude],
         n_tests=dataset.n_tests,
         keep=keep,
@@ -62,11 +61,3 @@ def _counts(values):
 def _machine(facts: dict[str, str]) -> str:
     name = facts.get("gpu") or facts.get("processor") or "unknown"
     return f"{name}, torch {facts.get('torch', 'unknown')}"
-
-
-def _named(url: str) -> str:
-    """An archive by its name: no password, no folders of one's home."""
-    if "://" not in url:
-        return Path(url).name
-    parsed = sa.make_url(url)
-    return Path(parsed.database or "").name or parsed.render_as_string()

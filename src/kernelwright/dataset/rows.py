@@ -6,6 +6,9 @@ import importlib.metadata
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
 
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.device import Device
@@ -116,7 +119,7 @@ def _provenance(task: Task, judged: Judged) -> dict[str, object]:
     proposal, found = judged.proposal, judged.evaluation
     is_ours = proposal.proposer == "rules"
     return {
-        "archive": judged.archive,
+        "archive": archive_name(judged.archive),
         "candidate": proposal.candidate.digest,
         "task_origin": task.origin,
         "lineage": list(proposal.lineage),
@@ -131,6 +134,11 @@ def _provenance(task: Task, judged: Judged) -> dict[str, object]:
         "kernelwright": importlib.metadata.version("kernelwright"),
         "licence": LICENCES.get(task.origin, UNKNOWN) if is_ours else UNKNOWN,
     }
+
+
+def archive_name(url: str) -> str:
+    """An archive without its password, its host and the folders of somebody's machine."""
+    return Path(sa.make_url(url).database or "" if "://" in url else url).name
 
 
 def is_winner(pair: Pair) -> bool:

@@ -20,6 +20,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.dataset import build_dataset, open_pairs
 from kernelwright.dataset.answer import VARIANTS
+from kernelwright.dataset.rows import archive_name
 from kernelwright.load.suite import builtin_suite
 from kernelwright.propose.rules.proposer import variants
 from kernelwright.propose.swarm.answer import read
@@ -84,6 +85,7 @@ def test_a_row_asks_what_the_swarm_asks_and_answers_in_three_parts(tmp_path):
     told = json.loads(pair.provenance)
     assert told["candidate"] == proposal(1).candidate.digest
     assert (told["licence"], told["strongest"]) == ("Apache-2.0", "compile")
+    assert told["archive"] == "a.sqlite"
 
 
 def test_only_judged_candidates_and_each_text_once(tmp_path):
@@ -152,6 +154,10 @@ def test_the_card_counts_and_names_no_folder_of_mine(tmp_path):
     assert "2 training pairs of 1 tasks" in card
     assert "| rules | cpp | cpu | 2 |" in card and "| Apache-2.0 | composed | 2 |" in card
     assert "a.sqlite" in card and str(tmp_path) not in card
+
+
+def test_an_archive_is_named_without_its_password():
+    assert archive_name("postgresql://me:secret@host/kernels") == "kernels"
 
 
 def test_every_variant_of_the_rules_is_described():
