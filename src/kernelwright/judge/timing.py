@@ -7,7 +7,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +17,13 @@ from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, media
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Glance
-from kernelwright.judge.late import late_ns
 from kernelwright.judge.oracle import TASK, Draw, derive_seed
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import least_ns, peak_bytes_per_s
 from kernelwright.judge.runner import Call, Runner
 from kernelwright.judge.sampling import BUDGET_S, FEWEST_LOOKS, Looks
+from kernelwright.judge.series import Series
 
 MIN_ROUNDS = 7
 MAX_ROUNDS = 80
@@ -248,18 +248,16 @@ class Stopwatch:
         """
         runners = {CANDIDATE: candidate, **baselines}
         turns = [*runners] if looks is None else [*runners, LOOK]
-        copies: dict[str, list[int]] = {CANDIDATE: [], EAGER: []}
-        samples: dict[str, list[int | None]] = {name: [] for name in runners}
+        series = Series({name: [] for name in runners})
+        samples = series.samples_ns
         order = random.Random(derive_seed(seed, "order"))
         start_s = time.monotonic()
         ratios: list[float] = []
         while not is_enough(ratios, time.monotonic() - start_s, budget_s):
             draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
             arguments = arguments_of(draw)
-            if not ratios:  # the first call after other work is slow: caches, clocks, page tables
-                for runner in runners.values():
-                    self.turn(runner, arguments)
-                    self.rest(runner)
+            if not ratios:
+                self._warm_up(runners.values(), arguments)
             surprise = check.surprise(draws)
             if surprise is not None:
                 check.run(surprise, self.turn)
@@ -270,10 +268,8 @@ class Stopwatch:
                     continue
                 take = name in (CANDIDATE, EAGER)
                 call = self.turn(runners[name], arguments, take=take)
-                samples[name].append(call.elapsed_ns)
+                series.add(name, call, runners[name])
                 outputs[name] = call.outputs
-                if take:
-                    copies[name] += runners[name].copy_ns[-1:]
                 if name == CANDIDATE:
                     call_of_candidate = call
                     check.look(arguments, call)
@@ -288,13 +284,10 @@ class Stopwatch:
             self._look_on(candidate, arguments, looks, samples[CANDIDATE])
         check.finish()
         self._refuse_impossible(call_of_candidate, candidate, samples[CANDIDATE])
-        late = late_ns(copies[CANDIDATE], copies[EAGER])
-        samples[CANDIDATE] = [sample + late for sample in samples[CANDIDATE]]
-        # The strongest is the fastest of this very run, so that no lucky ranking flatters.
-        medians = {name: statistics.median(samples[name]) for name in baselines}
-        return Timing(
-            {name: tuple(values) for name, values in samples.items()},
-            strongest=min(medians, key=medians.__getitem__),
-            clock="parent",
-            cache=self.cache,
-        )
+        return series.timing(self.cache)
+
+    def _warm_up(self, runners: Iterable[Runner], arguments: list[Any]) -> None:
+        """The first call after other work is slow: caches, clocks, page tables."""
+        for runner in runners:
+            self.turn(runner, arguments)
+            self.rest(runner)
