@@ -12,7 +12,7 @@ from typing import Any
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Runner
-from kernelwright.judge.sampling import Looks
+from kernelwright.judge.sampling import FEWEST_LOOKS, Looks
 
 KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
 LARGE_SHARE = 0.5
@@ -36,6 +36,9 @@ LIBRARY_KERNELS = (
 )  # fmt: skip
 """How the names of kernels begin that torch, its libraries and its compiler launch, as torch's
 profiler shows them."""
+AGAINST = 2
+"""Looks at library code more than at own, where there are few: a kernel that takes four fifths of
+its call is so unlucky once in 25 times at most."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 
 
@@ -66,10 +69,11 @@ def _seen(
     runner: Runner, oracle: Oracle, looks: Looks | None, timed_ns: float
 ) -> tuple[float, float]:
     """The shares of own and of library code in one call."""
-    found = None if looks is None else looks.shares()
-    if found is not None:
-        return found
-    return _shares(runner.profile(oracle.first_arguments), timed_ns)
+    if looks is not None and looks.n_told >= FEWEST_LOOKS:
+        return looks.shares()
+    own, library = _shares(runner.profile(oracle.first_arguments), timed_ns)
+    # Few looks catch a kernel of some microseconds: they can only speak against the profile.
+    return (0.0, 1.0) if looks is not None and looks.n_against >= AGAINST else (own, library)
 
 
 def _shares(profile: dict[str, Any], timed_ns: float) -> tuple[float, float]:

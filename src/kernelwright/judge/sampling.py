@@ -36,7 +36,7 @@ FEWEST_LOOKS = 12
 LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
-BUDGET_S = 0.5
+BUDGET_S = 0.25
 RUNNING = "-1"
 """In place of a system call's number: the thread ran code of its own."""
 
@@ -69,13 +69,17 @@ class Looks:
         """How many looks saw somebody's code."""
         return sum(len(looks) - looks.count("") for looks in self._calls)
 
-    def shares(self) -> tuple[float, float] | None:
-        """The shares of own and of library code; None where too little was seen."""
+    @property
+    def n_against(self) -> int:
+        """How many more saw a library's code than own code."""
+        seen = [one for looks in self._calls for one in looks]
+        return seen.count(LIBRARY) - seen.count(OWN)
+
+    def shares(self) -> tuple[float, float]:
+        """The shares of own and of library code; some must have been seen."""
         whole = _share([one for looks in self._calls for one in looks])
         first = _share([one for looks in self._calls for one in looks[:1]])
-        if whole is None:
-            return None
-        own = whole if first is None else min(whole, first)
+        own = min(share for share in (whole, first) if share is not None)
         return own, 1 - own
 
     def _look(self, pid: int) -> None:

@@ -1,0 +1,48 @@
+"""Whose code runs: what a mapped file's name and size say, and when a few looks are believed."""
+
+import pytest
+
+from kernelwright.judge import sampling
+from kernelwright.judge.sampling import LIBRARY, OWN, Looks, Span, owner, whose
+
+GIVEN = ("/usr", "/env")
+COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so"
+
+
+@pytest.mark.parametrize(
+    ("path", "n_bytes", "whose"),
+    [
+        ("/tmp/4f1c.so", 1 << 16, OWN),
+        ("", 1 << 16, OWN),  # written by a compiler into anonymous memory
+        ("/env/lib/libtorch_cpu.so", 1 << 28, LIBRARY),
+        ("/usr/lib/libopenblas.so.0", 1 << 25, LIBRARY),
+        (COMPILED, 1 << 16, LIBRARY),
+        ("/tmp/mine.so", 1 << 28, LIBRARY),  # libtorch_cpu.so under another name
+        ("/env/lib/libgomp.so.1", 1 << 18, ""),
+        ("/usr/lib/libm.so.6", 1 << 20, ""),
+        ("[vdso]", 1 << 12, ""),
+    ],
+)
+def test_code_belongs_to_whom_its_file_says(path, n_bytes, whose):
+    assert owner(path, n_bytes, GIVEN) == whose
+
+
+def test_a_thread_in_a_library_outweighs_one_in_own_code():
+    memory = [Span(0, 10, OWN), Span(10, 20, LIBRARY), Span(20, 30, "")]
+    assert whose([5, 25], memory) == OWN
+    assert whose([5, 15], memory) == LIBRARY
+    assert whose([25, 99], memory) == ""
+
+
+def test_own_code_must_have_the_first_looks_too(monkeypatch):
+    """A candidate that notices that it was stopped may run something else from then on."""
+    told = iter([LIBRARY, OWN, OWN, OWN] * 4)
+    monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
+    monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
+    looks = Looks(1)
+    for _ in range(4):
+        glance = looks.glance(4e6)
+        for _ in glance.after_s:
+            glance.look(0)
+    assert looks.n_told == 16 and looks.n_against == -8
+    assert looks.shares() == (0.0, 1.0)
