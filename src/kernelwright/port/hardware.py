@@ -107,7 +107,7 @@ def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
             return Rung("amd", RungStatus.FAILED, tuple(errors[:5]))
         code, printed = _run(room / "port", program, room)
     details = [f"leaves with {code}"] if code else []
-    details += differences(printed, *wanted)
+    details += differences(printed, *wanted[:2])
     return Rung("amd", RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
 
 

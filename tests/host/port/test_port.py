@@ -186,3 +186,15 @@ def test_a_library_without_its_own_header_is_compiled_with_ours_and_the_rung_say
 def test_programs_that_call_libraries_run_at_both_widths(program):
     outcome = evaluate(program, lambda p: translate(p.source).text, targets=())
     assert outcome.faults == ()
+
+
+def test_threads_that_return_before_a_barrier_in_the_original_too_are_its_own_business():
+    text = GOOD.replace("  __shared__", "  if (threadIdx.x > 63) return;\n  __shared__").replace(
+        "<<<1, 64>>>", "<<<1, 96>>>"
+    )
+    barrier = text.replace("  int v =", "  __syncthreads();\n  int v =")
+    rung = emulates(barrier, translate(barrier).text)
+    assert rung.status is RungStatus.PASSED
+    assert rung.details == ("the original too: barrier-exit",)
+    added = translate(text).text.replace("  int v =", "  __syncthreads();\n  int v =")
+    assert emulates(text, added).status is RungStatus.FAILED
