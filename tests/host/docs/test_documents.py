@@ -42,6 +42,8 @@ def command_lines():
 @pytest.mark.parametrize("words", list(command_lines()))
 def test_command_lines_name_commands_and_options_that_exist(words):
     context = click.Context(main, **main.context_settings)
-    name, command, rest = main.resolve_command(context, list(words))
+    command, rest = main, list(words)
+    while isinstance(command, click.Group):
+        name, command, rest = command.resolve_command(context, rest)
     assert command is not None
     command.make_context(name, rest, parent=context)
