@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import UsageError
+from kernelwright.propose.swarm.chat import ends
 from kernelwright.train.recipes import Recipe
 
 PACKAGES = ("transformers", "trl", "peft", "accelerate", "datasets")
@@ -61,8 +62,7 @@ def open_model(model: str, tokenizer: Any) -> Any:
 
     dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
     opened = _from_pretrained(AutoModelForCausalLM, model, dtype=dtype)
-    # A chat model's turn ends where its tokenizer says, not only where the text does.
-    opened.generation_config.eos_token_id = tokenizer.eos_token_id
+    opened.generation_config.eos_token_id = ends(tokenizer, opened)  # what servers stop at
     opened.generation_config.pad_token_id = tokenizer.pad_token_id
     return opened
 

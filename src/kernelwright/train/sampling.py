@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernelwright.propose.swarm.chat import ends
+
 
 def sample(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
     """The tokens of one answer to each prompt, up to and with its end."""
@@ -18,11 +20,15 @@ def sample(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
         torch.no_grad(),
     ):
         model.eval()  # with dropout it would answer worse than it is
-        written = model.generate(**read, generation_config=trainer.generation_config)
+        stops = ends(tokenizer, model)
+        written = model.generate(
+            **read, generation_config=trainer.generation_config, eos_token_id=stops
+        )
         model.train()
     width = read["input_ids"].shape[1]
-    return [_to_end(row, tokenizer.eos_token_id) for row in written[:, width:].tolist()]
+    return [_to_end(row, stops) for row in written[:, width:].tolist()]
 
 
-def _to_end(row: list[int], end: int) -> list[int]:
-    return row[: row.index(end) + 1] if end in row else row
+def _to_end(row: list[int], stops: list[int]) -> list[int]:
+    first = min((row.index(stop) for stop in stops if stop in row), default=len(row))
+    return row[: first + 1]

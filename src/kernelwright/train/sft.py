@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelwright.core.errors import UsageError
 from kernelwright.pairs import Pair
-from kernelwright.propose.swarm.chat import chat_text
+from kernelwright.propose.swarm.chat import chat_text, turn_end
 from kernelwright.train.model import adapter, open_model, open_tokenizer
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.watch import Curve, Deadline
@@ -46,7 +46,7 @@ def tokens(
     """One example, tokenised as the policy will be asked; only the answer is learned."""
     prompt = tokenizer(chat_text(tokenizer, messages), add_special_tokens=False)["input_ids"]
     said = tokenizer(answer.strip() + "\n", add_special_tokens=False)["input_ids"]
-    said = [*said, tokenizer.eos_token_id]
+    said = [*said, turn_end(tokenizer)]
     return {"input_ids": prompt + said, "labels": [-100] * len(prompt) + said}
 
 

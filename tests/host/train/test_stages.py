@@ -23,8 +23,10 @@ from kernelwright.core.task import Task
 from kernelwright.pairs import Pair
 from kernelwright.propose.policy import CONTEXT, PolicyProposer
 from kernelwright.propose.swarm import prompt
+from kernelwright.propose.swarm.chat import turn_end
 from kernelwright.propose.swarm.question import Question
 from kernelwright.train import recipe, train
+from kernelwright.train.sft import tokens
 
 TASKS = [Task("one", "dataset", TASK), Task("two", "dataset", TASK.replace("* 2", "* 3"))]
 
@@ -161,10 +163,21 @@ def test_a_dataset_without_lessons_is_one_error(folder, taught):
     with pytest.raises(UsageError, match="nothing to learn from"):
         train(told, [])
     with pytest.raises(UsageError, match="nothing to learn from"):
-        train(replace(told, dialects=("triton",)), PAIRS)
+        train(replace(told, out=str(folder / "no triton"), dialects=("triton",)), PAIRS)
 
 
 def test_no_such_model_is_one_error(folder):
     told = recipe("sft", model=str(folder / "nowhere"), out=str(folder / "no"), archive="")
     with pytest.raises(UsageError, match="no model"):
         train(told, PAIRS)
+
+
+def test_an_answer_ends_where_the_form_of_the_chat_ends_it():
+    words = tiny.tokenizer()
+    words.add_tokens(["<turn>"])
+    assert turn_end(words) == words.eos_token_id
+    words.chat_template = "{% for said in messages %}{{ said.content }}<turn>{% endfor %}"
+    assert turn_end(words) == words.convert_tokens_to_ids("<turn>")
+    lesson = tokens(words, [("user", "?")], "said")
+    learned = [label for label in lesson["labels"] if label != -100]
+    assert words.decode(learned) == "said\n<turn>"

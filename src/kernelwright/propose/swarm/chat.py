@@ -12,3 +12,25 @@ def chat_text(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> str:
         return "\n\n".join(text for _, text in messages) + "\n"
     spoken = [{"role": role, "content": text} for role, text in messages]
     return tokenizer.apply_chat_template(spoken, tokenize=False, add_generation_prompt=True)
+
+
+def turn_end(tokenizer: Any) -> int:
+    """The token that ends an answer in the tokenizer's form: often not the one that ends texts."""
+    if tokenizer.chat_template is None:
+        return tokenizer.eos_token_id
+    spoken = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "@"}]
+    after = tokenizer.apply_chat_template(spoken, tokenize=False).rpartition("@")[2].strip()
+    tokens = tokenizer(after, add_special_tokens=False)["input_ids"]
+    is_special = bool(tokens) and tokens[0] in tokenizer.added_tokens_decoder
+    return tokens[0] if is_special else tokenizer.eos_token_id
+
+
+def ends(tokenizer: Any, model: Any) -> list[int]:
+    """The tokens that end an answer: the form's, the tokenizer's, those that the checkpoint names.
+
+    The first is the one to teach.
+    """
+    named = model.generation_config.eos_token_id
+    more = named if isinstance(named, list) else [named]
+    known = (turn_end(tokenizer), tokenizer.eos_token_id, *more)
+    return [end for end in dict.fromkeys(known) if end is not None]

@@ -14,7 +14,7 @@ from typing import Any
 
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import ProposerError
-from kernelwright.propose.swarm.chat import chat_text
+from kernelwright.propose.swarm.chat import chat_text, ends
 from kernelwright.propose.swarm.endpoint import Address, Messages, Reply
 
 MAX_OUTPUT_TOKENS = 2048  # a kernel takes a third of it; small models that repeat themselves, all
@@ -94,7 +94,7 @@ class CheckpointEndpoint:
         prompts = [chat_text(tokenizer, asked.messages) for asked in batch]
         read = tokenizer(prompts, return_tensors="pt", padding=True, add_special_tokens=False)
         read = read.to(model.device)
-        ends = _ends(tokenizer, model)
+        stops = ends(tokenizer, model)
         first = batch[0].parameters
         try:
             with torch.random.fork_rng(), torch.no_grad():
@@ -106,7 +106,7 @@ class CheckpointEndpoint:
                     top_p=first["top_p"],
                     max_new_tokens=max(a.parameters["max_output_tokens"] for a in batch),
                     max_time=max(1.0, max(a.deadline for a in batch) - time.monotonic()),
-                    eos_token_id=ends,
+                    eos_token_id=stops,
                     pad_token_id=tokenizer.pad_token_id,
                 )
         except torch.OutOfMemoryError as error:
@@ -116,7 +116,7 @@ class CheckpointEndpoint:
         width = read["input_ids"].shape[1]
         counts = read["attention_mask"].sum(1).tolist()
         for asked, count, row in zip(batch, counts, written[:, width:].tolist(), strict=True):
-            asked.reply = _reply(tokenizer, row, count, ends)
+            asked.reply = _reply(tokenizer, row, count, stops)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -151,13 +151,6 @@ def _quiet() -> Iterator[None]:
     finally:
         if was_shown:
             logging.enable_progress_bar()
-
-
-def _ends(tokenizer: Any, model: Any) -> list[int]:
-    """The tokens that end an answer: the tokenizer's, and those that the checkpoint names."""
-    named = model.generation_config.eos_token_id
-    more = named if isinstance(named, list) else [named]
-    return [end for end in dict.fromkeys((tokenizer.eos_token_id, *more)) if end is not None]
 
 
 def _reply(tokenizer: Any, row: list[int], n_read: int, ends: list[int]) -> Reply:
