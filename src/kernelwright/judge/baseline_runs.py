@@ -102,9 +102,9 @@ class BaselineRuns:
                     self.dropped[name] = refused.reason
             with self._turns.alone():
                 self._rank()
-            if self.median_ns:
+            if self._runners:
                 self._close_losers()
-        if not self.median_ns:
+        if not self._runners:
             raise DeviceError(
                 "no baseline can be measured",
                 seen="; ".join(f"{k}: {v[:200]}" for k, v in self.dropped.items()),
@@ -126,7 +126,8 @@ class BaselineRuns:
         self._stack.close()
 
     def _fastest(self) -> str:
-        return min(self.median_ns, key=self.median_ns.__getitem__)
+        """Of those that still run: one that lost has ended, whatever the others take later."""
+        return min(self._runners, key=self.median_ns.__getitem__)
 
     def _submit(self, settings: Sequence[baselines.Setting]) -> dict[str, Future[Runner]]:
         return {s.name: self._pool.submit(self._start_one, s) for s in settings}
