@@ -45,12 +45,10 @@ def judge_all(
             archive.add_task(task, [judge.workload])
             verdicts |= _known(archive, judge)
             run = archive.start_run(task, settings)
-            todo = {
-                case.candidate.digest: case
-                for case in reversed(cases)
-                if case.candidate is not None and case.candidate.digest not in verdicts
-            }
-            todo = dict(reversed(todo.items()))
+            todo: dict[str, Case] = {}
+            for case in cases:
+                if case.candidate is not None and case.candidate.digest not in verdicts:
+                    todo.setdefault(case.candidate.digest, case)
             found = judge.evaluate_all([case.candidate for case in todo.values()])
             with contextlib.closing(found):
                 for digest, case in todo.items():
