@@ -78,6 +78,25 @@ def adapter(recipe: Recipe) -> Any:
     )
 
 
+def settings(recipe: Recipe) -> dict[str, Any]:
+    """What the trainers of all stages are told alike."""
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    return {
+        "output_dir": str(recipe.folder / "checkpoints"),
+        "learning_rate": recipe.rate,
+        "bf16": on_gpu,
+        "gradient_checkpointing": on_gpu,
+        "save_strategy": "steps",
+        "save_steps": recipe.checkpoint_every,
+        "save_total_limit": 2,
+        "logging_steps": 1,
+        "report_to": [],
+        "seed": recipe.seed,
+    }
+
+
 def write(model: Any, tokenizer: Any, folder: Path, adapter_folder: Path) -> None:
     """Write a checkpoint that any server takes, and the adapter alone, which is small to send.
 

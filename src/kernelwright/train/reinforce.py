@@ -19,7 +19,7 @@ from kernelwright.propose.swarm.chat import chat_text
 from kernelwright.train import reward, sampling
 from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer
-from kernelwright.train.model import adapter, open_model, open_tokenizer
+from kernelwright.train.model import adapter, open_model, open_tokenizer, settings
 from kernelwright.train.prompts import Asked, Messages, Prompts
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.watch import Curve, Deadline
@@ -149,7 +149,7 @@ def trainer(
     return GRPOTrainer(
         model=open_model(recipe.model, tokenizer),
         reward_funcs=rollouts.earn,
-        args=_settings(recipe, len(short)),
+        args=_grpo(recipe, len(short)),
         train_dataset=Dataset.from_dict({"prompt": list(rollouts.tasks)}),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
@@ -158,31 +158,21 @@ def trainer(
     )
 
 
-def _settings(recipe: Recipe, n_tasks: int) -> Any:
-    import torch
+def _grpo(recipe: Recipe, n_tasks: int) -> Any:
     from trl import GRPOConfig
 
     answers = min(recipe.tasks, n_tasks) * recipe.group
     # What the device holds at a time must divide what a step compares.
     batch = next(b for b in range(min(recipe.batch, answers), 0, -1) if answers % b == 0)
     return GRPOConfig(
-        output_dir=str(recipe.folder / "checkpoints"),
+        **settings(recipe),
         per_device_train_batch_size=batch,
         gradient_accumulation_steps=answers // batch,
         num_generations=recipe.group,
         max_completion_length=recipe.max_tokens,
         temperature=recipe.temperature,
         max_steps=recipe.steps or UNBOUNDED,
-        learning_rate=recipe.rate,
         lr_scheduler_type="constant",
         scale_rewards="none" if recipe.smooth else "group",
         beta=0.0,
-        bf16=torch.cuda.is_available(),
-        gradient_checkpointing=torch.cuda.is_available(),
-        save_strategy="steps",
-        save_steps=recipe.checkpoint_every,
-        save_total_limit=2,
-        logging_steps=1,
-        report_to=[],
-        seed=recipe.seed,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from kernelwright.core.errors import UsageError
 from kernelwright.pairs import Pair
 from kernelwright.propose.swarm.chat import chat_text, turn_end
-from kernelwright.train.model import adapter, open_model, open_tokenizer
+from kernelwright.train.model import adapter, open_model, open_tokenizer, settings
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.watch import Curve, Deadline
 
@@ -58,7 +58,6 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair]) -> Any:
     Raises:
         UsageError: no such model, or nothing to learn from.
     """
-    import torch
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
 
@@ -73,30 +72,21 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair]) -> Any:
             seen=f"the shortest has {min(len(e['input_ids']) for e in examples)} tokens",
             do=f"give more than --max-tokens {recipe.max_tokens}",
         )
-    settings = SFTConfig(
-        output_dir=str(recipe.folder / "checkpoints"),
+    told = SFTConfig(
+        **settings(recipe),
         per_device_train_batch_size=recipe.batch,
         num_train_epochs=recipe.epochs,
         max_steps=recipe.steps or -1,
-        learning_rate=recipe.rate,
         lr_scheduler_type="cosine",
         warmup_steps=5,
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
         packing=False,
         train_sampling_strategy="group_by_length",
-        bf16=torch.cuda.is_available(),
-        gradient_checkpointing=torch.cuda.is_available(),
-        save_strategy="steps",
-        save_steps=recipe.checkpoint_every,
-        save_total_limit=2,
-        logging_steps=1,
-        report_to=[],
-        seed=recipe.seed,
     )
     return SFTTrainer(
         model=open_model(recipe.model, tokenizer),
-        args=settings,
+        args=told,
         train_dataset=Dataset.from_list(fitting),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
