@@ -29,5 +29,7 @@ def test_one_that_has_ended_is_never_the_strongest(monkeypatch):
     monkeypatch.setattr(baseline_runs, "CROWDED", 1 << 40)
     monkeypatch.setattr(Stopwatch, "rank", lambda *_: next(waves))
     with Judge(Task("crowded", "builtin", SOURCE), settings=Settings(threads=1)) as judge:
+        assert judge.strongest == "compile"
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
-    assert verdict.passed and verdict.timing.strongest == "compile", verdict.reasons
+    assert verdict.passed, verdict.reasons
+    assert set(verdict.timing.samples_ns) == {"candidate", "eager", "compile"}
