@@ -24,6 +24,8 @@ from kernelwright.dialects.simt.lower import lower
 
 HERE = Path(__file__).parent
 HEADERS = HERE / "include"
+LIBRARIES = HEADERS / "amd"
+"""Headers of libraries that emulation and compile checks share."""
 WIDTHS = (32, 64)
 LATE = 124
 """The exit code of a run whose time was over. Source: that of coreutils' timeout."""
@@ -107,7 +109,7 @@ def build(
     assert clang is not None
     _compile(
         [clang, *_FLAGS, *(_CHECKS if is_checked else ()), f"-I{HEADERS}",
-         *(f"-I{path}" for path in includes), *(f"-D{d}" for d in defines),
+         f"-I{LIBRARIES}", *(f"-I{path}" for path in includes), *(f"-D{d}" for d in defines),
          "-c", str(source), "-o", str(object_)]
     )  # fmt: skip
     _compile([clang, *_WRAPS, str(object_), *map(str, _runtime()), "-o", str(program), "-lm"])

@@ -1,4 +1,4 @@
-// For compile checks where no ROCm is installed: a stand-in for what AMD's header declares.
+// A stand-in for AMD's header, under the emulation and for compile checks where no ROCm is installed.
 #pragma once
 #include <hip/hip_runtime.h>
 #define BLAS(name) hipblas##name

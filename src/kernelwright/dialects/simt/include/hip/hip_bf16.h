@@ -1,5 +1,0 @@
-#pragma once
-#include "hip/hip_runtime.h"
-#define SIMT_BF16 __hip_bfloat16
-#define SIMT_BF162 __hip_bfloat162
-#include "simt/bfloat16.h"

@@ -1,3 +1,0 @@
-#pragma once
-#include "hip/hip_runtime.h"
-#include "simt/groups.h"

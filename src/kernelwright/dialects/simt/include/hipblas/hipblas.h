@@ -1,8 +1,0 @@
-// hipBLAS for the emulation.
-#pragma once
-#include "hip/hip_runtime.h"
-#define BLAS(name) hipblas##name
-#define BLAS_C(name) HIPBLAS_##name
-#include "../libraries/blas.h"
-#undef BLAS
-#undef BLAS_C
