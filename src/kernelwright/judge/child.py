@@ -51,6 +51,10 @@ class Answer:
     reply: Any
     """Unchecked."""
     wall_ns: int
+    bell_ns: int
+    """How long ``at_bell`` took."""
+    then_ns: int
+    """How long ``then`` took."""
     cpu_ns: int
     """Processor time of all of its threads, up to the standstill."""
     others: int
@@ -221,15 +225,16 @@ class Child:
         *,
         timeout_s: float,
         spin: bool = False,
+        at_bell: Callable[[], None] = lambda: None,
         then: Callable[[], None] | None = None,
         glance: Glance | None = None,
     ) -> Answer:
         """One forward, from standstill to standstill.
 
-        The clock starts before the child can run and stops after it has been told to stop. The
-        child is stopped when it says that it is done, or after ``then``. With ``spin`` this
-        process does not sleep while it waits. With ``glance`` it is stopped once on the way, and
-        the clock is too.
+        The clock starts before the child can run and stops after it has been told to stop, when it
+        says that it is done; while it stands still, ``at_bell`` runs. For ``then`` it goes on. With
+        ``spin`` this process does not sleep while it waits. With ``glance`` the child is stopped on
+        the way, and the clock is too.
 
         Raises:
             ChildEnded, wire.Late, wire.Garbled: as for ``request``.
@@ -249,18 +254,24 @@ class Child:
             if glance is not None:
                 start_ns += self._glance(glance)
             body = wire.hear_bell(self.bell, spin_s=timeout_s if spin else 0.0)
-            if then is None:
-                signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
+            signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
             end_ns = time.perf_counter_ns()
+            at_bell()
+            bell_ns = time.perf_counter_ns() - end_ns
+            if then is not None:
+                signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
         except (wire.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
             raise self.ended() from None
         finally:
             self.is_stopped = False
         reply = wire.parse_reply(body)
+        then_ns = -time.perf_counter_ns()
         if then is not None and not (isinstance(reply, dict) and "error" in reply):
             then()
+        then_ns += time.perf_counter_ns()
         others = self.stop()
-        return Answer(reply, end_ns - start_ns, self.cpu_ns() - before_ns, others)
+        cpu_ns = self.cpu_ns() - before_ns
+        return Answer(reply, end_ns - start_ns, bell_ns, then_ns, cpu_ns, others)
 
     def _glance(self, glance: Glance) -> int:
         """Stop for looks while the call still runs; the nanoseconds of standing still."""

@@ -1,8 +1,9 @@
 """Work that goes on after a candidate has said that it is done, where it copies its outputs itself.
 
-On a GPU the clock stops when the child answers, and the child then copies its outputs out. What it
-had put off delays that copy. A baseline's copies of the same outputs, in the same rounds, say how
-long a copy takes; what a candidate's take beyond that, in nearly every round, is added to its time.
+On a GPU the clock stops when the child answers. The judge then waits for the device to come to
+rest (spoil.py), and the child copies its outputs out. What it had put off delays one of the two. A
+baseline's of the same rounds say how long each takes; what a candidate's take beyond that, in
+nearly every round, is added to its time.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from kernelwright.core.evaluation import Status, median_interval
 from kernelwright.judge.refusal import Refused
 
 LATE_NS, LATE_SHARE = 50_000, 0.5
-"""Beyond the first and this share of a copy, it is no doubt: the noise of a request and a reply."""
+"""Beyond the first and this share of a baseline's, no doubt is left: noise of request and reply."""
 
 
 def late_ns(mine: Sequence[int], theirs: Sequence[int]) -> int:
-    """By how much a candidate's copies outlast a baseline's of the same rounds, beyond chance.
+    """By how much a candidate's waits outlast a baseline's of the same rounds, beyond chance.
 
     Raises:
         Refused: by so much that it was put off on purpose.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +28,7 @@ from kernelwright.judge.layout import (
 from kernelwright.judge.outputs import Claim, check_claims
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.spoil import Spoil
 from kernelwright.judge.turns import Seat, Turns
 from kernelwright.judge.wire import Garbled, Late
 
@@ -60,6 +61,9 @@ class Call:
     """Where the child says that its outputs lie."""
     outputs: list[torch.Tensor] | None
     """The outputs themselves, where they were asked for."""
+    after_ns: tuple[int, ...] = ()
+    """What was timed when the clock had stopped: how long the device took to come to rest and the
+    outputs to be copied; empty where the judge reads them itself."""
 
 
 class Region:
@@ -107,8 +111,8 @@ class Runner:
         """Whether outputs are read from the stopped child; else it copies them out itself."""
         self.slots: Any = None
         self.n_calls = 0
-        self.copy_ns: list[int] = []
-        """How long each copy of outputs took, where the child makes it."""
+        self.keeps_arguments = False
+        """Whether arguments may be part of the outputs, so that they must outlive a call."""
 
     def build(
         self,
@@ -188,18 +192,17 @@ class Runner:
         Units:
             ``elapsed_ns`` in nanoseconds.
         """
-        copied = take and not self.is_read
-        answer = self._guard(
-            lambda: self.child.call(
-                timeout_s=limit_s,
-                spin=self.place.is_spinning,
-                then=self._copy if copied else None,
-                glance=glance,
-            ),
-            "run",
-            limit_s,
-        )
+        how: dict[str, Any] = {"spin": self.place.is_spinning, "glance": glance}
+        copied, spoil = take and not self.is_read, None
+        if copied:
+            how["then"] = self._copy
+            if not self.keeps_arguments:
+                spoil = how["at_bell"] = Spoil(self.memory[: _bytes(self.slots)], self.place)
+        call = functools.partial(self.child.call, timeout_s=limit_s, **how)
+        answer = self._guard(call, "run", limit_s)
         self._raise_error(answer.reply)
+        if spoil is not None:
+            spoil.restore()
         if answer.others:
             if self.n_calls:  # the first may leave a compiler's processes behind
                 raise Refused(Status.REJECTED, "it leaves processes running after a call")
@@ -209,7 +212,9 @@ class Runner:
         # No call is shorter than its processor time over the threads that it may use.
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
         elapsed_ns = max(answer.wall_ns, least_ns)
-        return Call(elapsed_ns, claims, self._outputs(claims) if take else None)
+        outputs = self._outputs(claims) if take else None
+        after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
+        return Call(elapsed_ns, claims, outputs, after_ns)
 
     def outputs_held(self, claims: list[Claim]) -> list[torch.Tensor]:
         """What now lies where the outputs of an earlier call, still held, were."""
@@ -272,11 +277,8 @@ class Runner:
         self._ask("map", limit_s, fds=(self.region.fd,), **how)
 
     def _copy(self, *, held: bool = False) -> None:
-        """Let the child copy its outputs to shared memory, and note how long it takes."""
-        start_ns = time.perf_counter_ns()
+        """Let the child copy its outputs to shared memory."""
         self._ask("copy", 30.0, slots=self.output_slots, held=held)
-        if not held:
-            self.copy_ns.append(time.perf_counter_ns() - start_ns)
 
     def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
         if not self.is_read:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kernelwright.core.evaluation import CANDIDATE, Timing
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.late import late_ns
-from kernelwright.judge.runner import Call, Runner
+from kernelwright.judge.runner import Call
 
 
 @dataclass
@@ -16,18 +16,21 @@ class Series:
     """The times of the candidate and of every baseline, in the order of the rounds."""
 
     samples_ns: dict[str, list[int]]
-    copies_ns: dict[str, list[int]] = field(default_factory=lambda: {CANDIDATE: [], EAGER: []})
-    """How long the outputs of the same calls took to copy, where children copy them."""
+    after_ns: dict[str, list[tuple[int, ...]]] = field(
+        default_factory=lambda: {CANDIDATE: [], EAGER: []}
+    )
+    """What was timed after the same calls, where children copy their outputs."""
 
-    def add(self, name: str, call: Call, runner: Runner) -> None:
-        """Note a call that ``runner`` has just made."""
+    def add(self, name: str, call: Call) -> None:
+        """Note a call of that name."""
         self.samples_ns[name].append(call.elapsed_ns)
-        if name in self.copies_ns:
-            self.copies_ns[name] += runner.copy_ns[-1:]
+        if call.after_ns:
+            self.after_ns[name].append(call.after_ns)
 
     def timing(self, cache: str) -> Timing:
         """The whole, with work that the candidate had put off added to its times."""
-        late = late_ns(self.copies_ns[CANDIDATE], self.copies_ns[EAGER])
+        mine, theirs = (zip(*self.after_ns[name], strict=True) for name in (CANDIDATE, EAGER))
+        late = sum(late_ns(a, b) for a, b in zip(mine, theirs, strict=True))
         found = {name: tuple(samples) for name, samples in self.samples_ns.items()}
         found[CANDIDATE] = tuple(sample + late for sample in found[CANDIDATE])
         # The strongest is the fastest of this very run, so that no lucky ranking flatters.
