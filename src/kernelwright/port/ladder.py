@@ -70,12 +70,20 @@ def compiles(
         resources += [(target, kernel) for kernel in built.kernels]
     if errors and all(_is_absent_header(error) for error in errors):
         return Rung("compile", RungStatus.NOT_CHECKED, tuple(errors))
-    ours = tuple(f"<{name}> is a stand-in of ours, not AMD's header" for name in stand_ins(path))
+    ours = _said_of(stand_ins(path))
     if errors and ours and _ABSENT.search(errors[0]):  # what follows may come of it
         return Rung("compile", RungStatus.NOT_CHECKED, (*ours, *errors))
     if errors:
         return Rung("compile", RungStatus.FAILED, tuple(errors), tuple(resources))
     return Rung("compile", RungStatus.PASSED, ours, tuple(resources))
+
+
+def _said_of(names: Sequence[str]) -> tuple[str, ...]:
+    """One line about all stand-ins."""
+    listed = ", ".join(f"<{name}>" for name in names)
+    if len(names) > 1:
+        return (f"{listed} are stand-ins of ours, not AMD's headers",)
+    return (f"{listed} is a stand-in of ours, not AMD's header",) if names else ()
 
 
 def _is_absent_header(error: str) -> bool:
