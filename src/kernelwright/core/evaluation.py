@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from typing import Any
 
+from kernelwright.core.conditions import Conditions
 from kernelwright.core.digest import digest
 
 CANDIDATE = "candidate"
@@ -198,6 +199,8 @@ class Evaluation:
     """Which separations held while it was judged, for example 'network', 'filesystem'."""
     profile: tuple[KernelProfile, ...] = ()
     """Its kernels, where models are to read about them."""
+    conditions: Conditions | None = None
+    """Of the machine while it was timed; verdicts of older judges have none."""
 
     def __post_init__(self) -> None:
         if self.timing is not None and self.status is not Status.PASSED:

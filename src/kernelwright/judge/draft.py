@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import (
     Cost,
     Environment,
@@ -35,6 +36,7 @@ class Draft:
         self.warnings = warnings
         self.numerics: Numerics | None = None
         self.timing: Timing | None = None
+        self.conditions: Conditions | None = None
         self.kinds: tuple[str, ...] = ()
         self.profile: tuple[KernelProfile, ...] = ()
         self.build_s = self.check_s = self.time_s = 0.0
@@ -57,4 +59,5 @@ class Draft:
             cost=Cost(self.build_s, self.check_s, self.time_s),
             guarantees=tuple(sorted(self.guarantees)),
             profile=self.profile if passed else (),
+            conditions=self.conditions if passed else None,
         )

@@ -23,6 +23,7 @@ from kernelwright.judge.baseline_runs import BaselineRuns, no_memory
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import MEMORY_SHARE
 from kernelwright.judge.children import Children
+from kernelwright.judge.conditions import Watch, complaints
 from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED, SPECIAL
 from kernelwright.judge.oracle import RANDOMISED, Draw, Oracle, derive_seed
@@ -282,7 +283,7 @@ class Judge:
         ]
         kept = self._baselines.kept()
         with self.turns.alone():
-            start_s = time.monotonic()
+            start_s, watch = time.monotonic(), Watch(self.place)
             try:
                 return self.stopwatch.compare(
                     check.runner,
@@ -297,6 +298,8 @@ class Judge:
                 )
             finally:
                 verdict.time_s = time.monotonic() - start_s
+                verdict.conditions = watch.end()
+                verdict.warnings += complaints(verdict.conditions)
 
 
 def lacked_memory(evaluation: Evaluation) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.conditions import Conditions
 from kernelwright.core.device import Device
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import ReceiptError
@@ -32,8 +33,8 @@ from kernelwright.core.evaluation import (
 from kernelwright.core.task import Task
 
 FORMAT = "kernelwright receipt"
-VERSION = 1
-"""Of the file's format; one that is newer is refused, not guessed at."""
+VERSION = 2
+"""Of the file's format; a newer one is refused, not guessed at. The first knew no conditions."""
 _TUPLES = ("reasons", "warnings", "kinds", "guarantees")
 
 
@@ -159,9 +160,11 @@ def _rebuilt(content: Mapping[str, Any]) -> Receipt:
         if noun.digest != digests[name]:
             raise ValueError(f"the {name}'s text is not the one that its digest names")
     receipt = Receipt(**made, evaluation=_evaluation(content["verdict"]))
-    told = {key: value for key, value in content.items() if key in _content(receipt)}
-    if told != _content(receipt):
-        wrong = [key for key, value in _content(receipt).items() if told.get(key) != value]
+    follows = _content(receipt) | {"version": content["version"]}
+    if content["version"] < 2:
+        del follows["verdict"]["conditions"]
+    wrong = [key for key, value in follows.items() if content.get(key) != value]
+    if wrong:
         raise ValueError(f"{', '.join(wrong)}: not what follows from the rest")
     return receipt
 
@@ -170,6 +173,7 @@ def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
     plain = dict(facts)
     timing, numerics = plain.pop("timing"), plain.pop("numerics")
     environment, profile = plain.pop("environment"), plain.pop("profile")
+    conditions = plain.pop("conditions", None)
     if timing is not None:
         samples = {name: tuple(values) for name, values in timing["samples_ns"].items()}
         timing = Timing(**{**timing, "samples_ns": samples})
@@ -184,6 +188,7 @@ def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
         timing=timing,
         numerics=numerics,
         profile=tuple(KernelProfile(**kernel) for kernel in profile),
+        conditions=conditions and Conditions(**conditions),
     )
 
 

@@ -13,6 +13,7 @@ from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Proposal
+from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import CANDIDATE, Evaluation
 from kernelwright.core.task import Task
 from kernelwright.report.facts import ordered
@@ -78,7 +79,8 @@ class Chapter:
 
     @property
     def environment(self) -> list[tuple[str, str]]:
-        return [("device", self.device), *flat(self.evaluation.environment.facts)]
+        told = [("device", self.device), *flat(self.evaluation.environment.facts)]
+        return told + while_timed(self.evaluation.conditions)
 
     @property
     def spending(self) -> list[Spending]:
@@ -120,6 +122,19 @@ def flat(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name, value in sorted(facts.items())
         if value not in ("", None)
     ]
+
+
+def while_timed(conditions: Conditions | None) -> list[tuple[str, str]]:
+    """What the machine did beside a measurement, as names and text; nothing where nobody looked."""
+    if conditions is None:
+        return []
+    shares = {
+        "other programs' share of the processor": conditions.neighbour_share,
+        "other programs' share of the GPU": conditions.gpu_neighbour_share,
+    }
+    told = [(name, f"{share:.0%}") for name, share in shares.items() if share is not None]
+    when = (("before timing", conditions.before), ("after timing", conditions.after))
+    return told + [(f"{n}, {word}", text) for word, facts in when for n, text in flat(facts)]
 
 
 def schedule_text(schedule: Mapping[str, Any]) -> str:

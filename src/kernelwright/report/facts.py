@@ -33,6 +33,7 @@ def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:
         "seed": evaluation.seed,
         "numerics": asdict(evaluation.numerics) if evaluation.numerics else None,
         "cost": asdict(evaluation.cost),
+        "conditions": asdict(evaluation.conditions) if evaluation.conditions else None,
     }
     if evaluation.timing is not None:
         facts |= {

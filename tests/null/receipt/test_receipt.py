@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tests.null.archive.nouns import TASK, proposal, verdict
 
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.conditions import Conditions
+from kernelwright.core.digest import digest
 from kernelwright.core.errors import ReceiptError
 from kernelwright.core.evaluation import (
     Cost,
@@ -51,6 +53,9 @@ def receipts(draw):
     passed = status is Status.PASSED
     numerics = st.builds(Numerics, errors, errors, errors, said)
     facts = draw(st.dictionaries(text, scalars, max_size=3))
+    told = st.dictionaries(text, scalars | st.lists(st.integers(), max_size=2), max_size=2)
+    shares = st.none() | st.floats(0, 1)
+    conditions = st.builds(Conditions, shares, shares, told, told)
     evaluation = Evaluation(
         task=task.digest,
         workload=draw(text),
@@ -66,6 +71,7 @@ def receipts(draw):
         timing=draw(st.none() | timings()) if passed else None,
         cost=Cost(draw(seconds), draw(seconds), draw(seconds)),
         guarantees=draw(said),
+        conditions=draw(st.none() | conditions),
     )
     return Receipt(task, candidate, evaluation)
 
@@ -97,6 +103,14 @@ def test_the_file_holds_what_a_reader_wants_to_know(receipt, tmp_path):
     assert told["verdict"]["timing"]["samples_ns"]["eager"] == [20, 22, None]
     assert told["speedup"]["compile"]["median"] == receipt.evaluation.speedup.median
     assert told["written_by"].startswith("kernelwright ")
+
+
+def test_a_receipt_of_the_first_version_is_read(receipt):
+    told = json.loads(receipt.to_json())
+    told["version"] = 1
+    del told["verdict"]["conditions"], told["digest"]
+    told["digest"] = digest("receipt", json.dumps(told, sort_keys=True))
+    assert Receipt.from_json(json.dumps(told)) == receipt
 
 
 def test_a_verdict_on_another_candidate_makes_no_receipt(receipt):
@@ -139,6 +153,7 @@ CHANGES = {
     "a status that carries no time": (change("verdict", "status", to="timeout"), "timeout"),
     "a source that is no text": (change("candidate", "source", to=7), "text"),
     "a part that is gone": (remove("verdict", "numerics"), "numerics"),
+    "conditions that are gone": (remove("verdict", "conditions"), "verdict"),
     "a part that nobody knows": (change("verdict", "mood", to="good"), "mood"),
     "a noun that is none": (change("task", to=[]), ""),
     "the date": (change("written_at", to="yesterday"), "its digest"),
