@@ -43,6 +43,18 @@ class Run:
     """None where the run is going on, or was cut off."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """What one step of training logged."""
+
+    stage: str
+    """The stage's folder, which its checkpoints are in: one name for all that goes on in it."""
+    number: int
+    recipe: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    """By the name under which it was logged: 'loss', 'share/right', …"""
+
+
 class Archive:
     """The store behind a path, a folder or a URL; opened, created and migrated as needed.
 
@@ -149,6 +161,13 @@ class Archive:
             said = rows.from_call(call) | {"run": run, "created_at": _now()}
             connection.execute(tables.call.insert().values(said))
 
+    def add_step(self, step: Step) -> None:
+        """Add what a step of training logged; the same step done again stands for itself."""
+        with self._writing() as connection:
+            told = {"recipe": rows.pack(dict(step.recipe)), "facts": rows.pack(dict(step.facts))}
+            said = {"stage": step.stage, "number": step.number, "created_at": _now()}
+            connection.execute(tables.step.insert().values(said | told))
+
     # -- what is read back ---------------------------------------------------------------------
 
     def tasks(self) -> list[Task]:
@@ -243,6 +262,17 @@ class Archive:
         runs = sa.select(tables.run.c.id).where(tables.run.c.task == task)
         query = sa.select(tables.call).where(tables.call.c.run.in_(runs))
         return [rows.to_call(row) for row in self._read(query.order_by(tables.call.c.id))]
+
+    def steps(self) -> list[Step]:
+        """All steps of training by stage, the earliest stage first. Of a step that was done again
+        after a kill, the last."""
+        found: dict[tuple[str, int], Step] = {}
+        for row in self._read(sa.select(tables.step).order_by(tables.step.c.id)):
+            told = {"recipe": json.loads(row["recipe"]), "facts": json.loads(row["facts"])}
+            step = Step(row["stage"], row["number"], **told)
+            found[step.stage, step.number] = step
+        order = list(dict.fromkeys(stage for stage, _ in found))
+        return sorted(found.values(), key=lambda step: (order.index(step.stage), step.number))
 
     def trials(self, *, without_task: str) -> list[Trial]:
         """What came of the generators' calls on all tasks but one."""

@@ -32,3 +32,4 @@ evaluation = _table(
     "strongest clock cache profile created_at",
 )
 timing = _table("timing", "evaluation series round ns")
+step = _table("step", "id stage number recipe facts created_at")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kernelwright.bench import port_rates, results, suite
+from kernelwright.bench import exam, port_rates, results, suite
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_seconds
 from kernelwright.terminal import Answer
@@ -15,9 +16,10 @@ from kernelwright.terminal import Answer
 PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
 ONLY_PORT = ("hipify", "arch")
-ONLY_SEARCH = (
-    "path", "levels", "every", "device", "budget_s", "limit_s", "total_s", "archive", "out",
-)  # fmt: skip
+ONLY_TASKS = ("path", "levels", "every", "device", "archive", "out", "policies")
+ONLY_SEARCH = ("budget_s", "limit_s", "total_s")
+ONLY_POLICY = ("samples", "dialect", "max_tokens")
+NAMES = {"policies": "policy", "max_tokens": "max-tokens"}
 
 
 @click.command("bench")
@@ -33,36 +35,59 @@ ONLY_SEARCH = (
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Searches, or programs of port, side by side: 1 (default).",
+    help="Searches, tasks judged, or programs of port, side by side: 1 (default).",
 )
 @click.option("--archive", metavar="URL", help="Default: kernelwright-out/archive.sqlite.")
 @click.option("--out", metavar="DIR", help="Folder for sources and the report: kernelwright-out.")
+@click.option(
+    "--policy", "policies", multiple=True, metavar="DIR[=N]",
+    help="A checkpoint to examine, with N answers to each task; repeatable.",
+)  # fmt: skip
+@click.option(
+    "--samples", type=click.IntRange(min=1), help=f"Answers to each task: {exam.SAMPLES} (default)."
+)
+@click.option("--dialect", help="Asked of checkpoints: cpp on a CPU, else triton (default).")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Of one answer of a checkpoint.")
 @click.option("--hipify", type=click.Path(path_type=Path), help="hipify-perl, run beside ours.")
 @click.option("--arch", metavar="LIST", help="AMD targets, for port: all that it knows rates of.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def bench_command(name: str, as_json: bool, **options: Any) -> Answer:
-    """Search every task of a suite and say what it came to; or run the bench of `port`.
+    """Search every task of a suite, examine checkpoints on it, or run the bench of `port`.
 
     builtin, kernelbench, folder: one search per task, each in a process of its own. What the
     archive holds is not searched again, so the same command goes on where it stopped. A table, a
     report page and a JSON file give means, quartiles and fast_p by level; where the library stays
     best or a search fails a task counts 1.
 
+    With --policy nothing is searched: each checkpoint answers every task some times, all answers
+    are judged, and a table gives shares right and faster than the strongest library setting, means
+    and the best of N, with intervals. Answers and verdicts are kept in the archive too.
+
     port: how many programs our translator, and hipify-perl where it is given, brings to compile
     for AMD targets, to run right at 32 and 64 lanes a wave, and to run on an NVIDIA GPU if there is
     one.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
-    for key in ONLY_SEARCH if name == PORT else ONLY_PORT:
+    is_exam = "policies" in given
+    if name == PORT:
+        _refuse(given, (*ONLY_TASKS, *ONLY_SEARCH, *ONLY_POLICY), "to --suite port")
+        return _port(given)
+    _refuse(given, ONLY_PORT, f"to --suite {name}")
+    if is_exam:
+        _refuse(given, ONLY_SEARCH, "to --policy, which searches nothing")
+    else:
+        _refuse(given, ONLY_POLICY, "to a search; add --policy DIR")
+    return _tasks(name, given)
+
+
+def _refuse(given: dict[str, Any], keys: Iterable[str], whose: str) -> None:
+    for key in keys:
         if key in given:
-            option = "--" + key.removesuffix("_s")
-            raise UsageError(
-                f"{option} does not belong to --suite {name}", seen=option, do="leave it out"
-            )
-    return _port(given) if name == PORT else _searches(name, given)
+            option = "--" + NAMES.get(key, key.removesuffix("_s"))
+            raise UsageError(f"{option} does not belong {whose}", seen=option, do="leave it out")
 
 
-def _searches(name: str, given: dict[str, Any]) -> Answer:
+def _tasks(name: str, given: dict[str, Any]) -> Answer:
     keys = ("device", "budget_s", "archive", "out")
     settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
     entries = suite.suite_entries(
@@ -70,13 +95,21 @@ def _searches(name: str, given: dict[str, Any]) -> Answer:
         levels=_numbers(given.get("levels", "")),
         problems=given.get("problems", ()), every=given.get("every", 1),
     )  # fmt: skip
+    told = {
+        "settings": settings,
+        "jobs": given.get("jobs", 1),
+        "on_done": lambda outcome: click.echo(results.line(outcome), err=True),
+    }
+    if "policies" in given:
+        examined = exam.policies(given["policies"], given.get("samples", exam.SAMPLES))
+        asked = {key: given[key] for key in ("dialect", "max_tokens") if key in given}
+        sat = exam.run(entries, examined, **asked, **told)
+        return results.answer(name, sat.outcomes, settings, sat.calls)
     outcomes = suite.run(
         entries,
-        settings=settings,
-        jobs=given.get("jobs", 1),
         limit_s=parse_seconds(given.get("limit_s", LIMIT)),
         total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
-        on_done=lambda outcome: click.echo(results.line(outcome), err=True),
+        **told,
     )
     return results.answer(name, outcomes, settings)
 

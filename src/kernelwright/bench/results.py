@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,41 +11,61 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from kernelwright.archive import without_password
+from kernelwright.archive import Archive, without_password
 from kernelwright.bench.suite import Outcome
 from kernelwright.core.settings import Settings
 from kernelwright.report import facts, write_chapters
 from kernelwright.report.chapter import Chapter
+from kernelwright.report.exams import PolicySummary, answered, examined
 from kernelwright.report.scores import KINDS, LevelSummary, Score, score, summaries
-from kernelwright.report.table import suite_table
+from kernelwright.report.table import policy_table, suite_table
 from kernelwright.terminal import Answer
 
 SHOWN_FAST = ("1", "1.5", "2")  # what a terminal has room for; the page and the JSON have all
 
 
-def answer(suite: str, outcomes: list[Outcome], settings: Settings) -> Answer:
-    """The table, the statistics and the page of a suite; the page and its JSON are written."""
+def answer(
+    suite: str, outcomes: list[Outcome], settings: Settings, calls: Collection[str] = ()
+) -> Answer:
+    """The table, the statistics and the page of a suite; the page and its JSON are written.
+
+    ``calls`` are the ids of the checkpoints' answers that count, where some were examined.
+    """
     ran = [outcome for outcome in outcomes if outcome.was_run]
     scores = [_score(outcome) for outcome in ran]
     found = [outcome.chapter for outcome in ran if outcome.chapter is not None]
     out = Path(settings.out)
-    page = write_chapters(found, out / f"bench-{suite}.html", scores) if found else None
+    policies = _policies(ran, settings, calls) if calls else []
+    name = f"bench-{suite}-policy" if calls else f"bench-{suite}"
+    page = write_chapters(found, out / f"{name}.html", scores, policies) if found else None
     rows = [_facts(outcome) for outcome in ran]
     levels = summaries(scores)
     told = {
         "suite": suite,
         "levels": [asdict(level) for level in levels],
+        "policies": [asdict(policy) for policy in policies],
         "tasks": rows,
         "not_run": [outcome.entry.name for outcome in outcomes if not outcome.was_run],
         "report": str(page) if page else None,
         "archive": without_password(settings.archive),
     }
     if page is not None:
-        (out / f"bench-{suite}.json").write_text(json.dumps(told, indent=1))
+        page.with_suffix(".json").write_text(json.dumps(told, indent=1))
     last = f"report: {page}" if page else "nothing was judged"
     if told["not_run"]:
         last += f"\n{len(told['not_run'])} tasks were not run; the same command goes on with them"
-    return Answer(told, 0 if found else 1, [suite_table(rows), _level_table(levels), Text(last)])
+    tables = [suite_table(rows), _level_table(levels)]
+    if policies:
+        tables.append(policy_table(policies))
+    return Answer(told, 0 if found else 1, [*tables, Text(last)])
+
+
+def _policies(
+    outcomes: list[Outcome], settings: Settings, calls: Collection[str]
+) -> list[PolicySummary]:
+    levels = {outcome.entry.task.digest: outcome.entry.level for outcome in outcomes}
+    with Archive(settings.archive) as archive:
+        return examined(answered(archive, levels, calls))
 
 
 def _score(outcome: Outcome) -> Score:

@@ -99,7 +99,7 @@ def run(
         if not _is_searched(entry.task, settings):
             was_run = time.monotonic() < last_start
             error = _in_a_process(entry.task, settings, limit_s) if was_run else None
-        return Outcome(entry, _chapter(entry.task, settings, device), error, was_run)
+        return Outcome(entry, chapter(entry.task, settings, device), error, was_run)
 
     found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
     pairs = zip(found, entries, strict=True)
@@ -123,7 +123,8 @@ def _is_searched(task: Task, settings: Settings) -> bool:
     return bool(finished) and (not versions or JUDGE_VERSION in versions)
 
 
-def _chapter(task: Task, settings: Settings, device: str) -> Chapter | None:
+def chapter(task: Task, settings: Settings, device: str) -> Chapter | None:
+    """What the archive says about a task on a device; None where nothing of it was judged."""
     with Archive(settings.archive) as archive:
         if task.digest not in {known.digest for known in archive.tasks()}:
             return None

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+EXAM = "exam"
+"""The purpose of a call whose answer is counted, not searched with."""
+
 
 class Outcome(StrEnum):
     """How a call ended."""
@@ -33,7 +36,7 @@ class Call:
     """As the user named it: 'openai:NAME', 'http://localhost:8000/v1#NAME', 'hf:PATH'."""
     purpose: str
     """'write', 'repair', 'optimise' (a generator's), 'reformat' (its one chance to mend the form
-    of an answer) or 'advise' (the analyst's)."""
+    of an answer), 'advise' (the analyst's), or 'exam' (to see how often it answers rightly)."""
     context: tuple[str, ...]
     """The parts of the context that the prompt could draw on, in order."""
     template: str

@@ -213,6 +213,12 @@ class Evaluation:
         return self.status is Status.PASSED
 
     @property
+    def is_own(self) -> bool:
+        """Whether own code does the work. What could not be profiled has the benefit of the doubt:
+        it may count as right, and as nothing more."""
+        return "kernel" in self.kinds or not self.kinds
+
+    @property
     def speedup(self) -> Ratio | None:
         """Against the strongest baseline; None where it was not timed."""
         return None if self.timing is None else self.timing.speedups[self.timing.strongest]

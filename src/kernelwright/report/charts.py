@@ -94,6 +94,27 @@ def progress(speedups: Sequence[float | None], title: str) -> Markup:
         return _svg(figure, title)
 
 
+def lines(
+    named: Mapping[str, Sequence[tuple[float, float]]], title: str, top: float | None = None
+) -> Markup:
+    """A line by step for each name; ``top`` where the axis ends, from 0, if it is known."""
+    with mpl.rc_context(_STYLE | {"svg.hashsalt": "lines"}):
+        figure, axes = _figure(2.4)
+        for number, (name, points) in enumerate(named.items()):
+            axes.plot(
+                [step for step, _ in points], [value for _, value in points], linewidth=1.5,
+                marker="o", markersize=3, color=LEVEL_COLOURS[number % 4],
+                linestyle=DASHES[number // 4 % 3], label=name,
+            )  # fmt: skip
+        if top is not None:
+            axes.set_ylim(0, top * 1.02)
+        axes.set_xlabel("step")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(axis="y")
+        axes.legend(frameon=False)
+        return _svg(figure, title)
+
+
 def fast_p(gains: Mapping[str, Sequence[float]], title: str) -> Markup:
     """The share of each level's tasks that became more than p times as fast, over p."""
     with mpl.rc_context(_STYLE | {"svg.hashsalt": "fast_p"}):

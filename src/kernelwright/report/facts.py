@@ -9,11 +9,17 @@ from typing import Any
 from kernelwright import select
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Ratio
+from kernelwright.report.exams import Share
 from kernelwright.select import Pair
 
 MAX_REASON = 300
 """Characters of a reason that a table shows; a compiler's complaint can be pages long."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def share_text(share: Share) -> str:
+    """'25 % (7–59)'."""
+    return f"{100 * share.share:.0f} % ({100 * share.low:.0f}–{100 * share.high:.0f})"
 
 
 def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:

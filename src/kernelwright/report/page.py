@@ -19,8 +19,10 @@ from kernelwright.archive import Archive
 from kernelwright.core.errors import ArchiveError
 from kernelwright.report import charts, facts
 from kernelwright.report.chapter import Chapter, chapters, schedule_text
+from kernelwright.report.exams import PolicySummary, answered, examined
 from kernelwright.report.scores import Score, summaries
 from kernelwright.report.spending import Spending, spending
+from kernelwright.report.training import Stage, stages
 
 N_CHARTED = 20  # rows of a chart that a screen shows whole
 LIGHT, DARK = "default", "github-dark"
@@ -39,18 +41,27 @@ def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
             seen=f"{len(archive.tasks())} tasks, 0 verdicts",
             do="run `kernelwright optimize` first",
         )
-    return write_chapters(found, out)
+    if task is not None:
+        return write_chapters(found, out)
+    return write_chapters(found, out, (), examined(answered(archive)), stages(archive))
 
 
-def write_chapters(found: list[Chapter], out: str | Path, scores: Sequence[Score] = ()) -> Path:
-    """Write these chapters to ``out``; with ``scores``, their statistics by level stand first."""
+def write_chapters(
+    found: list[Chapter], out: str | Path, scores: Sequence[Score] = (),
+    policies: Sequence[PolicySummary] = (), trained: Sequence[Stage] = (),
+) -> Path:  # fmt: skip
+    """Write these chapters to ``out``; what is given beside them stands first: the statistics of
+    ``scores`` by level, checkpoints beside one another, stages of training."""
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(found, scores), encoding="utf-8", errors="replace")
+    path.write_text(render(found, scores, policies, trained), encoding="utf-8", errors="replace")
     return path
 
 
-def render(found: list[Chapter], scores: Sequence[Score] = ()) -> str:
+def render(
+    found: list[Chapter], scores: Sequence[Score] = (), policies: Sequence[PolicySummary] = (),
+    trained: Sequence[Stage] = (),
+) -> str:  # fmt: skip
     """The page's text. The same chapters give the same text."""
     environment = Environment(
         loader=PackageLoader("kernelwright.report", "templates"),
@@ -61,6 +72,7 @@ def render(found: list[Chapter], scores: Sequence[Score] = ()) -> str:
     )
     environment.filters |= {
         "ratio": facts.ratio_text,
+        "share": facts.share_text,
         "duration": facts.duration_text,
         "short": facts.short,
         "schedule": schedule_text,
@@ -70,6 +82,8 @@ def render(found: list[Chapter], scores: Sequence[Score] = ()) -> str:
         chapters=found,
         overview=_overview(found) if len(found) > 1 else None,
         levels=summaries(scores),
+        policies=policies,
+        stages=trained,
         fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if scores else None,
         style=Markup(_style()),
         candidate_chart=_candidate_chart,

@@ -13,12 +13,14 @@ from rich.text import Text
 
 from kernelwright import select
 from kernelwright.core.evaluation import Evaluation, Ratio
+from kernelwright.report.exams import PolicySummary
 from kernelwright.report.facts import (
     MAX_REASON,
     ordered,
     outcome,
     printable,
     ratio_text,
+    share_text,
     short,
 )
 from kernelwright.select import Pair
@@ -95,6 +97,31 @@ def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
         return table
 
     return Fitting(fill)
+
+
+def policy_table(policies: Sequence[PolicySummary]) -> Table:
+    """Checkpoints beside one another, level by level."""
+    fast = list(policies[0].fast)
+    columns = ("checkpoint", "level", "tasks × answers", "right", *(f"fast_{p}" for p in fast))
+    table = Table(
+        *columns, "geomean, median of the right", "refused", "best of", box=box.SIMPLE_HEAD
+    )
+    for each in policies:
+        best = [f"{each.best_right.share:.0%} right"]
+        best += [f"{share.share:.0%} fast_{p}" for p, share in each.best_fast.items()]
+        best.append(f"mean {ratio_text(each.best_mean)}")
+        table.add_row(
+            Text(printable(each.policy, 60), overflow="fold"),
+            each.level,
+            f"{each.n_tasks} × {each.n_answers / each.n_tasks:.3g}",
+            share_text(each.right),
+            *(share_text(share) for share in each.fast.values()),
+            f"{ratio_text(each.geometric_mean)}\n{ratio_text(each.median)}",
+            str(each.n_refused),
+            f"{each.n_of}: " + ", ".join(best),
+        )
+    table.caption = "intervals: 95 %, over tasks; a best that the library beats counts 1"
+    return table
 
 
 def file_table(groups: Sequence[Sequence[tuple[str, Evaluation | None, str]]]) -> Fitting:

@@ -68,23 +68,27 @@ class Court:
         by_task: dict[str, list[int]] = {}
         for number, answer in enumerate(answers):
             by_task.setdefault(answer.task.digest, []).append(number)
-        sittings = []
-        for digest, numbers in by_task.items():
-            if digest not in self._room_of:
-                self._room_of[digest] = next(self._turn)
-            room = self._room_of[digest]
-            sittings.append(room.submit(courtroom.sit, [answers[n] for n in numbers]))
         judged = [Judged(None)] * len(answers)
-        for numbers, sitting in zip(by_task.values(), sittings, strict=True):
-            try:
+        try:
+            sittings = [
+                self._room(digest).submit(courtroom.sit, [answers[n] for n in numbers])
+                for digest, numbers in by_task.items()
+            ]
+            for numbers, sitting in zip(by_task.values(), sittings, strict=True):
                 found, n_new = sitting.result()
-            except BrokenProcessPool as error:
-                raise DeviceError(
-                    "a process that judges was killed",
-                    seen=str(error),
-                    do="free memory, or give fewer --jobs; the same command goes on",
-                ) from error
-            self.n_judged += n_new
-            for number, each in zip(numbers, found, strict=True):
-                judged[number] = each
+                self.n_judged += n_new
+                for number, each in zip(numbers, found, strict=True):
+                    judged[number] = each
+        except BrokenProcessPool as error:
+            raise DeviceError(
+                "a process that judges was killed",
+                seen=str(error),
+                do="free memory, or give fewer --jobs; the same command goes on",
+            ) from error
         return judged
+
+    def _room(self, digest: str) -> ProcessPoolExecutor:
+        """The process that judges a task: always the same, where its baselines are."""
+        if digest not in self._room_of:
+            self._room_of[digest] = next(self._turn)
+        return self._room_of[digest]

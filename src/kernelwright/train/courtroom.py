@@ -29,6 +29,8 @@ class Answer:
     text: str
     exemplars: tuple[Exemplar, ...] = ()
     model: str = ""
+    call: str | None = None
+    """The archive's call that it is the answer to, where there is one."""
 
 
 class Courtroom:
@@ -78,7 +80,10 @@ class Courtroom:
         """The verdict, and a second one where the first is too good to be believed at once."""
         judge = self._open(answer.task)
         run = self._runs[answer.task.digest]
-        said = Proposal(candidate, NAME, lineage=(answer.model,), note=f"{NAME} in training")
+        said = Proposal(
+            candidate, NAME, lineage=(answer.model,),
+            note=f"{NAME} in {'training' if answer.call is None else 'an exam'}", call=answer.call,
+        )  # fmt: skip
         self.archive.add_proposal(run, said, answer.exemplars)
         verdict = judge.evaluate(candidate, timed=False)
         if verdict.passed and self.timed:

@@ -27,6 +27,7 @@ class Recipe:
     """A checkpoint's folder, a GGUF file, or a name on the hub."""
     out: str
     archive: str
+    """Keeps the verdicts and what each step logged; sft may go without one."""
     dialects: tuple[str, ...] = ()
     """In which kernels are asked for, in turns; empty: all that can run on the device."""
     device: str = "cpu"
@@ -94,6 +95,12 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "cuda-l1": {
         "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
         "contrastive": {"reward": "speed", "exemplars": 2, "smooth": True},
+    },
+    # The same trainer, reward and budget, with prompts that show no kernels: what contrastive
+    # must be better than.
+    "plain": {
+        "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
+        "contrastive": {"reward": "speed", "exemplars": 0, "smooth": True},
     },
     # arXiv 2507.05687: reinforcement by execution alone, no exemplars.
     "autotriton": {

@@ -87,7 +87,9 @@ class Rollouts:
         self._tell(judged, earned, log_metric)
         since_s = time.monotonic() - self._began_s
         self._began_s = time.monotonic()
-        log_metric("judge/candidates_per_s", (self.court.n_judged - n_before) / max(took_s, 1e-9))
+        n_judged = self.court.n_judged - n_before
+        log_metric("judge/candidates", n_judged)
+        log_metric("judge/candidates_per_s", n_judged / max(took_s, 1e-9))
         log_metric("time/judging_share", took_s / since_s)
         log_metric("time/sampling_share", self._sampled_s / since_s)
         if not self.recipe.smooth:
@@ -154,7 +156,7 @@ def trainer(
         processing_class=tokenizer,
         peft_config=adapter(recipe),
         rollout_func=rollouts.sample,
-        callbacks=[Deadline(recipe.budget_s), Curve(recipe.folder)],
+        callbacks=[Deadline(recipe.budget_s), Curve(recipe, archive)],
     )
 
 

@@ -32,7 +32,6 @@ LIMIT = 1.5
 """Of log speedups and of z-scores alike, on both sides: CUDA-L1. What is right earns at least
 RIGHT - LIMIT, more than a copy and more than anything wrong."""
 JUMP = 1.5  # over the best before it, or over the library: so much is measured twice
-KERNEL = "kernel"
 DEGENERATE = "degenerate task"
 
 
@@ -130,13 +129,7 @@ def _is_earned(judged: Judged) -> bool:
     """Right, of its own making, and not a call of the library where that is known."""
     verdicts = [found for found in (judged.evaluation, judged.again) if found is not None]
     is_right = bool(verdicts) and all(found.passed for found in verdicts)
-    return is_right and not judged.is_copy and all(_is_own(found) for found in verdicts)
-
-
-def _is_own(found: Evaluation) -> bool:
-    """Whether own code does the work; what could not be profiled gets the benefit of the doubt
-    here, and no credit for speed."""
-    return KERNEL in found.kinds or not found.kinds
+    return is_right and not judged.is_copy and all(found.is_own for found in verdicts)
 
 
 def _lowest(judged: Judged, baseline: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.pairs import Pair
 from kernelwright.propose.swarm.chat import chat_text, turn_end
@@ -50,7 +51,7 @@ def tokens(
     return {"input_ids": prompt + said, "labels": [-100] * len(prompt) + said}
 
 
-def trainer(recipe: Recipe, pairs: Sequence[Pair]) -> Any:
+def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> Any:
     """TRL's trainer, ready to run.
 
     An example that is too long is left out, since half a kernel teaches to stop halfway.
@@ -90,5 +91,5 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair]) -> Any:
         train_dataset=Dataset.from_list(fitting),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
-        callbacks=[Deadline(recipe.budget_s), Curve(recipe.folder)],
+        callbacks=[Deadline(recipe.budget_s), Curve(recipe, archive)],
     )

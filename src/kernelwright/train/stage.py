@@ -62,9 +62,11 @@ def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
     from kernelwright.train import reinforce, sft
     from kernelwright.train.court import Court
 
+    archive = stack.enter_context(Archive(recipe.archive)) if recipe.archive else None
     if recipe.stage == "sft":
-        return sft.trainer(recipe, pairs)
-    archive = stack.enter_context(Archive(recipe.archive))
+        return sft.trainer(recipe, pairs, archive)
+    if archive is None:
+        raise UsageError("verdicts must be kept", seen="no archive", do="name an archive")
     device = resolve(Device.parse(recipe.device))
     usable = _dialects(recipe, device)
     told = Settings(

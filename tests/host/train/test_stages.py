@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.host.swarm.candidates import TASK
@@ -15,16 +16,20 @@ pytest.importorskip("trl", reason="needs kernelwright[train]")
 from tests.host.train import tiny
 
 from kernelwright.archive import Archive
+from kernelwright.bench import exam, results
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.load.suite import SuiteEntry
 from kernelwright.pairs import Pair
 from kernelwright.propose.policy import CONTEXT, PolicyProposer
 from kernelwright.propose.swarm import prompt
 from kernelwright.propose.swarm.chat import turn_end
 from kernelwright.propose.swarm.question import Question
+from kernelwright.report.training import stages
 from kernelwright.train import recipe, train
 from kernelwright.train.sft import tokens
 
@@ -106,6 +111,29 @@ def test_contrastive_prompts_show_what_was_judged_and_repeating_it_is_seen(contr
     (line,) = [line for line in trained.curve if "earned" in line]
     assert line["share/right"] > 0 and line["share/copies"] > 0
     assert (trained.model.parent / "adapter" / "adapter_config.json").exists()
+
+
+def test_checkpoints_are_examined_side_by_side_and_answers_kept(taught, rewarded, folder):
+    # The archive knows all that they can say but chatter, so nothing has to be judged here.
+    settings = Settings(archive=str(folder / "archive.sqlite"), out=str(folder / "exam"), threads=1)
+    wanted = exam.policies([str(taught.model), f"{rewarded.model}=12"], 3)
+    entries = [SuiteEntry("1", 1, "one", TASKS[0])]
+    sat = exam.run(entries, wanted, settings=settings, max_tokens=3)
+    told = results.answer("folder", sat.outcomes, settings, sat.calls)
+    before, after = told.facts["policies"]
+    assert (before["n_answers"], after["n_answers"]) == (3, 12)
+    assert after["right"]["share"] >= 0.5 and "sft/model" in before["policy"]
+    assert "selfsup/model" in Path(told.facts["report"]).read_text()
+    assert exam.run(entries, wanted, settings=settings, max_tokens=3).calls == sat.calls
+
+
+def test_the_archive_has_the_curves_of_its_stages(rewarded, folder):
+    with Archive(folder / "archive.sqlite") as archive:
+        found = {stage.name: stage for stage in stages(archive)}
+    stage = found["out/selfsup"]
+    logged = [line["share/right"] for line in rewarded.curve if "earned" in line]
+    assert [step["share/right"] for step in stage.steps] == logged
+    assert 0 < stage.n_judged < 48  # a text that was judged before is not judged again
 
 
 def test_what_is_done_is_not_done_again(contrasted):

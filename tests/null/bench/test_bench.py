@@ -111,6 +111,10 @@ def test_every_nth_problem_of_each_level(tmp_path):
         (["--suite", "kernelbench", "--path", ".", "--levels", "one"], "--levels"),
         (["--suite", "port", "--problem", "scann"], '"scan"'),
         (["--suite", "port", "--hipify", "nowhere"], "hipify-perl"),
+        (["--suite", "builtin", "--policy", "nowhere"], "no checkpoint at nowhere"),
+        (["--suite", "builtin", "--policy", "x", "--budget", "5s"], "searches nothing"),
+        (["--suite", "builtin", "--samples", "2"], "--policy"),
+        (["--suite", "port", "--policy", "x"], "--policy does not belong"),
     ],
 )
 def test_wrong_use_is_one_error(words, said):

@@ -20,6 +20,8 @@ def test_presets_differ_where_the_papers_do():
     theirs = recipe("contrastive", "autotriton", **common)
     assert (ours.reward, ours.exemplars, ours.smooth) == ("speed", 2, True)
     assert (theirs.reward, theirs.exemplars, theirs.smooth) == ("right", 0, False)
+    plain = recipe("contrastive", "plain", **common)
+    assert plain == replace(ours, exemplars=0)
     assert recipe("contrastive", "autotriton", reward="milestone", **common).reward == "milestone"
 
 
