@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,15 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import Numerics, Status
-from kernelwright.judge.compare import Agreement, Expected, WrongValues, are_near, compare, differ
+from kernelwright.judge.compare import (
+    Agreement,
+    Expected,
+    WrongValues,
+    are_near,
+    compare,
+    differ,
+    furthest,
+)
 from kernelwright.judge.inputs import RESAMPLED, SPECIAL
 from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle
 from kernelwright.judge.outputs import Claim
@@ -25,6 +34,10 @@ WARNING_ONLY = {
     RESAMPLED: "differs when integer inputs are resampled",
     SPECIAL: "treats NaN or infinity in the inputs otherwise than the reference",
 }
+MOST_REPEATS, REPEATS_S = 30, 0.06
+"""Further calls on the inputs of the first check, as many as the time allows; one at least."""
+PLACES = {TASK: "", RANDOMISED: "on other weights"}
+"""Where a value was wrong; of other distributions their inputs are named."""
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 LONGEST_HOLD = 6
 """Calls that outlive an output which the caller holds: buffers that take turns show then."""
@@ -72,11 +85,11 @@ class Check:
         self._holds: list[int] = []
         self._calls_left = 0
 
-    def run(self, draw: Draw, turn: Callable[..., Call]) -> None:
-        """One checked call; nothing where the reference itself has no answer."""
+    def run(self, draw: Draw, turn: Callable[..., Call]) -> list[torch.Tensor]:
+        """The outputs of one checked call; none where the reference itself has no answer."""
         arguments = self.oracle.kept_arguments(draw)
         if self.oracle.expected(draw, arguments) is None:
-            return
+            return []
         is_reloaded = draw.weights != TASK
         if is_reloaded:
             self.runner.load(self.oracle.state(draw.weights), limit_s=LOAD_LIMIT_S)
@@ -85,11 +98,33 @@ class Check:
         self._judge(draw, call.outputs, arguments)
         if is_reloaded:
             self.runner.load(self.oracle.state(TASK), limit_s=LOAD_LIMIT_S)
+        return call.outputs
+
+    def repeat(self, draw: Draw, before: list[torch.Tensor], *, limit_s: float) -> None:
+        """More calls on the inputs that gave ``before``: races show, and sums in changing order.
+
+        They follow each other closely, on warm caches: threads meet otherwise than in timed calls.
+        Results that differ by no more than the allowed error are a warning: atomics are honest.
+        """
+        arguments = self.oracle.kept_arguments(draw)
+        spread, end_s = 0.0, time.monotonic() + REPEATS_S
+        for number in range(MOST_REPEATS):
+            if number and time.monotonic() > end_s:
+                break
+            self.runner.put(arguments)
+            outputs = self.runner.call(limit_s=limit_s, take=True).outputs
+            self._refuse_changed(arguments)
+            self.runner.release()
+            if any(map(differ, before, outputs)):
+                self._judge(draw, outputs, arguments, where="when called again on the same inputs")
+                spread = max(spread, furthest(before, outputs))
+        if spread:
+            share = f"up to {spread:.2g} of the row's largest value"
+            self.tally.warn([f"results differ from run to run by {share}"])
 
     def look(self, arguments: list[Any], call: Call) -> None:
         """What must hold after every call, before the child goes on."""
-        if self.runner.changed_arguments(arguments) and not self.oracle.mutates_arguments:
-            raise Refused(Status.REJECTED, "it writes to its inputs, which the reference does not")
+        self._refuse_changed(arguments)
         self._calls_left -= 1
         is_new = self._watched is None or self._calls_left <= 0
         if is_new:
@@ -117,6 +152,10 @@ class Check:
         """What is left to verify after the last call."""
         self._check_watched()
 
+    def _refuse_changed(self, arguments: list[Any]) -> None:
+        if self.runner.changed_arguments(arguments) and not self.oracle.mutates_arguments:
+            raise Refused(Status.REJECTED, "it writes to its inputs, which the reference does not")
+
     def _check_watched(self) -> None:
         """An output that the caller still holds must not change with later calls."""
         if self._watched is None:
@@ -130,11 +169,10 @@ class Check:
                 "an output that the caller still held was overwritten by a later call",
             )
 
-    def _judge(self, draw: Draw, outputs: list[torch.Tensor], arguments: list[Any]) -> None:
+    def _judge(
+        self, draw: Draw, outputs: list[torch.Tensor], arguments: list[Any], where: str = ""
+    ) -> None:
         expected = self.oracle.expected(draw, arguments)
-        label = (
-            "other weights" if draw.distribution == RANDOMISED else f"{draw.distribution} inputs"
-        )
         try:
             try:
                 found = compare(outputs, expected)
@@ -145,6 +183,6 @@ class Check:
             if draw.distribution in WARNING_ONLY:
                 self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {wrong}"])
                 return
-            where = "" if draw.distribution == TASK else f"on {label}: "
-            raise Refused(Status.WRONG_VALUES, where + str(wrong)) from None
+            where = where or PLACES.get(draw.distribution, f"on {draw.distribution} inputs")
+            raise Refused(Status.WRONG_VALUES, f"{where}: {wrong}".removeprefix(": ")) from None
         self.tally.add(draw.distribution, found, expected)

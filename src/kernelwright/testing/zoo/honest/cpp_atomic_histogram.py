@@ -4,6 +4,7 @@ task: bag
 devices: cpu
 dialect: cpp
 kinds: kernel
+warns: from run to run
 """
 
 import ctypes
