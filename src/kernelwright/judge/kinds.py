@@ -42,8 +42,12 @@ its call is so unlucky once in 25 times at most."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 
 
-def of(runner: Runner, oracle: Oracle, looks: Looks | None, *, timed_ns: float) -> tuple[str, ...]:
+def of(
+    runner: Runner, oracle: Oracle, looks: Looks | None, *, timed_ns: float, does_less: bool
+) -> tuple[str, ...]:
     """The kinds of one candidate; none where nothing can be seen of it.
+
+    ``does_less``: it is too fast to do the reference's arithmetic, whoever wrote its code.
 
     Units:
         ``timed_ns``: the median of its timed calls, in nanoseconds.
@@ -52,7 +56,8 @@ def of(runner: Runner, oracle: Oracle, looks: Looks | None, *, timed_ns: float) 
         own, library = _seen(runner, oracle, looks, timed_ns)
         is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
         # Counting takes a second to start, and says nothing about kernels of one's own.
-        is_algebra = not is_kernel and runner.count_flops() < LESS_WORK * oracle.flops
+        counted = 0.0 if is_kernel or does_less else runner.count_flops()
+        is_algebra = does_less or (not is_kernel and counted < LESS_WORK * oracle.flops)
     except (Refused, TypeError, ValueError, AttributeError, KeyError):
         return ()
     found = []

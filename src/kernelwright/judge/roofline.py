@@ -1,4 +1,9 @@
-"""How fast results can be written at all: what claims to be faster did not write them."""
+"""How fast a device is at all.
+
+What claims to write its results faster than that did not write them, and is refused. What would
+have to calculate faster than that does less than the reference, which may be its merit: how much
+arithmetic a function needs at least is known for hardly any, so it is told and not refused.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,13 @@ MARGIN = 4.0
 """What one measurement may miss: calls cost time too, and candidates may write better."""
 CACHED_SHARE = 0.25
 """Of the last-level cache: results that stay in it are written faster than to memory."""
+N_PRODUCTS = 5
+SIDE = {"cpu": 1024, "cuda": 4096}
+"""Of the square matrices whose product shows how fast a device calculates."""
+DOES_LESS = (
+    "faster than the reference's own arithmetic at this device's highest rate: "
+    "it does less work than the reference"
+)
 
 
 def peak_bytes_per_s(place: Place) -> float:
@@ -43,3 +55,43 @@ def least_ns(claims: list[Claim], like: list[torch.Tensor], bytes_per_s: float) 
         for claim, one in zip(claims, like, strict=True)
     )
     return n_bytes / bytes_per_s * 1e9
+
+
+class Arithmetic:
+    """The time that a reference's arithmetic takes at least; measured when it is first asked for.
+
+    Not covered:
+        What the counter of operations does not know: all but products, convolutions, attention.
+    """
+
+    def __init__(self, place: Place, flops: float, outputs: list[torch.Tensor]) -> None:
+        self._place, self._flops = place, flops
+        is_half = any(t.is_floating_point() and t.element_size() < 4 for t in outputs)
+        # Wider types are calculated in parts of narrower ones at up to MARGIN times their own rate.
+        self._dtype = torch.bfloat16 if is_half else torch.float32
+        self._flops_per_s: float | None = None
+
+    def exceeds(self, timed_ns: float) -> bool:
+        """Whether all of it cannot be done in this time."""
+        if not self._flops:
+            return False
+        if self._flops_per_s is None:
+            self._flops_per_s = peak_flops_per_s(self._place, self._dtype)
+        return self._flops / self._flops_per_s * 1e9 > timed_ns
+
+
+def peak_flops_per_s(place: Place, dtype: torch.dtype) -> float:
+    """An upper bound on the operations a second; infinite where there is no memory to see."""
+    side = SIDE[place.kind]
+    try:
+        one, other, out = (torch.ones(side, side, dtype=dtype, device=place.name) for _ in range(3))
+    except torch.OutOfMemoryError:
+        return float("inf")
+    best_s = float("inf")
+    for _ in range(N_PRODUCTS):
+        place.settle()
+        start_s = time.perf_counter()
+        torch.mm(one, other, out=out)
+        place.settle()
+        best_s = min(best_s, time.perf_counter() - start_s)
+    return MARGIN * 2 * side**3 / best_s

@@ -16,8 +16,8 @@ CPU, CUDA = cases("cpu"), cases("cuda")
 ON_GPU_ONLY = {"T1", "T10", "E2"}
 """Streams, the L2 cache, synchronisation: nothing of the kind exists on a CPU."""
 KNOWN = (
-    {f"T{n}" for n in range(1, 15)} - {"T9"}  # the harness's own capture; T15 is noise, no cheat
-    | {f"C{n}" for n in range(1, 25)} - {"C7"}  # dead work in a task: an honest case removes it
+    {f"T{n}" for n in range(1, 15)}  # T15 is noise, no cheat: see docs/judge.md
+    | {f"C{n}" for n in range(1, 25)}
     | {f"F{n}" for n in range(1, 9)}
     | {f"E{n}" for n in range(1, 8)}
 )
@@ -34,7 +34,8 @@ def test_every_row_of_the_catalogue_has_a_cheat() -> None:
 
 
 def test_enough_honest_candidates_stand_beside_the_cheats() -> None:
-    assert sum(not case.is_cheat for case in CPU) >= 40
+    for device in (CPU, CUDA):
+        assert sum(not case.is_cheat for case in device) >= 40
 
 
 @pytest.mark.parametrize("name", sorted({case.task for case in CPU + CUDA}))

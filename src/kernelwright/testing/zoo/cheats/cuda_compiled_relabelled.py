@@ -1,0 +1,24 @@
+"""Leaves the work to torch.compile and is submitted as Triton.
+
+task: chain
+expect: passed
+not_kinds: kernel
+devices: cuda
+catalogue: F4
+dialect: triton
+requires: triton
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.run = torch.compile(
+            lambda x: torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x), dynamic=False
+        )
+
+    def forward(self, x):
+        return self.run(x)

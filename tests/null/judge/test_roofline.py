@@ -1,0 +1,26 @@
+"""A time that is too short for the reference's arithmetic is known from the device's rate."""
+
+import pytest
+import torch
+
+from kernelwright.core.device import Device
+from kernelwright.judge.place import place_of
+from kernelwright.judge.roofline import Arithmetic, peak_flops_per_s
+
+CPU = place_of(Device.parse("cpu"))
+OUTPUTS = [torch.empty(4, device="meta")]
+
+
+def test_more_than_the_device_can_do_is_seen_and_less_is_not():
+    million = Arithmetic(CPU, 1e9, OUTPUTS)
+    assert million.exceeds(1e3)  # a million operations a nanosecond
+    assert not million.exceeds(1e9 * 1e3)  # one a microsecond
+
+
+def test_where_no_arithmetic_is_counted_no_time_is_too_short():
+    assert not Arithmetic(CPU, 0, OUTPUTS).exceeds(1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_highest_rate_is_above_what_a_product_reaches(dtype):
+    assert 1e9 < peak_flops_per_s(CPU, dtype) < 1e18
