@@ -12,6 +12,7 @@ from sqlalchemy import RowMapping
 
 from kernelwright.core.call import Call, Outcome, Trial
 from kernelwright.core.candidate import Candidate, Proposal
+from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import (
     Cost,
     Environment,
@@ -169,6 +170,7 @@ def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
         "clock": timing and timing.clock,
         "cache": timing and timing.cache,
         "profile": pack([asdict(kernel) for kernel in evaluation.profile]),
+        "conditions": evaluation.conditions and pack(asdict(evaluation.conditions)),
     }
 
 
@@ -198,6 +200,7 @@ def to_evaluation(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Evaluat
         cost=Cost(row["build_s"], row["check_s"], row["time_s"]),
         guarantees=tuple(json.loads(row["guarantees"])),
         profile=tuple(KernelProfile(**kernel) for kernel in json.loads(row["profile"])),
+        conditions=row["conditions"] and Conditions(**json.loads(row["conditions"])),
     )
 
 

@@ -29,7 +29,7 @@ evaluation = _table(
     "evaluation",
     "id run candidate task workload environment judge_version seed status reasons warnings kinds "
     "guarantees distributions max_error reference_error allowed_error build_s check_s time_s "
-    "strongest clock cache profile created_at",
+    "strongest clock cache profile conditions created_at",
 )
 timing = _table("timing", "evaluation series round ns")
 step = _table("step", "id stage number recipe facts created_at")
