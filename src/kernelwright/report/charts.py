@@ -108,6 +108,8 @@ def lines(
             )  # fmt: skip
         if top is not None:
             axes.set_ylim(0, top * 1.02)
+        steps = [step for points in named.values() for step, _ in points]
+        axes.set_xlim(min(steps) - 0.5, max(steps) + 0.5)
         axes.set_xlabel("step")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y")

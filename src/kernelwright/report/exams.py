@@ -13,7 +13,7 @@ from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import CONFIDENCE, Evaluation, Ratio, Status
+from kernelwright.core.evaluation import CONFIDENCE, Evaluation, Status
 from kernelwright.propose.swarm.answer import read
 
 ALL = "all"
@@ -59,6 +59,15 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Mean:
+    """A mean or a median of speedups with its 95 % interval; no ends where one task is all."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
 class PolicySummary:
     """A checkpoint on one level."""
 
@@ -70,8 +79,8 @@ class PolicySummary:
     right: Share
     fast: dict[str, Share]
     """fast_p: the share of answers that are right and more than p times as fast."""
-    geometric_mean: Ratio | None
-    median: Ratio | None
+    geometric_mean: Mean | None
+    median: Mean | None
     """Of the speedups of right answers, with 95 % intervals; None where there are none."""
     n_refused: int
     """Answers that a guard of the judge refused."""
@@ -79,7 +88,7 @@ class PolicySummary:
     """How many answers to a task the following take the best of."""
     best_right: Share
     best_fast: dict[str, Share]
-    best_mean: Ratio
+    best_mean: Mean
     """Of what the best of a task's answers gives a user: 1 where none beats the library."""
 
 
@@ -190,16 +199,18 @@ def _share(shares: Sequence[float]) -> Share:
 
 def _interval(
     tasks: Sequence[Sequence[float]], statistic: Callable[[Sequence[float]], float]
-) -> Ratio | None:
+) -> Mean | None:
     """A statistic of the values of all tasks, with a bootstrap over tasks; None without values."""
     tasks = [task for task in tasks if task]
     if not tasks:
         return None
+    whole = statistic([value for task in tasks for value in task])
+    if len(tasks) == 1:
+        return Mean(whole)
     draw = random.Random(0)
     drawn = sorted(
         statistic([value for task in draw.choices(tasks, k=len(tasks)) for value in task])
         for _ in range(N_DRAWS)
     )
     tail = round((1 - CONFIDENCE) / 2 * N_DRAWS)
-    whole = statistic([value for task in tasks for value in task])
-    return Ratio(whole, drawn[tail], drawn[-1 - tail])
+    return Mean(whole, drawn[tail], drawn[-1 - tail])

@@ -9,7 +9,7 @@ from typing import Any
 from kernelwright import select
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Ratio
-from kernelwright.report.exams import Share
+from kernelwright.report.exams import Mean, Share
 from kernelwright.select import Pair
 
 MAX_REASON = 300
@@ -20,6 +20,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 def share_text(share: Share) -> str:
     """'25 % (7–59)'."""
     return f"{100 * share.share:.0f} % ({100 * share.low:.0f}–{100 * share.high:.0f})"
+
+
+def mean_text(mean: Mean | None) -> str:
+    """'1.83 (1.80–1.86)', the number alone where it has no interval, or a dash."""
+    if mean is None:
+        return "–"
+    ends = "" if mean.low is None else f" ({mean.low:.2f}–{mean.high:.2f})"
+    return f"{mean.mean:.2f}{ends}"
 
 
 def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:

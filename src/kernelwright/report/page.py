@@ -72,6 +72,7 @@ def render(
     )
     environment.filters |= {
         "ratio": facts.ratio_text,
+        "mean": facts.mean_text,
         "share": facts.share_text,
         "duration": facts.duration_text,
         "short": facts.short,

@@ -16,6 +16,7 @@ from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.report.exams import PolicySummary
 from kernelwright.report.facts import (
     MAX_REASON,
+    mean_text,
     ordered,
     outcome,
     printable,
@@ -109,14 +110,14 @@ def policy_table(policies: Sequence[PolicySummary]) -> Table:
     for each in policies:
         best = [f"{each.best_right.share:.0%} right"]
         best += [f"{share.share:.0%} fast_{p}" for p, share in each.best_fast.items()]
-        best.append(f"mean {ratio_text(each.best_mean)}")
+        best.append(f"mean {mean_text(each.best_mean)}")
         table.add_row(
             Text(printable(each.policy, 60), overflow="fold"),
             each.level,
             f"{each.n_tasks} × {each.n_answers / each.n_tasks:.3g}",
             share_text(each.right),
             *(share_text(share) for share in each.fast.values()),
-            f"{ratio_text(each.geometric_mean)}\n{ratio_text(each.median)}",
+            f"{mean_text(each.geometric_mean)}\n{mean_text(each.median)}",
             str(each.n_refused),
             f"{each.n_of}: " + ", ".join(best),
         )

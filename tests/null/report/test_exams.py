@@ -59,8 +59,8 @@ def test_right_is_own_work_and_fast_is_surely_faster():
     assert found.fast["1"].share == pytest.approx(2 / 6)
     assert found.fast["1.2"].share == pytest.approx(1 / 6)
     assert found.with_code.share == pytest.approx(5 / 6)
-    assert found.geometric_mean.median == pytest.approx((1.5 * 1.1 * 0.5) ** (1 / 3))
-    assert found.median.median == pytest.approx(1.1)
+    assert found.geometric_mean.mean == pytest.approx((1.5 * 1.1 * 0.5) ** (1 / 3))
+    assert found.median.mean == pytest.approx(1.1)
 
 
 def test_the_best_of_n_is_handed_over_and_where_none_wins_the_library():
@@ -68,14 +68,14 @@ def test_the_best_of_n_is_handed_over_and_where_none_wins_the_library():
     assert (found.n_of, found.n_refused) == (2, 1)
     assert found.best_right.share == pytest.approx(2 / 3)
     assert found.best_fast["1"].share == pytest.approx(1 / 3)
-    assert found.best_mean.median == pytest.approx(2 ** (1 / 3))
+    assert found.best_mean.mean == pytest.approx(2 ** (1 / 3))
 
 
 def test_nothing_right_is_no_proof_that_nothing_can_be():
     found = summary(*[[None, wrong()] for _ in range(10)])
     assert (found.right.share, found.right.low) == (0, 0)
     assert found.right.high == pytest.approx(0.278, abs=0.001)  # Wilson's for 0 of 10
-    assert found.geometric_mean is None and found.best_mean.median == 1
+    assert found.geometric_mean is None and found.best_mean.mean == 1
 
 
 @given(st.integers(1, 12), st.integers(1, 5), st.data())
@@ -150,7 +150,7 @@ def test_a_report_shows_checkpoints_and_the_curve_of_training(archive, task, tmp
     assert (stage.name, stage.n_judged) == ("plain/contrastive", 12)
     text = page(archive, tmp_path)
     assert "Checkpoints" in Reader(text).text and "sft/model 1a2b3c" in text
-    assert "plain/contrastive: 2 steps, 12 candidates judged" in Reader(text).text
+    assert "plain/contrastive: step 2, 12 candidates judged" in Reader(text).text
     assert "0.75" in text and "&lt;b&gt;" in text
     one = page(archive, tmp_path, task=task.digest)
     assert "Checkpoints" not in one and "plain/contrastive" not in one

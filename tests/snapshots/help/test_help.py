@@ -37,7 +37,8 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
   beat), `strongest`, `baseline_ns`, `task`, `archive`, `interrupted`. With `--suite`: `tasks`, a
   list of these, with `candidates`, `geometric_mean` and `report` of the whole.
 - `bench`: `levels` (means, quartiles, `fast` and `kinds` of each), `tasks` (as of `optimize`, with
-  `level` and `problem`), `not_run`, `report`; for `port`: `translators`, each with `rates` by
+  `level` and `problem`), `not_run`, `report`, `policies` (of `--policy`: shares and means of each
+  checkpoint by level, with intervals); for `port`: `translators`, each with `rates` by
   domain and the outcome of every program.
 - `tasks generate`: `tasks` (`name`, `digest`, `family`, `number`, `steps`), `families` (counts),
   `seed`, `size`, `out`. `dataset build`: `pairs`, `tasks`, `splits`, `origins`, `statuses`
