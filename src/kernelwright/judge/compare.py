@@ -173,6 +173,9 @@ def finite_in_both(own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | Non
     # A sum in double passes NaN and infinity on, in one pass; it may overflow by itself.
     if bool(own.sum(dtype=torch.float64).isfinite() & exact.sum(dtype=torch.float64).isfinite()):
         return None
+    # A sum passes NaN and infinity on, in one quick pass; it may also overflow by itself.
+    if bool(own.sum().isfinite() & exact.sum().isfinite()):
+        return None
     if all(bool(o.isfinite().all() & e.isfinite().all()) for o, e in pieces(own, exact)):
         return None
     return exact.isfinite() & own.isfinite()
