@@ -21,7 +21,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from kernelwright.dialects.amdgpu import KernelResources, compile_hip, compile_missing, stand_ins
+from kernelwright.dialects.amdgpu import (
+    HEADERS,
+    KernelResources,
+    compile_hip,
+    compile_missing,
+    stand_ins,
+)  # fmt: skip
 from kernelwright.dialects.simt import machine
 from kernelwright.propose.port import Translation
 
@@ -71,7 +77,8 @@ def compiles(
     if errors and all(_is_absent_header(error) for error in errors):
         return Rung("compile", RungStatus.NOT_CHECKED, tuple(errors))
     ours = _said_of(stand_ins(path))
-    if errors and ours and _ABSENT.search(errors[0]):  # what follows may come of it
+    if errors and ours and (_ABSENT.search(errors[0]) or str(HEADERS) in errors[0]):
+        # what follows may come of it
         return Rung("compile", RungStatus.NOT_CHECKED, (*ours, *errors))
     if errors:
         return Rung("compile", RungStatus.FAILED, tuple(errors), tuple(resources))

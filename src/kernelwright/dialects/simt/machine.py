@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -40,6 +41,8 @@ _FLAGS = (
     "-fno-optimize-sibling-calls",
 )  # fmt: skip
 """No tail calls: a collective's return address says where it stands."""
+_OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
+_UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-no-pie")
 
 
@@ -117,8 +120,8 @@ def build(
 
 
 def is_hip(text: str) -> bool:
-    """Whether the text is HIP's rather than CUDA's, by its runtime header."""
-    return "hip/hip_runtime" in text
+    """Whether the text is HIP's rather than CUDA's, by the headers that it includes."""
+    return _OF_HIP.search(text) is not None
 
 
 def run(
@@ -188,5 +191,7 @@ def _runtime() -> tuple[Path, ...]:
 def _compile(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
+        if absent := dict.fromkeys(_UNDEFINED.findall(done.stderr)):
+            raise BuildError(f"the emulation has no {', '.join(absent)}")
         errors = [line for line in done.stderr.splitlines() if "error" in line]
         raise BuildError("\n".join((errors or done.stderr.splitlines())[:8]))

@@ -5,6 +5,9 @@
 enum BLAS(Status_t) { BLAS_C(STATUS_SUCCESS), BLAS_C(STATUS_NOT_INITIALIZED), BLAS_C(STATUS_ALLOC_FAILED), BLAS_C(STATUS_INVALID_VALUE), BLAS_C(STATUS_EXECUTION_FAILED) };
 enum BLAS(Operation_t) { BLAS_C(OP_N), BLAS_C(OP_T), BLAS_C(OP_C) };
 enum BLAS(PointerMode_t) { BLAS_C(POINTER_MODE_HOST), BLAS_C(POINTER_MODE_DEVICE) };
+enum BLAS(FillMode_t) { BLAS_C(FILL_MODE_UPPER) = 121, BLAS_C(FILL_MODE_LOWER), BLAS_C(FILL_MODE_FULL) };
+enum BLAS(SideMode_t) { BLAS_C(SIDE_LEFT) = 141, BLAS_C(SIDE_RIGHT) };
+enum BLAS(DiagType_t) { BLAS_C(DIAG_NON_UNIT) = 131, BLAS_C(DIAG_UNIT) };
 struct BLAS(State) { int unused; };
 using BLAS(Handle_t) = BLAS(State)*;
 inline BLAS(Status_t) BLAS(Create)(BLAS(Handle_t)* h) { *h = new BLAS(State){}; return BLAS_C(STATUS_SUCCESS); }

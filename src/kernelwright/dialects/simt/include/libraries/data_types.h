@@ -1,0 +1,6 @@
+// Kinds of numbers under the names of cudaDataType and hipDataType, which DATA_TYPE(x) gives.
+enum DATA_TYPES {
+  DATA_TYPE(R_32F) = 0, DATA_TYPE(R_64F), DATA_TYPE(R_16F), DATA_TYPE(R_8I), DATA_TYPE(C_32F), DATA_TYPE(C_64F),
+  DATA_TYPE(C_16F), DATA_TYPE(C_8I), DATA_TYPE(R_8U), DATA_TYPE(C_8U), DATA_TYPE(R_32I), DATA_TYPE(C_32I),
+  DATA_TYPE(R_32U), DATA_TYPE(C_32U), DATA_TYPE(R_16BF), DATA_TYPE(C_16BF),
+};

@@ -1,0 +1,152 @@
+"""Libraries that are not here: those that the emulation does, and those that are only declared."""
+
+import pytest
+from tests.host.port.conftest import needs_amd
+
+from kernelwright.dialects.simt import machine
+from kernelwright.port import RungStatus, port
+from kernelwright.propose.port import translate
+from kernelwright.testing.port_bench import chosen, evaluate
+
+DECLARED = {
+    "hipfft": (
+        "#include <cufft.h>",
+        "cufftHandle p; cufftPlan1d(&p, 8, CUFFT_C2C, 1); cufftComplex* z = 0;"
+        "cufftExecC2C(p, z, z, CUFFT_FORWARD);",
+    ),
+    "hipsolver": (
+        "#include <cusolverDn.h>",
+        "cusolverDnHandle_t h; cusolverDnCreate(&h); float* a = 0; int n;"
+        "cusolverDnSpotrf_bufferSize(h, CUBLAS_FILL_MODE_LOWER, 4, a, 4, &n);",
+    ),
+    "hipsparse": (
+        "#include <cusparse.h>",
+        "cusparseDnVecDescr_t x; float* v = 0; cusparseCreateDnVec(&x, 4, v, CUDA_R_32F);",
+    ),
+    "miopen": ("#include <cudnn.h>", "cudnnHandle_t h; cudnnCreate(&h);"),
+    "nccl": (
+        "#include <nccl.h>",
+        "ncclComm_t c; float* a = 0; ncclAllReduce(a, a, 4, ncclFloat, ncclSum, c, 0);",
+    ),
+}
+MANY = """#include <thrust/binary_search.h>
+#include <thrust/device_vector.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/partition.h>
+#include <thrust/remove.h>
+#include <thrust/scan.h>
+#include <thrust/sort.h>
+#include <thrust/unique.h>
+#include <cstdio>
+struct IsOdd { __device__ bool operator()(int v) const { return v % 2; } };
+struct Twice { __device__ int operator()(int v) const { return 2 * v; } };
+void print(const thrust::device_vector<int>& v, int n) {
+  for (int i = 0; i < n; ++i) printf("%d ", v[i]);
+}
+int main() {
+  const int given[] = {5, 3, 8, 3, 1, 5, 5, 2};
+  thrust::device_vector<int> a(given, given + 8), b = a, c(8);
+  thrust::sort(a.begin(), a.end(), thrust::greater<int>());
+  print(a, 8);
+  print(a, thrust::unique(a.begin(), a.end()) - a.begin());
+  a = b;
+  thrust::exclusive_scan(thrust::make_transform_iterator(a.begin(), Twice()),
+                         thrust::make_transform_iterator(a.end(), Twice()), c.begin(), 100);
+  print(c, 8);
+  thrust::inclusive_scan(a.begin(), a.end(), a.begin(), thrust::maximum<int>());
+  print(a, 8);
+  print(b, thrust::remove_if(b.begin(), b.end(), IsOdd()) - b.begin());
+  thrust::sort(a.begin(), a.end());
+  printf("%d %d", (int)(thrust::lower_bound(a.begin(), a.end(), 8) - a.begin()),
+         (int)thrust::binary_search(a.begin(), a.end(), 6));
+}
+"""
+
+
+@needs_amd
+@pytest.mark.parametrize("library", DECLARED)
+def test_a_declared_library_is_compiled_and_not_run(library, tmp_path):
+    header, calls = DECLARED[library]
+    path = tmp_path / "a.cu"
+    path.write_text(f"{header}\nint main() {{ {calls} }}\n")
+    compiled, emulated = port(path, targets=("gfx942",), rungs=(1, 2)).files[0].rungs
+    assert compiled.status is RungStatus.PASSED
+    assert "stand-in" in compiled.details[0]
+    assert emulated.status is RungStatus.NOT_CHECKED
+    assert f"the emulation has no {library}" in emulated.details[0]
+
+
+@needs_amd
+def test_a_call_with_an_argument_too_few_fails(tmp_path):
+    header, calls = DECLARED["hipfft"]
+    path = tmp_path / "a.cu"
+    path.write_text(f"{header}\nint main() {{ {calls.replace(', 1)', ')')} }}\n")
+    assert port(path, targets=("gfx942",), rungs=(1,)).files[0].rungs[0].status is RungStatus.FAILED
+
+
+@needs_amd
+def test_operators_given_to_thrust_are_compiled_for_the_device(tmp_path):
+    path = tmp_path / "a.cu"
+    path.write_text(MANY)
+    (rung,) = port(path, targets=("gfx942",), rungs=(1,)).files[0].rungs
+    assert rung.status is RungStatus.PASSED
+    assert any("IsOdd" in kernel.kernel for _, kernel in rung.resources)
+    path.write_text(MANY.replace("return v % 2", "return absent(v)"))
+    (rung,) = port(path, targets=("gfx942",), rungs=(1,)).files[0].rungs
+    assert rung.status is not RungStatus.PASSED
+
+
+def test_thrusts_algorithms(tmp_path):
+    for text in (MANY, translate(MANY).text):
+        run = machine.run(machine.build(text, folder=tmp_path))
+        assert run.output.split() == [
+            "8",
+            "5",
+            "5",
+            "5",
+            "3",
+            "3",
+            "2",
+            "1",
+            "8",
+            "5",
+            "3",
+            "2",
+            "1",
+            "100",
+            "110",
+            "116",
+            "132",
+            "138",
+            "140",
+            "150",
+            "160",
+            "5",
+            "5",
+            "8",
+            "8",
+            "8",
+            "8",
+            "8",
+            "8",
+            "8",
+            "2",
+            "2",
+            "0",
+        ]
+
+
+@pytest.mark.parametrize("program", chosen(["library_thrust_vectors"]), ids=lambda p: p.name)
+def test_thrust_over_vectors_pointers_and_computed_iterators(program):
+    outcome = evaluate(program, lambda p: translate(p.source).text, targets=())
+    assert outcome.faults == ()
+
+
+def test_complex_numbers(emulate):
+    run = emulate(
+        "#include <cuComplex.h>\n__global__ void k() { cuDoubleComplex z = "
+        "cuCdiv(make_cuDoubleComplex(1, 2), make_cuDoubleComplex(3, 4));"
+        'printf("%.2f %.2f", cuCreal(z), cuCimag(cuConj(z))); }',
+        "k<<<1, 1>>>(); cudaDeviceSynchronize();",
+    )
+    assert run.output == "0.44 -0.08"
