@@ -29,6 +29,7 @@ from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED, SPECIAL
 from kernelwright.judge.oracle import RANDOMISED, Draw, Oracle, derive_seed
 from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
+from kernelwright.judge.reading import Reading
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.runner import Runner
@@ -84,6 +85,7 @@ class Judge:
             ]
             self.workload = self.oracle.workload()
             self._arithmetic = Arithmetic(self.place, self.oracle.flops, self.oracle.example)
+            self._reading = Reading(self.oracle, self.place)
             self.environment = environment.describe(
                 self.device, self.place, self.threads, self.settings.cache
             )
@@ -257,6 +259,9 @@ class Judge:
             with self.turns.alone():
                 timed_ns = verdict.timing.median_ns(CANDIDATE)
                 is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
+                if is_win:
+                    overhead_ns = self.stopwatch.overhead_ns
+                    self._reading.refuse_impossible(timed_ns, overhead_ns=overhead_ns)
                 does_less = is_win and self._arithmetic.exceeds(timed_ns)
                 verdict.warnings += [DOES_LESS] if does_less else []
                 verdict.kinds = kinds.of(

@@ -48,7 +48,7 @@ def least_ns(claims: list[Claim], like: list[torch.Tensor], bytes_per_s: float) 
     Units:
         Nanoseconds.
     Not covered:
-        Reading inputs and arithmetic: how much of either is needed, nobody knows.
+        Reading the inputs: see ``reading``. Arithmetic: see ``Arithmetic``.
     """
     n_bytes = sum(
         min(claim.span, one.numel()) * one.element_size()
