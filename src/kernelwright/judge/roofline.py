@@ -60,15 +60,19 @@ def least_ns(claims: list[Claim], like: list[torch.Tensor], bytes_per_s: float) 
 class Arithmetic:
     """The time that a reference's arithmetic takes at least; measured when it is first asked for.
 
+    ``is_reduced``: a candidate may calculate in less than the precision of the outputs.
+
     Not covered:
         What the counter of operations does not know: all but products, convolutions, attention.
     """
 
-    def __init__(self, place: Place, flops: float, outputs: list[torch.Tensor]) -> None:
+    def __init__(
+        self, place: Place, flops: float, outputs: list[torch.Tensor], *, is_reduced: bool = False
+    ) -> None:
         self._place, self._flops = place, flops
         is_half = any(t.is_floating_point() and t.element_size() < 4 for t in outputs)
         # Wider types are calculated in parts of narrower ones at up to MARGIN times their own rate.
-        self._dtype = torch.bfloat16 if is_half else torch.float32
+        self._dtype = torch.bfloat16 if is_half or is_reduced else torch.float32
         self._flops_per_s: float | None = None
 
     def exceeds(self, timed_ns: float) -> bool:
