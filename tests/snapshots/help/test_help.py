@@ -20,7 +20,8 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
 - `judge`: `status`, `passed`, `reasons`, `kinds`, `speedup` (by baseline: `median`, `low`, `high`;
   absent where not measured), `strongest`, `median_ns`, `device`, `candidate`, `dialect`,
   `warnings`, `numerics`, `cost`, `guarantees`, `environment`, `conditions` (clocks and neighbours
-  while it was timed, or null), `seed`, `judge_version`; `receipt`, its path where one was asked for.
+  while it was timed, or null), `seed`, `judge_version`; `receipt`, its path where one was asked
+  for.
 - `judge --repeat`: `stands` (true, false, or null where the machine is to blame), `differences`
   (what speaks against the receipt: another status, or a speedup whose interval has no point in
   common with the receipt's), `notes` (what else is different: software, machine, guarantees,
