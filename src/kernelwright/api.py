@@ -70,6 +70,7 @@ def judge(
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
     if not isinstance(candidate, Candidate):
         candidate = read_candidate(Path(candidate))
+    task = task.in_precision(resolved.precision)
     evaluation = search.judge(task, candidate, settings=resolved)
     if receipt is not None:
         Receipt(task, candidate, evaluation).write(receipt)
@@ -88,7 +89,8 @@ def repeat(receipt: Receipt | Path | str, **settings: Any) -> Repetition:
     """
     if not isinstance(receipt, Receipt):
         receipt = Receipt.read(receipt)
-    resolved = load_settings(Path.cwd(), **(receipt.settings | settings))
+    same = {"precision": receipt.task.precision}  # stands in the task's own text
+    resolved = load_settings(Path.cwd(), **(receipt.settings | settings | same))
     again = search.judge(receipt.task, receipt.candidate, settings=resolved)
     return Repetition(receipt, again)
 

@@ -52,6 +52,7 @@ def judge_command(
     device: str | None,
     threads: int | None,
     cache: str | None,
+    precision: str | None,
     as_json: bool,
     **options: Any,
 ) -> Answer:
@@ -67,7 +68,7 @@ def judge_command(
     stands, 1 if not; name TASK as well to be sure that it is about that task.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
-    machine = {"device": device, "threads": threads, "cache": cache}
+    machine = {"device": device, "threads": threads, "cache": cache, "precision": precision}
     if "archive" in given:
         machine["archive"] = given["archive"]
     settings = load_settings(Path.cwd(), **machine)
@@ -151,6 +152,11 @@ def _judge_suite(
     return results.suite(dockets, unmatched, settings)
 
 
+def _digest(target: str, precision: str, given: dict[str, Any]) -> str:
+    """Of the task that a command line names, in a precision."""
+    return load(target, **_made(given)).in_precision(precision).digest
+
+
 def _repeat(
     path: Path, words: tuple[str, ...], given: dict[str, Any], machine: dict[str, Any]
 ) -> api.Repetition:
@@ -167,7 +173,14 @@ def _repeat(
             do=f"leave {words[1]} out, or judge it without --repeat",
         )
     receipt = Receipt.read(path)
-    if words and load(words[0], **_made(given)).digest != receipt.task.digest:
+    precision = receipt.task.precision
+    if machine.get("precision", precision) != precision:
+        raise UsageError(
+            "a receipt has its own precision",
+            seen=f"--precision {machine['precision']}, and {precision or 'none'} in {path}",
+            do="leave --precision out",
+        )
+    if words and _digest(words[0], precision, given) != receipt.task.digest:
         raise TaskError(
             f"{path} is not about {words[0]}",
             seen=f"a receipt about {receipt.task.name} ({receipt.task.digest})",

@@ -12,6 +12,7 @@ import click
 
 from kernelwright.bench.suite import SUITES
 from kernelwright.core.errors import UsageError
+from kernelwright.core.task import PRECISIONS
 
 
 def _options(*options: Callable) -> Callable:
@@ -45,6 +46,11 @@ MACHINE = _options(
         "--cache",
         type=click.Choice(["cold", "warm"]),
         help="Flush caches before each timed call (cold, default) or not.",
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(PRECISIONS),
+        help="Let kernels and the library round to it. Default: as the task.",
     ),
 )
 PROPOSING = _options(

@@ -99,6 +99,7 @@ def optimize(
         DeviceError: the machine failed.
         ProposerError: a model cannot be asked at all; what others answered is in the archive.
     """
+    task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
     check_proposers(Brief(task, device, dialects, **_limits(settings)), settings.proposers)
@@ -353,6 +354,7 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
         TaskError: the task cannot be run.
         DialectError: the candidate's dialect cannot run on the device.
     """
+    task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
     check(task, device.torch_name)

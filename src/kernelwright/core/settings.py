@@ -45,6 +45,8 @@ class Settings:
     """Seed of the proposers. The judge's seeds are drawn fresh and recorded in each verdict."""
     cache: str = "cold"
     """'cold': caches are flushed before each timed call; 'warm': they are not."""
+    precision: str = ""
+    """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the task."""
 
 
 def load_settings(folder: Path, **arguments: Any) -> Settings:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kernelwright.core.digest import digest
+from kernelwright.core.errors import UsageError, nearest
+
+PRECISIONS = ("tf32", "bf16", "fp16")
+"""What products of a float32 task may be rounded to on the way, where the user asks for it."""
+_PRECISION = re.compile(r"^PRECISION\s*=\s*[\"'](\w*)[\"']", re.M)
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,32 @@ class Task:
         """Identity: the source, the entry and the payload, nothing else."""
         payload = None if self.payload is None else hashlib.sha256(self.payload).hexdigest()
         return digest("task", self.source, self.entry, payload)
+
+    @cached_property
+    def precision(self) -> str:
+        """The reduced precision that the text allows, or ''."""
+        found = _PRECISION.search(self.source)
+        return found[1] if found else ""
+
+    def in_precision(self, asked: str) -> Task:
+        """The task that allows the precision asked for; '' asks for nothing.
+
+        It is another task, with another digest: verdicts under one precision say nothing about
+        the other, and whoever proposes for it reads in its text what is allowed.
+
+        Raises:
+            UsageError: no such precision, or the text allows another.
+        """
+        if asked in ("", self.precision):
+            return self
+        if asked not in PRECISIONS or self.precision:
+            raise UsageError(
+                f'{self.name} cannot be judged in "{asked}"',
+                seen=f"its text says PRECISION = {self.precision!r}" if self.precision else asked,
+                do="leave it out" if self.precision else nearest(asked, PRECISIONS),
+            )
+        line = f'PRECISION = "{asked}"  # the forward may round to it; inputs and results stay'
+        return replace(self, source=f"{self.source.rstrip()}\n\n\n{line}\n")
 
 
 @dataclass(frozen=True)

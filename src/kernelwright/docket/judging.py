@@ -34,6 +34,7 @@ def judge_all(
         TaskError: the task cannot be run.
         DeviceError: the machine failed.
     """
+    task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     check(task, device.torch_name)
     verdicts: dict[str, Evaluation] = {}

@@ -76,7 +76,7 @@ class BaselineRuns:
         self._stack.callback(self._region.close)
         self._pool = ThreadPoolExecutor(1 if self.is_crowded else None, "baseline")
         self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
-        settings = baselines.SETTINGS[self._place.kind]
+        settings = baselines.settings(self._place.kind, self._task.precision)
         for setting in settings:
             self._children.zygote(setting.environment)
         together = [[setting] for setting in settings] if self.is_crowded else [settings]
@@ -143,6 +143,9 @@ class BaselineRuns:
         how["cuda_graph"] = setting.cuda_graph
         if setting.compile is not None:
             how["compile"] = dict(setting.compile)
+        if self._task.precision:
+            lowered = {"precision": self._task.precision, "is_held": setting.is_held}
+            how["precision"] = lowered
         with self._seat(runner):
             build(runner, self._oracle, self._task.source, self._task.entry, how)
             # Not drawn here: the default dtype and the random state belong to the main thread.

@@ -6,10 +6,12 @@ The strongest is the fastest of them on the task at hand, measured in the same r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 EAGER, COMPILE = "eager", "compile"
+HALVES = ("bf16", "fp16")
+"""Precisions that are dtypes: autocast lowers to them, and weights can be held in them."""
 HUGE_PAGES = {"THP_MEM_ALLOC_ENABLE": "1"}
 """Large tensors on transparent huge pages (c10/core/impl/alloc_cpu.cpp): a page fault per 2 MB
 instead of per 4 kB, which dominates memory-bound operations with large outputs."""
@@ -26,6 +28,8 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict)
     cuda_graph: bool = False
     """Capture the forward once and replay it, inputs copied in and outputs copied out."""
+    is_held: bool = False
+    """Keep the weights in the reduced precision that was asked for; else torch.autocast lowers."""
 
 
 SETTINGS: dict[str, tuple[Setting, ...]] = {
@@ -43,5 +47,17 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
     ),
 }
 SETTINGS["hip"] = SETTINGS["cuda"]
+
+
+def settings(kind: str, precision: str) -> tuple[Setting, ...]:
+    """The settings of a kind of device, for a task in a reduced precision, or in its own ('')."""
+    rows = SETTINGS[kind]
+    if precision not in HALVES:
+        return rows
+    why = f"weights held in {precision}"
+    held = [replace(r, name=f"{r.name}_held", why=f"{r.why}; {why}", is_held=True) for r in rows]
+    return (*rows, *held)
+
+
 ALWAYS = (EAGER, COMPILE)
 """Measured beside every candidate, whichever is the strongest."""

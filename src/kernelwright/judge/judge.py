@@ -7,6 +7,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from types import TracebackType
 
 import torch
@@ -62,9 +63,9 @@ class Judge:
     def __init__(
         self, task: Task, *, device: Device | None = None, settings: Settings | None = None
     ) -> None:
-        self.task = task
         self.device = device or Device.parse("cpu")
         self.settings = settings or Settings()
+        self.task = task.in_precision(self.settings.precision)
         self.threads = environment.resolve_threads(self.settings.threads)
         self.place = place_of(self.device)
         self.turns = Turns(self.place.name)
@@ -84,11 +85,17 @@ class Judge:
                 for name in (*names, *DISTRIBUTIONS, SPECIAL)
             ]
             self.workload = self.oracle.workload()
-            self._arithmetic = Arithmetic(self.place, self.oracle.flops, self.oracle.example)
+            is_reduced = bool(self.task.precision)
+            self._arithmetic = Arithmetic(
+                self.place, self.oracle.flops, self.oracle.example, is_reduced=is_reduced
+            )
             self._reading = Reading(self.oracle, self.place)
             self.environment = environment.describe(
                 self.device, self.place, self.threads, self.settings.cache
             )
+            if self.task.precision:
+                facts = {**self.environment.facts, "precision": self.task.precision}
+                self.environment = replace(self.environment, facts=facts)
             self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
             self._baselines = BaselineRuns(
                 self.task,
@@ -180,6 +187,9 @@ class Judge:
             self.task.digest, self.workload.digest, candidate.digest, self.environment
         )
         verdict = Draft(subject, list(self.oracle.warnings), secrets.randbits(63))
+        if self.task.precision:
+            asked = f"{self.task.precision} was asked for: "
+            verdict.warnings.append(f"{asked}the candidate may round to it, and the library does")
         admitted = Preparation(candidate, verdict)
         reason = screen(candidate)
         if reason is not None:

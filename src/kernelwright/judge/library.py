@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import base64
+import inspect
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.task import Task
-from kernelwright.judge.baselines import SETTINGS, Setting
+from kernelwright.judge.baselines import SETTINGS, Setting, settings
+from kernelwright.judge.lowering import lower
 
 TEMPLATE = '''
 
@@ -35,18 +37,19 @@ def library_candidate(task: Task, setting: str) -> Candidate:
     Raises:
         UsageError: no such setting.
     """
-    known = {row.name: row for rows in SETTINGS.values() for row in rows}
+    known = {row.name: row for kind in SETTINGS for row in settings(kind, task.precision)}
     if setting not in known:
         raise UsageError(f'unknown setting "{setting}"', seen=setting, do=nearest(setting, known))
     return _write(task, known[setting])
 
 
 def _write(task: Task, setting: Setting) -> Candidate:
-    run = "inner"
+    run, head = "inner", ""
+    if task.precision:
+        run = f"lower(inner, {task.precision!r}, is_held={setting.is_held})"
     if setting.compile is not None:
-        arguments = ", ".join(f"{key}={value!r}" for key, value in setting.compile.items())
-        run = f"torch.compile(inner{', ' if arguments else ''}{arguments})"
-    head = ""
+        arguments = "".join(f", {key}={value!r}" for key, value in setting.compile.items())
+        run = f"torch.compile({run}{arguments})"
     if task.payload is not None:
         text = base64.b64encode(task.payload).decode()
         head += f'import base64\n\nPAYLOAD = base64.b64decode("{text}")\n\n'
@@ -63,6 +66,9 @@ def _write(task: Task, setting: Setting) -> Candidate:
     if "import torch" not in source:
         source = "import torch\n" + source
     body = TEMPLATE.format(name=setting.name, why=setting.why, entry=task.entry, run=run)
+    if task.precision:
+        text = inspect.getsource(lower).replace(": Any", "").replace(" -> Any", "")
+        body = f"\n\n{text}{body}"
     return Candidate(source.rstrip() + "\n" + body, "torch")
 
 

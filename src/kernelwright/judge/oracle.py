@@ -17,7 +17,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.core.errors import TaskError
-from kernelwright.core.task import Task, Workload
+from kernelwright.core.task import PRECISIONS, Task, Workload
 from kernelwright.judge.compare import (
     CONDITION_FACTOR,
     Expected,
@@ -25,6 +25,7 @@ from kernelwright.judge.compare import (
     conditioning,
     differ,
     expect,
+    explained,
     summation_growth,
 )
 from kernelwright.judge.inputs import (
@@ -37,12 +38,15 @@ from kernelwright.judge.inputs import (
     with_specials,
 )
 from kernelwright.judge.layout import dtype_name, map_tensors
+from kernelwright.judge.lowering import lower, rounded
 from kernelwright.load import open_reference
 
 CACHE_SHARE = {"cpu": 0.15, "cuda": 0.05}
 """Of the free memory, for inputs and expected outputs that later candidates are checked with; a
 GPU makes them anew in milliseconds."""
 TASK, RANDOMISED = "task", "weights"
+USELESS = 0.25
+"""Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,10 @@ class Oracle:
             free_bytes, _ = torch.cuda.mem_get_info(device)
         self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
         self._study()
+        self.precision = task.precision
+        if self.precision:
+            self._require_float32()
+            self.expected(self.first, self.first_arguments)
 
     def state(self, weights: str) -> dict[str, torch.Tensor]:
         """The tensors of one set of weights, by name."""
@@ -207,18 +215,68 @@ class Oracle:
                 "float64 is not possible for this reference on this machine: "
                 "its own result is compared",
             )
-        return replace(expect(own, exact, self._growth_ulp(draw)), warnings=warnings)
+        expected = replace(expect(own, exact, self._growth_ulp(draw)), warnings=warnings)
+        return self._lowered(draw, arguments, expected) if self.precision else expected
+
+    def _lowered(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected | None:
+        """``expected`` with the errors allowed that the precision asked for explains.
+
+        Those are what float64 does with rounded inputs and weights, and, where torch.autocast has
+        the precision, what the reference does under it. None where they explain nearly anything.
+
+        Raises:
+            TaskError: they do so on the task's own inputs.
+        """
+        if self.precision == "tf32" and not self.flops:
+            return expected  # it is about products only
+        given = map_tensors(lambda t: _widen(rounded(t, self.precision)), arguments)
+        runs = [self._in_float64(draw.weights, given, self.precision)]
+        if self.precision != "tf32":
+            module = lower(self.modules[draw.weights], self.precision, is_held=False)
+            runs.append([t.detach() for t in flatten(self._forward(module, arguments))])
+        wider = explained(expected, [r for r in runs if r is not None], self.precision)
+        if wider.reference_error <= USELESS or (draw.distribution == TASK and draw != self.first):
+            return wider
+        if draw == self.first:
+            raise TaskError(
+                f"{self.task.name} means nothing in {self.precision}",
+                seen=f"errors of {wider.reference_error:.2g} of a row's largest value",
+                do="ask for a higher precision, or for none",
+            )
+        return None
+
+    def _require_float32(self) -> None:
+        """See that the precision asked for is one and is lower than the task's.
+
+        Raises:
+            TaskError: it is not.
+        """
+        found = _leaves([self.first_arguments, list(self.state(TASK).values()), self.example])
+        kinds = {dtype_name(t.dtype) for t in found if t.is_floating_point()}
+        if kinds != {"float32"} or self.precision not in PRECISIONS:
+            raise TaskError(
+                f'{self.task.name} cannot be judged in "{self.precision}"',
+                seen=", ".join(sorted(kinds)),
+                do=f"ask for one of {', '.join(PRECISIONS)}, of a task in float32",
+            )
 
     def _growth_ulp(self, draw: Draw) -> float:
         """By how many ulp sums may be off under a distribution."""
         is_equal = draw.distribution in EQUAL_TERMS
         return summation_growth(self.n_terms, equal_terms=is_equal)
 
-    def _in_float64(self, weights: str, arguments: list[Any]) -> list[torch.Tensor] | None:
+    def _in_float64(
+        self, weights: str, arguments: list[Any], precision: str = ""
+    ) -> list[torch.Tensor] | None:
+        """The outputs in float64, with ``precision`` of weights rounded to it; None if it fails."""
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
-            module = copy.deepcopy(self.modules[weights]).double()
+            module = copy.deepcopy(self.modules[weights])
+            if precision:
+                for weight in module.parameters():
+                    weight.data = rounded(weight.data, precision)
+            module = module.double()
             return [_widen(t) for t in flatten(self._forward(module, arguments))]
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()

@@ -24,6 +24,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.judge import counters, cpu, resources, wire
 from kernelwright.judge.layout import Slot, dtype_name, in_layout, map_tensors, view
+from kernelwright.judge.lowering import lower
 
 MAX_EVENTS = 10_000
 MAX_LAUNCHES = 200
@@ -117,6 +118,8 @@ class Worker:
             torch.manual_seed(seed)
             self.module = namespace[entry](*pickle.loads(initial)).to(self.device)
         self.load(weights=weights)
+        if "precision" in setting:
+            self.module = lower(self.module, **setting["precision"])
         if "compile" in setting:
             self.module = torch.compile(self.module, **setting["compile"])
         self.graphed = bool(setting.get("cuda_graph"))
