@@ -117,7 +117,9 @@ def test_memory_that_is_not_shared_is_left():
 @pytest.mark.parametrize(
     ("body", "construct", "state"),
     [
-        ("nvcuda::wmma::load_matrix_sync(a, p, 16);", "nvcuda::wmma", State.UNPORTED),
+        ("nvcuda::wmma::load_matrix_sync(a, p, 16);", "nvcuda::wmma", State.REPAIRED),
+        ("nvcuda::wmma::bmma_sync(d, a, b, c);", "bmma_sync", State.UNPORTED),
+        ("wmma::mma_sync(d, a, b, c, true);", "mma_sync", State.UNPORTED),
         ("k<<<1, 1>>>(p);", "launch from device code", State.UNPORTED),
         ("while (atomicCAS(p, 0, 1) != 0) {}", "spin lock", State.CHANGED),
         ("long t = clock64();", "clock64", State.CHANGED),
@@ -199,3 +201,14 @@ def test_atomics_that_hip_has_are_not_defined_twice():
     start, end = done.text.index("#ifndef __HIP__"), done.text.index("#endif")
     assert start < done.text.index("__device__") < end < done.text.index("int x")
     assert "#ifndef" not in translate(text.replace("float", "int"), implicit=False).text
+
+
+def test_matrix_tiles_are_written_out_on_32_lanes():
+    done = translate(
+        "#include <mma.h>\nusing namespace nvcuda;\n__global__ void k() {\n"
+        "  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;\n"
+        "  wmma::fill_fragment(c, 0.0f);\n}\n"
+    )
+    assert "using namespace port_nvcuda;" in done.text
+    assert done.text.count("namespace port_nvcuda {") == 1
+    assert "<mma.h>" not in done.text and not done.unported

@@ -130,15 +130,28 @@ def _cub_widths(source: Source) -> Iterator[Change]:
 
 
 def _wmma(source: Source) -> Iterator[Change]:
-    for node in source.nodes("namespace_identifier"):
+    """Matrix tiles: written out on 32 lanes. rocWMMA's have as many lanes as the wave, and fewer
+    shapes, so that a renaming would compute something else at 64."""
+    for node in source.nodes("namespace_identifier", "identifier"):
         if source.text_of(node) != "nvcuda":
             continue
+        edit = Edit(node.start_byte, node.end_byte, "port_nvcuda")
         found = Finding(
-            source.line(node), State.UNPORTED, "nvcuda::wmma",
-            reason="fragments of rocWMMA have other sizes and types by target, and 64-lane waves",
-            advice="use rocwmma with 16x16x16 fragments and a wave of 64 threads per tile",
+            source.line(node), State.REPAIRED, "nvcuda::wmma", "port_nvcuda::wmma",
+            "a tile of rocWMMA belongs to a wave, of 64 lanes on most AMD targets: written out on "
+            "32 lanes, without matrix cores, and slow",
+            "for speed use rocwmma with a wave of 64 threads per tile and 16x16x16 fragments",
         )  # fmt: skip
-        yield Change(found, at=node.start_byte)
+        yield Change(found, (edit,), ("wmma",), at=node.start_byte)
+    for call in source.nodes("call_expression"):
+        name = callee(source, call)
+        if name == "bmma_sync" or (name == "mma_sync" and len(arguments(call)) > 4):
+            why = "tiles of single bits" if name == "bmma_sync" else "sums that saturate"
+            found = Finding(
+                source.line(call), State.UNPORTED, name, reason=f"no rule for {why}",
+                advice="write the product as a loop on AMD",
+            )  # fmt: skip
+            yield Change(found)
 
 
 def _child_launches(source: Source) -> Iterator[Change]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.dialects.amdgpu import HEADERS
 from kernelwright.dialects.simt.source import Edit, Source, apply_edits
 from kernelwright.propose.port.calls import call_changes
 from kernelwright.propose.port.finding import Finding, State
@@ -138,7 +139,11 @@ def _functions(needs: list[str]) -> str:
     for need in needs:
         add(need)
     parts = [
-        f"#ifndef PORT_{n.upper()}\n#define PORT_{n.upper()}\n{table[n]['text']}\n#endif\n"
+        f"#ifndef PORT_{n.upper()}\n#define PORT_{n.upper()}\n{_text(table[n])}\n#endif\n"
         for n in ordered
     ]
     return "".join(parts)
+
+
+def _text(entry: dict[str, object]) -> object:
+    return (HEADERS / str(entry["header"])).read_text() if "header" in entry else entry["text"]
