@@ -11,7 +11,10 @@ from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.interpret import interpret
 from kernelwright.propose.rules.ir import Call, Program, Ref
 
-SPECIAL = ("unary_steps", "reductions_short", "reductions_long", "pool_max", "softmax_short")
+SPECIAL = (
+    "unary_steps", "reductions_short", "reductions_long", "pool_max", "softmax_short",
+    "product_infinite",
+)  # fmt: skip
 """Cases in which NaN, infinities and equal values must be treated as torch does."""
 
 
@@ -21,6 +24,9 @@ def source(program: Program, emitted: Emitted) -> str:
     lines.append(f"def forward({', '.join(t.name for t in program.inputs)}):")
     for step in program.steps:
         assert not isinstance(step, Call), "only own steps are run here"
+        for part in emitted.derived:
+            if part.steps[0] == step.name:
+                lines.extend(f"    {line}" for line in part.text.split("\n"))
         lines.extend(f"    {line}" for line in emitted.launches[step.name].split("\n"))
     names = [ref.name for ref in program.outputs if isinstance(ref, Ref)]
     lines.append(f"    return ({', '.join(names)},)")

@@ -17,10 +17,11 @@ CHILD = Path(__file__).with_name("triton_child.py")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", ["values", "compile"])
+@pytest.mark.parametrize("check", ["values", "compile", "weights"])
 def test_every_program(check):
+    """Its values, that it compiles, and that a weight is split once for each of its versions."""
     command = [sys.executable, "-W", "ignore", str(CHILD), check]
-    environment = {**os.environ, "TRITON_INTERPRET": "1" if check == "values" else "0"}
+    environment = {**os.environ, "TRITON_INTERPRET": "0" if check == "compile" else "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     wrong = {name: what for name, what in json.loads(done.stdout).items() if what}

@@ -2,7 +2,8 @@
 
 ``values``: every case of the emitters' suite in Triton's interpreter (with TRITON_INTERPRET=1).
 ``compile``: a few cases for
-an NVIDIA and an AMD GPU, without either. Prints one JSON object: by case what is wrong with it.
+an NVIDIA and an AMD GPU, without either. ``weights``: how often a weight is split in parts.
+Prints one JSON object: by case what is wrong with it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,15 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.tools.tensor_descriptor import TensorDescriptor
 
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.load import load
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.propose.rules.ir import Contraction
+from kernelwright.propose.rules.proposer import Workshop, variants
 from kernelwright.testing.emitters import (
     SPECIAL,
     build,
@@ -31,6 +38,10 @@ EMITTER = TritonEmitter()
 COMPILED = (
     "unary_smooth", "unary_float64", "reductions_short", "softmax_columns", "layer_norm",
     "scan_max", "pool_argmax", "product_odd", "product_bfloat16", "convolution",
+    "product_even",
+)  # fmt: skip
+IN_PARTS = (
+    {"split": "before"}, {"split": "inside"}, {"split": "before", "descriptors": True},
 )  # fmt: skip
 POINTERS = {
     torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16",
@@ -38,8 +49,18 @@ POINTERS = {
 }  # fmt: skip
 
 
+def in_parts(program, schedules):
+    """Of every way to split operands in bfloat16 parts the first schedule, in that way."""
+    names = [step.name for step in program.own() if isinstance(step, Contraction)]
+    for name in names:
+        found = [s for s in schedules if s[name].get("precision") == "bf16x3_6"]
+        for way in IN_PARTS if found else ():
+            yield {**found[0], name: {**found[0][name], **way}}
+
+
 def wrong_values(name: str) -> str:
-    """What differs under the first schedule, and under blocks so small that every loop runs."""
+    """What differs under the first schedule, under blocks so small that every loop runs, and with
+    operands in parts."""
     target = Target("cpu")
     program = CASES[name]()
     inputs = example_inputs(program, special=name in SPECIAL)
@@ -47,7 +68,8 @@ def wrong_values(name: str) -> str:
     texts = {source(program, EMITTER.emit(program, s, target)) for s in schedules}
     if len(texts) < len(schedules):
         return "two schedules give one text"
-    for schedule in (schedules[0], with_small_blocks(schedules[-1])):
+    parts = map(with_small_blocks, in_parts(program, schedules))
+    for schedule in (schedules[0], with_small_blocks(schedules[-1]), *parts):
         text = source(program, EMITTER.emit(program, schedule, target))
         if different := mismatch(build(text)(*inputs), program, inputs):
             return f"{schedule}: {different}\n{text}"
@@ -68,7 +90,9 @@ def not_compiled(name: str) -> str:
     """What stops the kernels of a case from compiling."""
     target = Target("cuda:sm_90")
     program = CASES[name]()
-    for schedule in EMITTER.schedules(program, target):
+    schedules = list(EMITTER.schedules(program, target))
+    parts = in_parts(program, schedules) if name == "product_even" else ()
+    for schedule in (*schedules, *parts):
         forward = build(source(program, EMITTER.emit(program, schedule, target)))
         launches: list = []
         for key, value in list(forward.__globals__.items()):
@@ -81,17 +105,77 @@ def not_compiled(name: str) -> str:
     return ""
 
 
+def kind_of(argument) -> str:
+    """The type of a kernel's argument, in Triton's words."""
+    if isinstance(argument, TensorDescriptor):
+        return f"tensordesc<bf16[{', '.join(map(str, argument.block_shape))}]>"
+    return POINTERS[argument.dtype]
+
+
 def compile_for(gpu, function, tensors, options) -> None:
     names = function.arg_names
-    pointers = dict(zip(names, (POINTERS[t.dtype] for t in tensors), strict=False))
+    pointers = dict(zip(names, map(kind_of, tensors), strict=False))
     constants = {key: options.pop(key) for key in list(options) if key in names}
     signature = {key: pointers.get(key, "constexpr") for key in names}
     places = {(names.index(key),): value for key, value in constants.items()}
     triton.compile(ASTSource(function, signature, places), target=gpu, options=options)
 
 
+class Counted:
+    """A jitted function whose launches are counted."""
+
+    def __init__(self, function, launches):
+        self.function, self.launches = function, launches
+
+    def __getitem__(self, grid):
+        self.launches.append(grid)
+        return self.function[grid]
+
+
+class Layer(torch.nn.Module):
+    """Two products of one input, and a result that depends on every weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.gate = torch.nn.Linear(40, 24), torch.nn.Linear(40, 24)
+
+    def forward(self, x):
+        return self.up(x) * torch.sigmoid(self.gate(x))
+
+
+def split_too_often(_: str) -> str:
+    """What is wrong with a layer whose weights change between calls."""
+    brief = Brief(load(Layer(), inputs=[torch.randn(20, 40)]), Device.parse("cpu"), ("triton",))
+    workshop, variant = Workshop(brief), variants("cpu")[0]
+    first = next(EMITTER.schedules(workshop.program(variant, EMITTER), Target("cpu")))
+    wanted = {"precision": "bf16x3_6", "split": "before"}
+    schedule = {k: {**own, **wanted} if "precision" in own else own for k, own in first.items()}
+    text = workshop.proposal(variant, EMITTER, schedule).candidate.source
+    model, reference, launches = build(text, "ModelNew")(), Layer(), []
+    splits = model.forward.__func__.__globals__
+    splits["split_rows_in_three"] = Counted(splits["split_rows_in_three"], launches)
+    counts = []
+    with torch.no_grad():
+        for change in ("load", "", "scale"):
+            if change == "load":
+                model.load_state_dict(reference.state_dict())
+            elif change == "scale":
+                reference.up.weight.mul_(0.5)
+                model.up.weight.mul_(0.5)
+            x = torch.randn(20, 40)
+            torch.testing.assert_close(model(x), reference(x))
+            counts.append(len(launches))
+            launches.clear()
+    # the input, which both products share, and two weights; the input; all again
+    return "" if counts == [3, 1, 3] else f"{counts}\n{text}"
+
+
 if __name__ == "__main__":
-    check, names = (wrong_values, CASES) if sys.argv[1] == "values" else (not_compiled, COMPILED)
+    check, names = {
+        "values": (wrong_values, CASES),
+        "compile": (not_compiled, COMPILED),
+        "weights": (split_too_often, ["layer"]),
+    }[sys.argv[1]]
     found = {}
     for case in sys.argv[2:] or names:
         try:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.propose.rules.emit.base import Emitted
+from kernelwright.propose.rules.emit.base import Derived, Emitted
 from kernelwright.propose.rules.ir import Call, Program, Step, Tensor
-from kernelwright.propose.rules.prepared import handed_on, method_text, needs, prepared_steps
+from kernelwright.propose.rules.prepared import (
+    handed_on,
+    lasting,
+    method_text,
+    needs,
+    prepared_steps,
+)
 from kernelwright.propose.rules.splice import Spliced
 from kernelwright.propose.rules.steps import call_text, literal, references
 
@@ -102,8 +108,10 @@ def expected_text(program: Program, face: Face) -> str:
 
 def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     prepared = [] if face.compiled else prepared_steps(program)
-    results = handed_on(program, prepared)
+    early = _kept_for(program, prepared, emitted)
+    results = [*handed_on(program, prepared), *(part.name for part in early)]
     steps = [step for step in program.steps if step not in prepared]
+    inline = [part for part in _derived_for(steps, emitted) if part not in early]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
     test = " and ".join([*face.conditions, f"_as_expected({face.expected}, {tensors})"])
     guard = [
@@ -115,7 +123,7 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         *_binding_lines(program, steps, face),
         *([f"({', '.join(results)},) = self._prepare()"] if results else []),
         *_check_lines(program, face),
-        *_step_lines(program, steps, emitted, face),
+        *_step_lines(program, steps, emitted, inline, face),
         *(f"{face.paths[path]}.copy_({name})" for name, path in program.mutations),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
@@ -156,24 +164,49 @@ _compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"""
 def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     """The method that makes what follows from parameters alone; empty where nothing does."""
     steps = [] if face.compiled else prepared_steps(program)
-    results = handed_on(program, steps)
+    early = _kept_for(program, steps, emitted)
+    results = [*handed_on(program, steps), *(part.name for part in early)]
     if not results:
         return ""
-    needed: set[str] = set().union(*map(needs, steps))
+    also = {part.source for part in early}
+    needed: set[str] = also.union(*map(needs, steps))
     sources = [face.paths[path] for tensor, path in program.attributes if tensor.name in needed]
-    lines = [*_binding_lines(program, steps, face), *_step_lines(program, steps, emitted, face)]
+    inline = [part for part in _derived_for(steps, emitted) if part not in early]
+    lines = [
+        *_binding_lines(program, steps, face, also),
+        *_step_lines(program, steps, emitted, inline, face),
+        *(line for part in early for line in part.text.splitlines()),
+    ]
     return method_text(lines, sources, results)
 
 
-def _bound(program: Program, steps: Sequence[Step]) -> list[tuple[Tensor, str]]:
+def _derived_for(steps: Sequence[Step], emitted: Emitted) -> list[Derived]:
+    names = {step.name for step in steps if not isinstance(step, Call)}
+    return [part for part in emitted.derived if names & set(part.steps)]
+
+
+def _kept_for(program: Program, prepared: Sequence[Step], emitted: Emitted) -> list[Derived]:
+    """What launches of forward need and parameters alone decide: made with the prepared steps."""
+    if not emitted.derived:
+        return []
+    known = lasting(program)
+    later = [step for step in program.steps if step not in prepared]
+    return [part for part in _derived_for(later, emitted) if part.source in known]
+
+
+def _bound(
+    program: Program, steps: Sequence[Step], also: Set[str] = frozenset()
+) -> list[tuple[Tensor, str]]:
     """The attributes that kernels use: launches know them by name."""
     own = [step for step in steps if not isinstance(step, Call)]
-    used: set[str] = set().union(*map(needs, own))
+    used: set[str] = set(also).union(*map(needs, own))
     return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
 
 
-def _binding_lines(program: Program, steps: Sequence[Step], face: Face) -> list[str]:
-    return [f"{tensor.name} = {face.paths[path]}" for tensor, path in _bound(program, steps)]
+def _binding_lines(
+    program: Program, steps: Sequence[Step], face: Face, also: Set[str] = frozenset()
+) -> list[str]:
+    return [f"{tensor.name} = {face.paths[path]}" for tensor, path in _bound(program, steps, also)]
 
 
 def _expressions(program: Program, steps: Sequence[Step], face: Face) -> dict[str, str]:
@@ -183,12 +216,15 @@ def _expressions(program: Program, steps: Sequence[Step], face: Face) -> dict[st
 
 
 def _step_lines(
-    program: Program, steps: Sequence[Step], emitted: Emitted, face: Face
+    program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived], face: Face
 ) -> Iterator[str]:
-    """Every step, own ones under a comment; tensors are let go where nothing needs them."""
+    """Every step, own ones under a comment; tensors are let go where nothing needs them.
+
+    What ``inline`` derives is made before the first step that needs it."""
     device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
     names = _expressions(program, steps, face)
     last = _last_uses(program, steps)
+    users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
     for number, step in enumerate(steps):
         if isinstance(step, Call):
             yield call_text(step, device, names)
@@ -197,9 +233,20 @@ def _step_lines(
             yield from textwrap.wrap(
                 about, _WIDTH - 10, initial_indent="# ", subsequent_indent="# "
             )
+            before, after = _outside(users, number)
+            yield from (line for part in before for line in part.text.splitlines())
             yield from emitted.launches[step.name].splitlines()
+            last[number] += [part.name for part in after]
         if number + 1 < len(steps) and last[number]:
             yield f"del {', '.join(last[number])}"
+
+
+def _outside(users: list[list[Derived]], number: int) -> tuple[list[Derived], list[Derived]]:
+    """Of what step ``number`` uses: what no step before uses, and what no step after does."""
+    here = users[number]
+    before = [part for uses in users[:number] for part in uses]
+    after = [part for uses in users[number + 1 :] for part in uses]
+    return [p for p in here if p not in before], [p for p in here if p not in after]
 
 
 def _last_uses(program: Program, steps: Sequence[Step]) -> list[list[str]]:

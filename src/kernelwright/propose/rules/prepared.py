@@ -28,24 +28,42 @@ def made(step: Step) -> list[str]:
 
 def prepared_steps(program: Program) -> list[Step]:
     """The steps that need nothing but attributes which forward does not change."""
-    fixed = {tensor.name for tensor, _ in program.attributes}
-    overwritten: dict[int, set[str]] = {}
-    seen = set(fixed)
-    for position, step in enumerate(program.steps):
-        overwritten[position] = _overwritten(step, seen)
+    return _prepared(program)[0]
+
+
+def lasting(program: Program) -> set[str]:
+    """The tensors that stay the same from call to call until a parameter changes."""
+    return _prepared(program)[1] - overwritten(program)
+
+
+def overwritten(program: Program) -> set[str]:
+    """The tensors that a step changes although it did not make them."""
+    return set().union(*_overwritten_by_step(program))
+
+
+def _overwritten_by_step(program: Program) -> list[set[str]]:
+    seen = {t.name for t in (*program.inputs, *(t for t, _ in program.attributes))}
+    changes: list[set[str]] = []
+    for step in program.steps:
+        changes.append(_overwritten(step, seen))
         seen |= set(made(step))
+    return changes
+
+
+def _prepared(program: Program) -> tuple[list[Step], set[str]]:
+    changes = _overwritten_by_step(program)
     changed = {path for _, path in program.mutations}
     known = {tensor.name for tensor, path in program.attributes if path not in changed}
-    known -= set().union(*overwritten.values())
+    known -= set().union(*changes)
     found: list[Step] = []
     for position, step in enumerate(program.steps):
         inputs = needs(step) if isinstance(step, Call) else {t.name for t in step.reads}
         is_random = isinstance(step, Call) and any(word in step.target for word in _RANDOM)
-        is_fresh = made(step) and not overwritten[position]
+        is_fresh = made(step) and not changes[position]
         if inputs and inputs <= known and is_fresh and not is_random:
             found.append(step)
             known |= set(made(step))
-    return found
+    return found, known
 
 
 def _overwritten(step: Step, seen: set[str]) -> set[str]:

@@ -72,6 +72,12 @@ def product_deep() -> Program:
 
 
 @case
+def product_infinite() -> Program:
+    """Operands hold infinities and NaN: what they do not touch stays as it is."""
+    return product(40, 36, 50)
+
+
+@case
 def product_residual() -> Program:
     """The epilogue reads an operand again."""
     (i,), (j,), (r,) = axes("i40"), axes("j40"), axes("r40")

@@ -22,6 +22,19 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Derived:
+    """A tensor that launches need and that one other tensor decides, such as a matrix in parts."""
+
+    name: str
+    source: str
+    """The program's tensor that it follows from."""
+    text: str
+    """Python statements (joined by newlines) that make it."""
+    steps: tuple[str, ...] = ()
+    """The own steps whose launches name it."""
+
+
+@dataclass(frozen=True)
 class Emitted:
     """The parts of a candidate file that depend on the dialect.
 
@@ -39,6 +52,9 @@ class Emitted:
     runner: str = ""
     """A function in ``definitions`` that runs forward's steps: ``runner(module, steps, inputs)``
     gives what ``steps(*inputs)`` would. Empty: forward runs them itself."""
+    derived: tuple[Derived, ...] = ()
+    """What launches name beside the program's tensors. The file makes it before the first launch
+    that needs it; where a parameter decides it, once per version of that parameter."""
 
 
 class Emitter(Protocol):

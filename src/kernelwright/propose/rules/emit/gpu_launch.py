@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kernelwright.propose.rules.emit.anonymous import anonymous
+from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.gpu_names import function_name
 from kernelwright.propose.rules.emit.gpu_stages import Stages
 from kernelwright.propose.rules.ir import Call, Contraction, Kernel, Program, Tensor, contiguous
+from kernelwright.propose.rules.prepared import overwritten
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,8 @@ class Launched:
 
     text: str
     launch: str
+    derived: tuple[Derived, ...] = ()
+    """What the launch needs made before."""
 
 
 @dataclass
@@ -29,6 +34,33 @@ class Parts:
     """Their functions' names."""
     launches: dict[str, str] = field(default_factory=dict)
     """By step: the statements that allocate its outputs and run it."""
+    derived: list[Derived] = field(default_factory=list)
+    """What the launches need made before, each once."""
+
+    def share(self, launched: Launched, step: str, changing: set[str]) -> str:
+        """The launch, with what it needs noted; what another step needs too is made once."""
+        launch = launched.launch
+        for new in launched.derived:
+            at = self._same(new) if new.source not in changing else None
+            if at is None:
+                self.derived.append(replace(new, steps=(step,)))
+                continue
+            known = self.derived[at]
+            self.derived[at] = replace(known, steps=tuple(dict.fromkeys((*known.steps, step))))
+            launch = _renamed(launch, new.name, known.name)
+        return launch
+
+    def _same(self, new: Derived) -> int | None:
+        for at, known in enumerate(self.derived):
+            if known.source == new.source and known.text == _renamed(
+                new.text, new.name, known.name
+            ):
+                return at
+        return None
+
+
+def _renamed(text: str, old: str, new: str) -> str:
+    return re.sub(rf"\b{re.escape(old)}\b", new, text)
 
 
 def assemble(
@@ -42,7 +74,7 @@ def assemble(
     same to other tensors (the layers of a network) share one kernel: it is compiled once.
     """
     parts = Parts()
-    existing = _made_before(program)
+    existing, changing = _made_before(program), overwritten(program)
     known: dict[Launched, str] = {}
     for step in program.own():
         stages = stages_of(step)
@@ -56,7 +88,8 @@ def assemble(
                 known[kind] = own
                 parts.texts.append(launched.text)
                 parts.names.append(own)
-            lines.extend(launched.launch.replace(own, known[kind]).split("\n"))
+            launch = parts.share(launched, step.name, changing)
+            lines.extend(launch.replace(own, known[kind]).split("\n"))
         parts.launches[step.name] = "\n".join(lines)
     return parts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
@@ -12,20 +13,18 @@ from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinc
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
 from kernelwright.propose.rules.emit.triton_kernel import emit_kernel
 from kernelwright.propose.rules.emit.triton_ops import TYPES, prelude
-from kernelwright.propose.rules.emit.triton_product import (
-    emit_product,
-    split_kernel,
-)
-from kernelwright.propose.rules.emit.triton_schedule import (
-    kernel_choices,
-    kernel_neighbours,
+from kernelwright.propose.rules.emit.triton_product import emit_product
+from kernelwright.propose.rules.emit.triton_product_schedule import (
     product_choices,
     product_neighbours,
 )
+from kernelwright.propose.rules.emit.triton_schedule import kernel_choices, kernel_neighbours
+from kernelwright.propose.rules.emit.triton_split import split_kernels
 from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
 
 _IMPORTS = ("import torch", "import triton", "import triton.language as tl")
 _LIBDEVICE = "from triton.language.extra import libdevice"
+_DESCRIPTOR = "from triton.tools.tensor_descriptor import TensorDescriptor"
 
 
 class TritonEmitter:
@@ -44,12 +43,14 @@ class TritonEmitter:
         return len(directions) <= 1 and (not directions or len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        options = combine(program, _choices, can_graph=target.device != "cpu")
+        choices = partial(_choices, descriptors=_has_descriptors(target))
+        options = combine(program, choices, can_graph=target.device != "cpu")
         return distinct(options, lambda schedule: self.emit(program, schedule, target))
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
         can_graph = target.device != "cpu"
-        options = neighbours(program, schedule, _neighbours, can_graph=can_graph)
+        near = partial(_neighbours, descriptors=_has_descriptors(target))
+        options = neighbours(program, schedule, near, can_graph=can_graph)
         return distinct(options, lambda near: self.emit(program, near, target), schedule)
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
@@ -59,14 +60,16 @@ class TritonEmitter:
             return _piece(piece, schedule[step.name], interpreted=interpreted)
 
         parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
-        kernels = "\n\n".join(parts.texts)
-        if "split_in_three[" in "".join(parts.launches.values()):
-            kernels = f"{split_kernel(interpreted=interpreted)}\n\n{kernels}"
+        splits = "".join(part.text for part in parts.derived)
+        kernels = "\n\n".join([*split_kernels(splits, interpreted=interpreted), *parts.texts])
         before = prelude(kernels, interpreted=interpreted)
-        imports = (*_IMPORTS, _LIBDEVICE) if "libdevice." in kernels else _IMPORTS
+        launches = "".join(parts.launches.values())
+        used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: "TensorDescriptor." in launches}
+        imports = (*_IMPORTS, *(line for line, is_used in used.items() if is_used))
         replay, runner = (REPLAY, RUNNER) if schedule.get("graph") else ("", "")
         sections = [text.strip("\n") for text in (before, kernels, replay) if text]
-        return Emitted(imports, "\n\n\n".join(sections) + "\n", parts.launches, runner)
+        text = "\n\n\n".join(sections) + "\n"
+        return Emitted(imports, text, parts.launches, runner, tuple(parts.derived))
 
 
 def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
@@ -76,15 +79,23 @@ def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
     return collapse(inclusive(step))
 
 
-def _choices(step: Kernel | Contraction) -> list[Knobs]:
-    simple = _simplified(step)
-    return product_choices(simple) if isinstance(simple, Contraction) else kernel_choices(simple)
+def _has_descriptors(target: Target) -> bool:
+    """Whether the GPU copies tiles by descriptor: NVIDIA's from compute capability 9.0 on."""
+    vendor, _, architecture = target.device.partition(":sm_")
+    return vendor == "cuda" and architecture.isdigit() and int(architecture) >= 90
 
 
-def _neighbours(step: Kernel | Contraction, knobs: Knobs) -> Iterator[Knobs]:
+def _choices(step: Kernel | Contraction, *, descriptors: bool) -> list[Knobs]:
     simple = _simplified(step)
     if isinstance(simple, Contraction):
-        yield from product_neighbours(simple, knobs)
+        return product_choices(simple, descriptors=descriptors)
+    return kernel_choices(simple)
+
+
+def _neighbours(step: Kernel | Contraction, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs]:
+    simple = _simplified(step)
+    if isinstance(simple, Contraction):
+        yield from product_neighbours(simple, knobs, descriptors=descriptors)
     else:
         yield from kernel_neighbours(simple, knobs)
 

@@ -53,6 +53,10 @@ class Tile:
     masks: dict[str, str] = field(default_factory=dict)
     """By axis: the name of the mask that guards it; axes that never run over have none."""
 
+    def copy(self) -> Tile:
+        """A tile of its own that is written like this one so far."""
+        return Tile(dict(self.axis_text), self.sizes, dict(self.masks))
+
 
 def tile_name(tensor: Tensor) -> str:
     """The name of a tensor's pointer among a kernel's parameters."""

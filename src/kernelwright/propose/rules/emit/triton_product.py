@@ -7,7 +7,8 @@ float32 has two ways. ``ieee`` multiplies on the ordinary cores. ``bf16x3_6`` cu
 into three bfloat16 parts, which hold all 24 bits, and adds the six products that matter on the
 tensor cores. Those cut bits off when they accumulate, so every block of k is summed afresh and
 added to the total in float32. Measured on an H200 at 4096 x 4096 x 4096: 1.8 times cuBLAS's
-float32 speed at a fifth of its error.
+float32 speed at a fifth of its error. Infinity times a part that is zero is NaN, so results that
+are not finite are made again from the operands themselves.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of
-from kernelwright.propose.rules.emit.gpu_launch import Launched, allocation
+from kernelwright.propose.rules.emit.gpu_launch import Launched
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name, wrapped
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
-from kernelwright.propose.rules.emit.gpu_text import affine, decomposed
+from kernelwright.propose.rules.emit.gpu_text import affine, decomposed, grouped, row_number
 from kernelwright.propose.rules.emit.triton_body import (
     Body,
     Tile,
@@ -29,72 +30,46 @@ from kernelwright.propose.rules.emit.triton_body import (
     tile_name,
 )
 from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
-from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load, Tensor, contiguous
+from kernelwright.propose.rules.emit.triton_split import (
+    Rows,
+    extent,
+    in_place,
+    in_rows,
+    parts_name,
+    rows_of,
+    to_bfloat16,
+)
+from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load
 
 _ROUNDS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
 """The six products of parts of a and b, the smallest first; the other three are below one ulp."""
-_SPLIT = """\
-@triton.jit
-def split_in_three(x_ptr, parts_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
-    # x = high + middle + low, each in bfloat16: together all 24 bits of a float32
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    live = i < N
-    x = tl.load(x_ptr + i, mask=live, other=0.0)
-    high = {high}
-    rest = x - high.to(tl.float32)
-    middle = {middle}
-    low = {low}
-    tl.store(parts_ptr + i, high, mask=live)
-    tl.store(parts_ptr + N + i, middle, mask=live)
-    tl.store(parts_ptr + 2 * N + i, low, mask=live)
-"""
-_SPLIT_BLOCK = 2048
 _OWN = (
     "m", "n", "k", "live_m", "live_n", "live_k", "tile_m", "tile_n", "group", "height", "acc",
     "chunk", "a", "b", "a0", "a1", "a2", "b0", "b1", "b2", "a_rest", "b_rest", "a_index", "b_index",
+    "a_in_three", "b_in_three", "exact", "a_k", "b_k", "piece",
+    "row", "column", "live_row", "live_column",
 )  # fmt: skip
 """Names that the product's own statements use."""
-
-
-def split_kernel(*, interpreted: bool) -> str:
-    """The kernel that cuts a float32 tensor into three bfloat16 ones."""
-    return _SPLIT.format(
-        high=_to_bfloat16("x", interpreted=interpreted),
-        middle=_to_bfloat16("rest", interpreted=interpreted),
-        low=_to_bfloat16("(rest - middle.to(tl.float32))", interpreted=interpreted),
-    )
+_PIECE = 64
+"""A side of the pieces in which a tile that is not finite is made again."""
+_LARGE = 2**31 - 2**20
+"""Elements of a part from which its index may pass 2^31."""
 
 
 def emit_product(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """``step`` in Triton under ``knobs``: block_m, block_n, block_k, group, precision, split."""
+    """``step`` in Triton under ``knobs``: block_m, block_n, block_k, group, precision, split,
+    descriptors."""
     writer = _Writer(step, knobs, interpreted=interpreted)
     text = writer.text()
-    lines = []
-    for tensor in writer.operands if writer.split_before else ():
-        extent, parts = _extent(tensor), f"{step.name}_{tensor.name}_in_three"
-        lines.append(allocation(contiguous(parts, (3, extent), "bfloat16"), tensor.name))
-        head = f"split_in_three[({-(-extent // _SPLIT_BLOCK)},)]("
-        groups = [[tensor.name, parts], [f"N={extent}", f"BLOCK={_SPLIT_BLOCK}"]]
-        lines.append(wrapped(head, groups, ")"))
     constants = [f"{name}={value}" for name, value in writer.constants.items()]
     options = [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
     groups = [list(writer.pointers.values()), [*constants, *options]]
-    lines.append(wrapped(f"{function_name(step)}[({writer.grid},)](", groups, ")"))
-    return Launched(text, "\n".join(lines))
-
-
-def _to_bfloat16(text: str, *, interpreted: bool) -> str:
-    return f"to_bfloat16({text})" if interpreted else f"{text}.to(tl.bfloat16)"
-
-
-def _extent(tensor: Tensor) -> int:
-    """Elements from the first to the last."""
-    return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.strides, strict=True))
-
-
-def _in_three(tensor: Tensor) -> str:
-    """The name of the pointer to a tensor's three parts."""
-    return f"{tensor.name}_in_three_ptr"
+    launch = wrapped(f"{function_name(step)}[({writer.grid},)](", groups, ")")
+    derived = []
+    for letter in "ab" if writer.split_before else "":
+        rows = writer.rows[letter]
+        derived.append(in_rows(step, letter, rows) if rows else in_place(step, letter))
+    return Launched(text, launch, tuple(derived))
 
 
 class _Writer:
@@ -114,7 +89,13 @@ class _Writer:
             "BLOCK_M": self.block["m"], "BLOCK_N": self.block["n"], "BLOCK_K": self.block["k"],
             "TILES_M": self.tiles_m, "TILES_N": self.tiles_n, "GROUP": self.group,
         }  # fmt: skip
-        self.operands = tuple({t.name: t for t in (step.a.tensor, step.b.tensor)}.values())
+        self.rows: dict[str, Rows | None] = {
+            letter: rows_of(step, letter, self.block) if self.split_before else None
+            for letter in "ab"
+        }
+        large = any(rows and rows.n_elements >= _LARGE for rows in self.rows.values())
+        self.wide = needs_int64(step) or large
+        self.descriptors = bool(knobs.get("descriptors")) and not self.wide
         self.pointers = self._pointers()
         sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
         self.tile = Tile({}, sizes)
@@ -128,15 +109,21 @@ class _Writer:
 
     def _pointers(self) -> dict[str, str]:
         """By parameter: what the launch passes. An operand that was split before comes as its
-        parts, and also whole where the body reads it."""
+        parts, and also whole, for results that are not finite."""
+        operands = (self.step.a.tensor, self.step.b.tensor)
         body = [op.tensor for op in self.step.body if isinstance(op, Load)]
-        whole = [*body, *self.step.writes]
         pointers: dict[str, str] = {}
-        if self.split_before:
-            for tensor in self.operands:
-                pointers[_in_three(tensor)] = f"{self.step.name}_{tensor.name}_in_three"
-        else:
-            whole = [*self.operands, *whole]
+        for letter in "ab" if self.split_before else "":
+            parts = parts_name(self.step, letter)
+            rows = self.rows[letter]
+            if self.descriptors and rows:
+                shape = f"{3 * rows.padded_rows}, {rows.padded_k}"
+                block = [self.block["m" if letter == "a" else "n"], self.block["k"]]
+                text = f"TensorDescriptor.from_tensor({parts}.view({shape}), {block})"
+                pointers[f"{letter}_in_three"] = text
+            else:
+                pointers[f"{letter}_in_three_ptr"] = parts
+        whole = (*operands, *body, *self.step.writes)
         return pointers | {tile_name(tensor): tensor.name for tensor in whole}
 
     def text(self) -> str:
@@ -150,7 +137,10 @@ class _Writer:
         self.lines.depth += 1
         self._loop(starts)
         self.lines.depth -= 1
-        self._epilogue()
+        if self.in_parts:
+            self._where_finite()
+        else:
+            self._epilogue("acc")
         head = Lines()
         head.add("@triton.jit", *signature(function_name(self.step), self.pointers, self.constants))
         head.depth = 1
@@ -159,7 +149,7 @@ class _Writer:
 
     def _place(self) -> None:
         """Which tile this program computes, and the axes of its rows and columns."""
-        program = "tl.program_id(0)" + (".to(tl.int64)" if needs_int64(self.step) else "")
+        program = "tl.program_id(0)" + (".to(tl.int64)" if self.wide else "")
         pid = "pid"
         if self.step.batch:
             batch = self.names.new("batch")
@@ -177,14 +167,19 @@ class _Writer:
             f"tile_m = group * GROUP + {pid} % (GROUP * TILES_N) % height",
             f"tile_n = {pid} % (GROUP * TILES_N) // height",
         )
-        for letter, axes, size in (("m", self.step.m, self.m), ("n", self.step.n, self.n)):
-            big = letter.upper()
-            self.lines.add(f"{letter} = tile_{letter} * BLOCK_{big} + tl.arange(0, BLOCK_{big})")
-            mask = ""
-            if size % self.block[letter]:
-                mask = f"live_{letter}"
-                self.lines.add(f"{mask} = {letter} < {size}")
-            self._name_axes(letter, axes, mask)
+        self._side("m", "m", "tile_m * BLOCK_M", self.block["m"])
+        self._side("n", "n", "tile_n * BLOCK_N", self.block["n"])
+
+    def _side(self, letter: str, name: str, start: str, width: int) -> None:
+        """Name a tile's rows (m) or columns (n), which begin at ``start``, and their axes."""
+        axes, size = (self.step.m, self.m) if letter == "m" else (self.step.n, self.n)
+        big = f"BLOCK_{letter.upper()}" if width == self.block[letter] else str(width)
+        self.lines.add(f"{name} = {start} + tl.arange(0, {big})")
+        mask = ""
+        if size % self.block[letter]:
+            mask = f"live_{name}"
+            self.lines.add(f"{mask} = {name} < {size}")
+        self._name_axes(name, axes, mask)
 
     def _name_axes(self, linear: str, axes: tuple[Axis, ...], mask: str = "") -> None:
         for axis, text in decomposed(linear, axes, "//").items():
@@ -197,25 +192,47 @@ class _Writer:
 
     def _start(self, letter: str, load: Load, axes: tuple[Axis, ...]) -> str:
         """A name for the part of an operand's index that stays the same along k."""
+        if rows := self.rows[letter]:
+            return self._start_of_rows(letter, rows)
+        width = "BLOCK_M" if letter == "a" else "BLOCK_N"
+        return self._start_in_tensor(f"{letter}_start", load, axes, width)
+
+    def _start_of_rows(self, letter: str, rows: Rows) -> str:
+        """Where the rows of parts begin; with descriptors, the first one's number."""
+        name = self.names.new(f"{letter}_start")
+        side, axes = ("m", self.step.m) if letter == "a" else ("n", self.step.n)
+        here = f"tile_{side} * BLOCK_{side.upper()}" if self.descriptors else side
+        lead = rows.axes[: len(rows.axes) - len(axes)]
+        if lead:
+            here = f"{grouped(row_number(lead, self.axis))} * {size_of(axes)} + {here}"
+        self.lines.add(
+            f"{name} = {here if self.descriptors else f'{grouped(here)} * {rows.padded_k}'}"
+        )
+        return name
+
+    def _start_in_tensor(self, wanted: str, load: Load, axes: tuple[Axis, ...], width: str) -> str:
         known = {axis.name for axis in axes}
         index = Affine(tuple(t for t in load.index.terms if t[0] in known), load.index.offset)
-        name = self.names.new(f"{letter}_start")
+        name = self.names.new(wanted)
         text = affine(index, self.axis)
         side = axes[len(self.step.batch) :]
         if not any(index.coefficient(axis.name) for axis in side):
-            text = f"{text} + tl.zeros((BLOCK_{'M' if letter == 'a' else 'N'},), tl.int32)"
+            text = f"{text} + tl.zeros(({width},), tl.int32)"
         self.lines.add(f"{name} = {text}")
         return name
 
     # --- the loop over k -------------------------------------------------------------------
 
     def _loop(self, starts: Mapping[str, str]) -> None:
-        self.lines.add("k = start + tl.arange(0, BLOCK_K)")
-        mask = ""
-        if self.k % self.block["k"]:
-            mask = "live_k"
-            self.lines.add(f"{mask} = k < {self.k}")
-        self._name_axes("k", self.step.k, mask)
+        if not all(self.rows.values()):
+            self.lines.add("k = start + tl.arange(0, BLOCK_K)")
+            mask = ""
+            if self.k % self.block["k"]:
+                mask = "live_k"
+                self.lines.add(f"{mask} = k < {self.k}")
+            self._name_axes("k", self.step.k, mask)
+        elif not self.descriptors:
+            self.lines.add("k = start + tl.arange(0, BLOCK_K)")
         self._operand("a", self.step.a, starts["a"], rows=self.step.m)
         self._operand("b", self.step.b, starts["b"], rows=self.step.n)
         if not self.in_parts:
@@ -246,6 +263,9 @@ class _Writer:
 
     def _operand(self, letter: str, load: Load, start: str, *, rows: tuple[Axis, ...]) -> None:
         """Load a tile of an operand; a is (m, k), b is (k, n)."""
+        if padded := self.rows[letter]:
+            self._operand_in_rows(letter, padded, start)
+            return
         k_axes = {axis.name for axis in self.step.k}
         along = Affine(tuple(t for t in load.index.terms if t[0] in k_axes))
         row, column = ("[:, None]", "[None, :]") if letter == "a" else ("[None, :]", "[:, None]")
@@ -261,15 +281,30 @@ class _Writer:
             masks.extend(inside(bound, tile))
         index = f"{start}{row} + {offset}{column}"
         guard = f", mask={' & '.join(masks)}, other=0.0" if masks else ""
-        pointer = _in_three(load.tensor) if self.split_before else tile_name(load.tensor)
         if not self.split_before:
-            self.lines.add(f"{letter} = tl.load({pointer} + {index}{guard})")
+            self.lines.add(f"{letter} = tl.load({tile_name(load.tensor)} + {index}{guard})")
             return
-        extent = _extent(load.tensor)
+        self._load_parts(letter, index, guard, extent(load.tensor))
+
+    def _operand_in_rows(self, letter: str, rows: Rows, start: str) -> None:
+        """A tile of every part; padding makes masks needless."""
+        if not self.descriptors:
+            row, column = (
+                ("[:, None]", "[None, :]") if letter == "a" else ("[None, :]", "[:, None]")
+            )
+            self._load_parts(letter, f"{start}{row} + k{column}", "", rows.n_elements)
+            return
+        turned = ".T" if letter == "b" else ""
+        for part in range(3):
+            first = f"{start} + {part * rows.padded_rows}" if part else start
+            self.lines.add(f"{letter}{part} = {letter}_in_three.load([{first}, start]){turned}")
+
+    def _load_parts(self, letter: str, index: str, guard: str, n: int) -> None:
+        """The same tile of the three parts, which lie ``n`` elements apart."""
         self.lines.add(f"{letter}_index = {index}")
         for part in range(3):
-            shift = f" + {part * extent}" if part else ""
-            self.lines.add(f"{letter}{part} = tl.load({pointer}{shift} + {letter}_index{guard})")
+            pointer = f"{letter}_in_three_ptr" + (f" + {part * n}" if part else "")
+            self.lines.add(f"{letter}{part} = tl.load({pointer} + {letter}_index{guard})")
 
     def _shaped(self, rows: tuple[Axis, ...], row: str, column: str) -> dict[str, str]:
         """By axis: its expression, with the tile's dimension that it runs along."""
@@ -281,15 +316,74 @@ class _Writer:
         rest, interpreted = f"{letter}_rest", self.interpreted
         middle = f"({rest} - {letter}1.to(tl.float32))"
         self.lines.add(
-            f"{letter}0 = {_to_bfloat16(letter, interpreted=interpreted)}",
+            f"{letter}0 = {to_bfloat16(letter, interpreted=interpreted)}",
             f"{rest} = {letter} - {letter}0.to(tl.float32)",
-            f"{letter}1 = {_to_bfloat16(rest, interpreted=interpreted)}",
-            f"{letter}2 = {_to_bfloat16(middle, interpreted=interpreted)}",
+            f"{letter}1 = {to_bfloat16(rest, interpreted=interpreted)}",
+            f"{letter}2 = {to_bfloat16(middle, interpreted=interpreted)}",
         )
+
+    def _where_finite(self) -> None:
+        """The epilogue; but a tile that is not finite once more, from the operands as they are,
+        piece by piece: small pieces take no registers from the loop above."""
+        self.lines.add('if tl.min((tl.abs(acc) < float("inf")).to(tl.int32)) == 1:')
+        self.lines.depth += 1
+        known = self.axis, self.tile
+        self.axis, self.tile = dict(self.axis), self.tile.copy()
+        self._epilogue("acc")
+        self.axis, self.tile = known
+        self.lines.depth -= 1
+        self.lines.add(
+            "else:",
+            "    # Infinite or NaN operands, or parts that overflowed, spoil more than in float32:",
+            "    # such a tile once more, piece by piece, one k at a time",
+        )
+        self.lines.depth += 1
+        self._in_pieces()
+        self.lines.depth -= 1
+
+    def _in_pieces(self) -> None:
+        """The tile in float32, as pieces small enough for any schedule's registers."""
+        high, wide = (min(_PIECE, self.block[x]) for x in "mn")
+        across = self.block["n"] // wide
+        self.lines.add(f"for piece in range({self.block['m'] // high * across}):")
+        self.lines.depth += 1
+        self._side("m", "row", f"tile_m * BLOCK_M + piece // {across} * {high}", high)
+        self._side("n", "column", f"tile_n * BLOCK_N + piece % {across} * {wide}", wide)
+        self._exactly(high, wide)
+        self._epilogue("exact")
+        self.lines.depth -= 1
+
+    def _exactly(self, high: int, wide: int) -> None:
+        """The sums of a piece in float32."""
+        step = self.step
+        sides = (("a", step.a, step.m, high), ("b", step.b, step.n, wide))
+        starts = [
+            self._start_in_tensor(f"{letter}_from", load, (*step.batch, *side), str(width))
+            for letter, load, side, width in sides
+        ]
+        self.lines.add(f"exact = tl.zeros(({high}, {wide}), dtype=tl.float32)")
+        self.lines.add(f"for k in range({self.k}):")
+        self.lines.depth += 1
+        self._name_axes("k", step.k)
+        for (letter, load, side, _), start in zip(sides, starts, strict=True):
+            self._column(letter, load, start, side)
+        self.lines.add("exact += a_k[:, None] * b_k[None, :]")
+        self.lines.depth -= 1
+
+    def _column(self, letter: str, load: Load, start: str, side: tuple[Axis, ...]) -> None:
+        """Load what an operand has at one k: a vector along its rows."""
+        k_axes = {axis.name for axis in self.step.k}
+        along = Affine(tuple(t for t in load.index.terms if t[0] in k_axes))
+        masks = [self.tile.masks[axis.name] for axis in side[:1] if axis.name in self.tile.masks]
+        tile = Tile(self.axis, self.tile.sizes)
+        masks += [text for bound in load.bounds for text in inside(bound, tile)]
+        guard = f", mask={' & '.join(masks)}, other=0.0" if masks else ""
+        index = f"{start} + {affine(along, self.axis)}"
+        self.lines.add(f"{letter}_k = tl.load({tile_name(load.tensor)} + {index}{guard})")
 
     # --- what follows the product ----------------------------------------------------------
 
-    def _epilogue(self) -> None:
+    def _epilogue(self, sums: str) -> None:
         """The step's body on the tile of sums."""
         tile = self.tile
         for axis in self.step.batch:
@@ -301,6 +395,6 @@ class _Writer:
                     tile.masks[axis.name] += shape
         body = Body(self.lines, self.names, interpreted=self.interpreted)
         outer = frozenset(a.name for a in (*self.step.batch, *self.step.m, *self.step.n))
-        body.values["acc"] = Value("acc", "float32", outer)
+        body.values["acc"] = Value(sums, "float32", outer)
         for op in self.step.body:
             body.emit(op, tile)

@@ -1,11 +1,10 @@
-"""Which knobs a Triton kernel gets: a first few from its sizes, and the neighbours of one."""
+"""Which knobs a loop nest's Triton kernel gets: a first few by its sizes, then their neighbours."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
-from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_schedule import (
     N_PROCESSORS,
     Knobs,
@@ -15,7 +14,7 @@ from kernelwright.propose.rules.emit.gpu_schedule import (
     power_of_two,
 )
 from kernelwright.propose.rules.emit.gpu_stages import can_split
-from kernelwright.propose.rules.ir import Contraction, Kernel
+from kernelwright.propose.rules.ir import Kernel
 
 MAX_IN_REGISTERS = 16384
 """Columns of a row that stays in registers: 16 float32 values a thread with 32 warps."""
@@ -114,74 +113,3 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
             tile = changed["block"] * changed.get("rows", 1)
             if low <= value <= high and tile <= 2 * MAX_IN_REGISTERS:
                 yield changed
-
-
-PRODUCT_TILES = (  # block_m, block_n, block_k, warps, stages
-    (128, 128, 32, 8, 3),
-    (128, 64, 32, 4, 3),
-    (64, 128, 32, 4, 3),
-    (64, 64, 32, 4, 3),
-    (128, 256, 32, 8, 3),
-    (32, 64, 64, 4, 3),
-    (16, 64, 64, 4, 4),
-    (64, 16, 64, 4, 4),
-    (16, 16, 128, 4, 4),
-)
-
-
-def product_choices(step: Contraction) -> list[Knobs]:
-    """Knobs for a contraction: tiles that waste little and fill the GPU; precision by size."""
-    m, n, k = size_of(step.m), size_of(step.n), size_of(step.k)
-    points = size_of(step.batch) * m * n * k
-    is_single = step.a.tensor.dtype == "float32"
-    precision = ["native"]
-    if is_single:
-        # three bf16 parts pay off once the tensor cores are what a product waits for
-        precision = ["bf16x3_6", "ieee"] if points >= 2**28 else ["ieee", "bf16x3_6"]
-    deepest = max(32, power_of_two(k))
-    tiles = [tile for tile in PRODUCT_TILES if tile[2] <= deepest]
-    ranked = sorted(tiles, key=lambda tile: _tile_cost(step, tile))
-    options = []
-    for choice in precision:
-        for bm, bn, bk, warps, stages in ranked[:2]:
-            options.append(_product(bm, bn, bk, warps, stages, choice))
-    bm, bn, bk, warps, stages = ranked[0]
-    n_programs = size_of(step.batch) * math.ceil(m / bm) * math.ceil(n / bn)
-    parts = min(N_PROCESSORS // max(1, n_programs), k // 256)
-    if parts > 1 and len(step.k) == 1:
-        first = {**options[0], "parts": parts}
-        options.insert(0, first)
-    return options
-
-
-def _product(bm: int, bn: int, bk: int, warps: int, stages: int, precision: str) -> Knobs:
-    knobs = {
-        "block_m": bm, "block_n": bn, "block_k": bk, "warps": warps, "stages": stages,
-        "group": 8, "precision": precision,
-    }  # fmt: skip
-    return {**knobs, "split": "before"} if precision == "bf16x3_6" else knobs
-
-
-def _tile_cost(step: Contraction, tile: tuple[int, int, int, int, int]) -> float:
-    """Waves of programs times the work of one, counting padding and thin tiles' poor reuse."""
-    bm, bn, *_ = tile
-    n_programs = (
-        size_of(step.batch) * math.ceil(size_of(step.m) / bm) * math.ceil(size_of(step.n) / bn)
-    )
-    waves = math.ceil(n_programs / N_PROCESSORS)
-    return waves * bm * bn * (1.0 + 64.0 / bm + 64.0 / bn)
-
-
-def product_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
-    """One knob changed: tiles by a factor of two, warps, stages, then where operands are split."""
-    limits = {"block_m": (16, 256), "block_n": (16, 256), "block_k": (16, 128), "warps": (2, 8)}
-    for name in ("block_n", "block_m", "warps", "block_k"):
-        low, high = limits[name]
-        for value in (knobs[name] * 2, knobs[name] // 2):
-            if low <= value <= high and knobs["block_m"] * knobs["block_n"] <= 2**15:
-                yield {**knobs, name: value}
-    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
-        if 2 <= stages <= 5:
-            yield {**knobs, "stages": stages}
-    if knobs.get("split"):
-        yield {**knobs, "split": "inside" if knobs["split"] == "before" else "before"}
