@@ -212,3 +212,30 @@ def test_matrix_tiles_are_written_out_on_32_lanes():
     assert "using namespace port_nvcuda;" in done.text
     assert done.text.count("namespace port_nvcuda {") == 1
     assert "<mma.h>" not in done.text and not done.unported
+
+
+def test_groups_are_found_under_any_name_of_their_namespace():
+    head = "#include <cooperative_groups.h>\nnamespace g = cooperative_groups;\n"
+    done = translate(head + HEAD + "v = g::reduce(t, v, g::plus<int>()); g::wait(b); }\n")
+    assert "port_group_reduce(t, v, port_plus<int>())" in done.text
+    assert [f.construct for f in done.unported] == ["g::wait"]
+    opened = "#include <cooperative_groups.h>\nusing namespace cooperative_groups;\n"
+    assert [
+        f.construct for f in translate(opened + HEAD + "memcpy_async(b, p, q, 4); }").unported
+    ] == ["memcpy_async"]
+    own = "void wait(int);\n"
+    assert not translate(opened + own + HEAD + "wait(3); }").unported
+    assert states(port("auto g = cg::coalesced_threads();"), "coalesced") == [State.CHANGED]
+
+
+def test_a_device_that_is_asked_for_its_width_says_32():
+    done = translate(
+        "int f() { int w; return cudaDeviceGetAttribute(&w, cudaDevAttrWarpSize, 0); }"
+    )
+    assert "return (*(&w) = 32 /*warpSize*/, hipSuccess);" in done.text
+    assert states(done, "cudaDevAttrWarpSize") == [State.REPAIRED]
+
+
+def test_surface_references_and_addresses_of_shared_memory_are_reported():
+    assert translate("surface<void, 2> s;\n").unported
+    assert port("unsigned a = __cvta_generic_to_shared(p);").unported

@@ -14,7 +14,7 @@ from kernelwright.propose.port.translate import Translation
 _TOKEN = re.compile(r"(?P<comment>#[^\n]*)|(?P<word>[\w$.{}<>/+-]+(?:::[\w-]+)?)")
 _OWNED = re.compile(
     r"CUDA::\w+|(CMAKE_)?CUDA(_\w+)?|cuda_\w+|CUDAToolkit(_\w+)?|cu(dart|blas|fft|sparse|rand)|nvcc"
-    r"|--?(use_fast_math|expt-|gencode|arch=sm)\S*",
+    r"|--?(use_fast_math|expt-|gencode|arch=sm|default-stream)\S*",
     re.IGNORECASE,
 )
 

@@ -22,7 +22,8 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     """Every hazard of a CUDA file, with its repair where there is one."""
     for rule in (
         _warp_size, _wave_arithmetic, _launch_bounds, _arch_macros, _cub_widths, _wmma,
-        _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics,
+        _width_queries, _child_launches, _spin_locks, _shared_limits, _device_output,
+        _float_atomics,
     ):  # fmt: skip
         for change in rule(source):
             if change.finding.construct not in own:
@@ -52,6 +53,22 @@ def _warp_size(source: Source) -> Iterator[Change]:
         edit = Edit(whole.start_byte, whole.end_byte, "32 /*warpSize*/")
         found = Finding(source.line(node), State.REPAIRED, "warpSize", "32", reason)
         yield Change(found, (edit,), at=node.start_byte)
+
+
+def _width_queries(source: Source) -> Iterator[Change]:
+    """Devices that are asked for their warp size by attribute: the logical width as well."""
+    reason = "64 on most AMD targets; the port's warps are logical warps of 32 lanes everywhere"
+    for call in source.nodes("call_expression"):
+        name, given = callee(source, call), arguments(call)
+        if name not in ("cudaDeviceGetAttribute", "cuDeviceGetAttribute") or len(given) != 3:
+            continue
+        asked = source.text_of(given[1])
+        if asked not in ("cudaDevAttrWarpSize", "CU_DEVICE_ATTRIBUTE_WARP_SIZE"):
+            continue
+        became = f"(*({source.text_of(given[0])}) = 32 /*warpSize*/, hipSuccess)"
+        edit = Edit(call.start_byte, call.end_byte, became)
+        found = Finding(source.line(call), State.REPAIRED, asked, "32", reason)
+        yield Change(found, (edit,), at=given[1].start_byte)
 
 
 WAVE = {("%", "32"), ("/", "32"), ("&", "31"), ("&", "0x1f"), (">>", "5"), ("<<", "5"), ("*", "32")}

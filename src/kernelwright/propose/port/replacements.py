@@ -19,30 +19,49 @@ ABSENT = (
 """Functions of CUDA's cooperative groups that HIP 7.1 does not document."""
 OVERLOADS = re.compile(r"atomic(Add\s*\(\s*double|(Min|Max)\s*\(\s*(float|double))\s*\*")
 """Atomics on floating numbers that HIP declares. Source: HIP 7.1, amd_hip_atomic.h."""
-_GROUPS = re.compile(r"(cg|cooperative_groups)\s*::\s*(\w+)")
+GROUPS = "cooperative_groups"
+_ALIAS = re.compile(rf"namespace\s+(\w+)\s*=\s*(?:::)?\s*{GROUPS}\s*;")
+_OPENED = re.compile(rf"using\s+namespace\s+(?:::)?{GROUPS}\s*;")
 
 
-def replacement_changes(source: Source) -> Iterator[Change]:
+def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     """Every construct of a CUDA file that HIP has in another form."""
-    yield from _group_reductions(source)
+    if GROUPS.encode() in source.text or b"cg::" in source.text:
+        yield from _group_reductions(source, own)
     yield from _own_overloads(source)
     yield from _default_stream(source)
 
 
-def _group_reductions(source: Source) -> Iterator[Change]:
+def _groups_named(source: Source) -> re.Pattern[str]:
+    """Names in the namespace of cooperative groups, as this file writes them.
+
+    A file that opens the namespace may write them alone.
+    """
+    text = source.text.decode(errors="replace")
+    spaces = "|".join(sorted({"cg", GROUPS, *_ALIAS.findall(text)}))
+    end = "?" if _OPENED.search(text) else ""
+    return re.compile(rf"(?:(?:{spaces})\s*::\s*){end}(\w+)(?:\s*<.*>)?", re.DOTALL)
+
+
+def _group_reductions(source: Source, own: frozenset[str]) -> Iterator[Change]:
+    named = _groups_named(source)
     for call in source.nodes("call_expression"):
         function = call.child_by_field_name("function")
-        match = _GROUPS.fullmatch(source.text_of(function)) if function is not None else None
+        match = named.fullmatch(source.text_of(function)) if function is not None else None
         given = arguments(call)
-        if match is None or match[2] not in ABSENT:
+        if match is None or match[1] in own:
+            continue
+        if match[1] == "coalesced_threads":
+            yield Change(_coalesced(source, call))
+        if match[1] not in ABSENT:
             continue
         operation = None
-        if match[2] == "reduce" and len(given) == 3:
-            operation = _operation(source, given[2])
+        if match[1] == "reduce" and len(given) == 3:
+            operation = _operation(source, given[2], named)
         if operation is None:
             yield Change(
                 Finding(
-                    source.line(call), State.UNPORTED, f"{match[1]}::{match[2]}",
+                    source.line(call), State.UNPORTED, source.text_of(function),
                     reason="HIP's cooperative groups have no such operation",
                     advice="write it with the group's shuffles or barriers",
                 )
@@ -50,18 +69,28 @@ def _group_reductions(source: Source) -> Iterator[Change]:
             continue
         edits = (Edit(function.start_byte, function.end_byte, "port_group_reduce"), operation)
         found = Finding(
-            source.line(call), State.REPAIRED, f"{match[1]}::reduce", "port_group_reduce",
+            source.line(call), State.REPAIRED, source.text_of(function), "port_group_reduce",
             "HIP's cooperative groups have no reduce; written with the tile's shuffles",
         )  # fmt: skip
         yield Change(found, edits, ("group_reduce",))
 
 
-def _operation(source: Source, node: Any) -> Edit | None:
+def _coalesced(source: Source, call: Any) -> Finding:
+    return Finding(
+        source.line(call), State.CHANGED, "coalesced_threads", "coalesced_threads",
+        "a group of up to 64 threads on a wave of 64: sizes and ranks go beyond 32 there",
+        "where 32 is meant, take tiled_partition<32> of the block first",
+    )  # fmt: skip
+
+
+def _operation(source: Source, node: Any, named: re.Pattern[str]) -> Edit | None:
     """The operation's name without its namespace, as that of our own."""
-    match = _GROUPS.match(source.text_of(node))
-    if match is None or match[2] not in OPERATIONS:
+    text = source.text_of(node)
+    name = text.partition("<")[0].partition("(")[0].strip()
+    match = named.fullmatch(name)
+    if match is None or match[1] not in OPERATIONS:
         return None
-    return Edit(node.start_byte, node.start_byte + len(match[0].encode()), f"port_{match[2]}")
+    return Edit(node.start_byte, node.start_byte + len(name.encode()), f"port_{match[1]}")
 
 
 def _own_overloads(source: Source) -> Iterator[Change]:

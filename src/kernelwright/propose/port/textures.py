@@ -37,6 +37,13 @@ REASON = "gfx942 and gfx950 have no image instructions"
 
 def texture_changes(source: Source) -> Iterator[Change]:
     """The texture calls of a CUDA file: replaced, or reported where one of them cannot be."""
+    for node in source.nodes("template_type"):
+        if source.text_of(node.child_by_field_name("name")) == "surface":
+            found = Finding(
+                source.line(node), State.UNPORTED, "surface<>",
+                reason="HIP has no surface references", advice="use surface objects",
+            )  # fmt: skip
+            yield Change(found)
     is_replaced = UNCOVERED.search(source.text) is None
     for call in source.nodes("call_expression"):
         name, given, line = callee(source, call), len(arguments(call)), source.line(call)

@@ -67,7 +67,7 @@ def translate(
         changes += hazard_changes(source, names)
         changes += ptx_changes(source)
         changes += warp_synchrony_changes(source)
-        changes += replacement_changes(source)
+        changes += replacement_changes(source, names)
         changes += texture_changes(source)
     edits = [edit for change in changes for edit in change.edits]
     findings = [change.finding for change in changes]

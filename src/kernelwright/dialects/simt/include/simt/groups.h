@@ -94,6 +94,27 @@ class coalesced_group {
 };
 __device__ inline coalesced_group coalesced_threads() { return coalesced_group(__ballot(1)); }
 
+// A group of a kind that is known when it runs: the block, or a tile of it.
+class thread_group {
+  unsigned size_;
+
+ public:
+  __device__ thread_group(const thread_block& block) : size_(block.size()) {}
+  template <unsigned N, typename P> __device__ thread_group(const thread_block_tile<N, P>&) : size_(N) {}
+  __device__ explicit thread_group(unsigned n) : size_(n) {}
+  __device__ unsigned size() const { return size_; }
+  __device__ unsigned num_threads() const { return size_; }
+  __device__ unsigned thread_rank() const { return thread_of_block() % size_; }
+  __device__ bool is_valid() const { return true; }
+  __device__ void sync() const {
+    if (size_ == thread_block().size()) __syncthreads();
+    else __syncwarp();
+  }
+};
+template <typename Group> __device__ thread_group tiled_partition(const Group&, unsigned n) { return thread_group(n); }
+
 template <typename Group> __device__ void sync(const Group& group) { group.sync(); }
+template <typename Group> __device__ unsigned thread_rank(const Group& group) { return group.thread_rank(); }
+template <typename Group> __device__ unsigned group_size(const Group& group) { return group.size(); }
 
 }  // namespace cooperative_groups

@@ -200,7 +200,7 @@ using std::isinf;
 using std::isnan;
 
 // ---- time
-inline long long clock64() {
+SIMT_RAW inline long long clock64() {
   static long long ticks = 0;
   return ticks += 16;
 }
