@@ -9,7 +9,7 @@ from kernelwright import answers
 from kernelwright.archive import Archive
 from kernelwright.core.evaluation import Environment, Status
 from kernelwright.core.settings import Settings
-from kernelwright.receipt import Receipt, Repetition
+from kernelwright.receipt import VERSION, Receipt, Repetition
 
 
 @pytest.fixture
@@ -55,13 +55,13 @@ def change(path):
 
 
 def renew(path):
-    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+    path.write_text(path.read_text().replace(f'"version": {VERSION}', f'"version": {VERSION + 1}'))
 
 
 BAD = {
     "damaged": (damage, [], "not JSON"),
     "changed": (change, [], "the candidate's text"),
-    "newer": (renew, [], "format version 2"),
+    "newer": (renew, [], f"format version {VERSION + 1}"),
     "absent": (lambda path: path.unlink(), [], "No such file"),
     "about another task": (lambda path: None, ["task.py"], "relu"),
     "beside a candidate": (lambda path: None, ["task.py", "candidate.py"], "candidate.py"),
