@@ -19,7 +19,7 @@ MARGIN = 4.0
 """What one measurement may miss: calls cost time too, and candidates may write better."""
 CACHED_SHARE = 0.25
 """Of the last-level cache: results that stay in it are written faster than to memory."""
-N_PRODUCTS = 5
+N_PRODUCTS = 10
 SIDE = {"cpu": 1024, "cuda": 4096}
 """Of the square matrices whose product shows how fast a device calculates."""
 DOES_LESS = (
