@@ -50,8 +50,9 @@ class Lesson:
 
 
 def chosen(histories: Sequence[tuple[str, History]], keep: int) -> list[Judged]:
-    """At most ``keep`` candidates in each dialect on each device: the fastest that passed, and
-    some that did not. Each text once, under the judge of the highest version."""
+    """At most ``keep`` candidates in each dialect on each device: the fastest that passed,
+    slower ones down to the slowest, and some that did not. Each text once, under the judge of the
+    highest version."""
     groups: dict[tuple[str, str], list[Judged]] = {}
     for archive, history in histories:
         for proposal, found in history:
@@ -71,7 +72,18 @@ def _best(group: list[Judged], keep: int) -> list[Judged]:
     passed = sorted((j for j in last.values() if j.evaluation.passed), key=_slowness)
     failed = [judged for judged in last.values() if not judged.evaluation.passed]
     n_failed = min(len(failed), keep // FAILED_SHARE if passed else 1)
-    return passed[: keep - n_failed] + failed[-n_failed:] if n_failed else passed[:keep]
+    return _spread(passed, keep - n_failed) + failed[len(failed) - n_failed :]
+
+
+def _spread(passed: list[Judged], n: int) -> list[Judged]:
+    """The fastest half of ``n``, then some of the others as far apart as they lie, the slowest with
+    them: what is only shown winners cannot learn what makes one."""
+    n_fast = (n + 1) // 2
+    fast, others, n_more = passed[:n_fast], passed[n_fast:], n - n_fast
+    if len(others) <= n_more:
+        return passed
+    last = len(others) - 1
+    return fast + [others[last - i * last // n_more] for i in range(n_more)][::-1]
 
 
 def _slowness(judged: Judged) -> float:

@@ -15,7 +15,7 @@ from kernelwright.cli import main
 from kernelwright.compose import compose
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import ArchiveError, UsageError
-from kernelwright.core.evaluation import Environment, Status
+from kernelwright.core.evaluation import Environment, Status, Timing
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.dataset import build_dataset, open_pairs
@@ -103,6 +103,17 @@ def test_at_most_so_many_are_kept_and_the_losers_are_few(tmp_path):
     url = fill(tmp_path / "a.sqlite", TASK, judged)
     dataset = build_dataset([url], out=tmp_path / "out", keep=4)
     assert [pair.status for pair in dataset.pairs] == ["passed"] * 3 + ["wrong_values"]
+
+
+def test_slower_kernels_are_kept_beside_the_fastest_down_to_the_slowest(tmp_path):
+    judged = []
+    for n in range(1, 13):
+        samples = {"candidate": (100 * n,) * 8, "compile": (600,) * 8}
+        timing = Timing(samples, strongest="compile", clock="parent", cache="cold")
+        judged.append((proposal(n), {"timing": timing}))
+    url = fill(tmp_path / "a.sqlite", TASK, judged)
+    pairs = build_dataset([url], out=tmp_path / "out", keep=6).pairs
+    assert [round(6 / pair.speedup) for pair in pairs] == [1, 2, 3, 7, 10, 12]
 
 
 def test_verdicts_of_an_earlier_judge_give_way(tmp_path):
