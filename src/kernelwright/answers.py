@@ -167,6 +167,7 @@ def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
     if evaluation.numerics is not None:
         found = evaluation.numerics
         rows.append(("error", f"{found.max_error:.2g}; allowed {found.allowed_error:.2g}"))
+        rows.append(("inputs", ", ".join(found.distributions)))
     rows.append(("device", evaluation.environment.device))
     rows.append(("isolated", ", ".join(evaluation.guarantees) or "no guarantee held"))
     return rows

@@ -136,7 +136,8 @@ class Numerics:
     """The same for the reference in its own precision."""
     allowed_error: float
     distributions: tuple[str, ...]
-    """The input distributions that were checked: 'task', 'negated', 'scaled', ..."""
+    """The inputs that were checked: 'task', 'negated', ..., and the shapes of other inputs that
+    the task declares, 'float32[7, 96]'."""
 
 
 @dataclass(frozen=True)

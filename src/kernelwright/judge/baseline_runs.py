@@ -19,8 +19,9 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.task import Task
 from kernelwright.judge import baselines
 from kernelwright.judge.children import Children
+from kernelwright.judge.draws import TASK
 from kernelwright.judge.layout import dtype_name, plan_slots
-from kernelwright.judge.oracle import TASK, Oracle
+from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.refusal import Refused

@@ -20,8 +20,9 @@ from kernelwright.judge.compare import (
     differ,
     furthest,
 )
+from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other
 from kernelwright.judge.inputs import RESAMPLED, SPECIAL
-from kernelwright.judge.oracle import RANDOMISED, TASK, Draw, Oracle
+from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.outputs import Claim
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Call, Runner
@@ -121,6 +122,26 @@ class Check:
         if spread:
             share = f"up to {spread:.2g} of the row's largest value"
             self.tally.warn([f"results differ from run to run by {share}"])
+
+    def visit(self, other: Other, turn: Callable[..., Call]) -> None:
+        """One checked call on another set of inputs that the task declares."""
+        self._change_shapes(other.draw, other.example)
+        place = f"on {other.draw.distribution} inputs"
+        try:
+            self.run(other.draw, turn)
+        except Refused as refused:
+            reason = refused.reason.removeprefix(f"{place}: ")
+            raise Refused(refused.status, f"{place}: {reason}") from None
+
+    def come_home(self, turn: Callable[..., Call]) -> None:
+        """Back to the task's own shapes after others, with one more checked call."""
+        self._change_shapes(self.oracle.first, self.oracle.example)
+        self.run(self.oracle.first, turn)
+
+    def _change_shapes(self, draw: Draw, example: list[torch.Tensor]) -> None:
+        self._check_watched()
+        arguments = self.oracle.kept_arguments(draw)
+        self.runner.reshape(arguments, self.oracle.state(TASK), example)
 
     def look(self, arguments: list[Any], call: Call) -> None:
         """What must hold after every call, before the child goes on."""

@@ -149,6 +149,14 @@ def error_of(
     return max(float(d.max().nan_to_num(math.inf)) for d in distances)
 
 
+def count_terms(inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int) -> float:
+    """Of how many terms an output may be the sum, given the arithmetic of a whole call."""
+    n_outputs = max(1, sum(t.numel() for t in outputs))
+    n_inputs = sum(t.numel() for t in inputs)
+    longest = max((max(t.shape, default=1) for t in inputs), default=1)
+    return max(flops / (2 * n_outputs), n_inputs / n_outputs, longest)
+
+
 def summation_growth(n_terms: float, *, equal_terms: bool) -> float:
     """By how many ulp a sound sum of ``n_terms`` may be off."""
     if equal_terms:

@@ -26,14 +26,16 @@ from kernelwright.judge.child import MEMORY_SHARE
 from kernelwright.judge.children import Children
 from kernelwright.judge.conditions import Watch, complaints
 from kernelwright.judge.draft import Draft, Subject
+from kernelwright.judge.draws import RANDOMISED, TASK, Draw, derive_seed
 from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED, SPECIAL
-from kernelwright.judge.oracle import RANDOMISED, Draw, Oracle, derive_seed
+from kernelwright.judge.layout import plan_slots
+from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.reading import Reading
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import DOES_LESS, Arithmetic
-from kernelwright.judge.runner import Runner
+from kernelwright.judge.runner import Runner, contents
 from kernelwright.judge.sampling import Looks
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import Stopwatch
@@ -96,6 +98,7 @@ class Judge:
             if self.task.precision:
                 facts = {**self.environment.facts, "precision": self.task.precision}
                 self.environment = replace(self.environment, facts=facts)
+            self._others_bytes = self._room_bytes()
             self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
             self._baselines = BaselineRuns(
                 self.task,
@@ -220,6 +223,7 @@ class Judge:
             runner = admitted.runner = self.children.spawn(
                 admitted.environment, self.oracle.example, memory_share=memory_share
             )
+            runner.room_bytes = self._others_bytes
             admitted.verdict.guarantees = runner.child.granted
             if admitted.is_abandoned:
                 return
@@ -291,8 +295,25 @@ class Judge:
                 outputs = check.run(draw, self.stopwatch.turn)
                 if draw == self.oracle.first:
                     check.repeat(draw, outputs, limit_s=self.stopwatch.limit_s)
+                    self._visit_others(check)
         with check.runner.beside(self.turns):
             check.finish()
+
+    def _visit_others(self, check: Check) -> None:
+        """Calls on the other inputs that the task declares, and back."""
+        for other in self.oracle.others.values():
+            check.visit(other, self.stopwatch.turn)
+        if self.oracle.others:
+            check.come_home(self.stopwatch.turn)
+
+    def _room_bytes(self) -> int:
+        """Of memory that any of the task's sets of inputs needs, with its outputs."""
+        oracle = self.oracle
+        held = [
+            contents(oracle.kept_arguments(other.draw), oracle.state(TASK), other.example)
+            for other in oracle.others.values()
+        ]
+        return max((plan_slots(one)[1] for one in held), default=0)
 
     def _call_limit_s(self) -> float:
         slowest_ns = max(self.baseline_ns.values(), default=0.0)

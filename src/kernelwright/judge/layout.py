@@ -55,6 +55,18 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     return value
 
 
+def leaves(value: Any) -> list[Any]:
+    """The tensors or Slots in a value, in order."""
+    found: list[Any] = []
+    map_tensors(found.append, value)
+    return found
+
+
+def without_memory(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Tensors of the same shapes, strides and dtypes that hold nothing."""
+    return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in tensors]
+
+
 def plan_slots(value: Any, offset_bytes: int = 0) -> tuple[Any, int]:
     """``value`` with Slots in place of its tensors, and the end of the memory that they need."""
     end = offset_bytes

@@ -6,10 +6,9 @@ It runs in the judge's process. No candidate shares memory with it.
 from __future__ import annotations
 
 import copy
-import hashlib
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import psutil
@@ -23,11 +22,13 @@ from kernelwright.judge.compare import (
     Expected,
     are_alike,
     conditioning,
+    count_terms,
     differ,
     expect,
     explained,
     summation_growth,
 )
+from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
     RESAMPLED,
@@ -37,34 +38,16 @@ from kernelwright.judge.inputs import (
     transform,
     with_specials,
 )
-from kernelwright.judge.layout import dtype_name, map_tensors
+from kernelwright.judge.layout import dtype_name, leaves, map_tensors, without_memory
 from kernelwright.judge.lowering import lower, rounded
 from kernelwright.load import open_reference
+from kernelwright.load.reference import task_code
 
 CACHE_SHARE = {"cpu": 0.15, "cuda": 0.05}
 """Of the free memory, for inputs and expected outputs that later candidates are checked with; a
 GPU makes them anew in milliseconds."""
-TASK, RANDOMISED = "task", "weights"
 USELESS = 0.25
 """Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
-
-
-@dataclass(frozen=True)
-class Draw:
-    """One set of inputs: its distribution, its seed, and which weights go with it."""
-
-    distribution: str
-    seed: int
-
-    @property
-    def weights(self) -> str:
-        return RANDOMISED if self.distribution == RANDOMISED else TASK
-
-
-def derive_seed(secret: int, *parts: Any) -> int:
-    """A 63-bit seed that cannot be guessed without ``secret``."""
-    text = repr((secret, parts)).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
 
 def flatten(value: Any) -> list[torch.Tensor]:
@@ -112,7 +95,9 @@ class Oracle:
         if kind != "cpu":
             free_bytes, _ = torch.cuda.mem_get_info(device)
         self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
+        self.others: dict[str, Other] = {}
         self._study()
+        self._study_others()
         self.precision = task.precision
         if self.precision:
             self._require_float32()
@@ -133,6 +118,9 @@ class Oracle:
 
     def arguments(self, draw: Draw) -> list[Any]:
         """The forward's arguments."""
+        if draw.distribution in self.others:
+            number = self.others[draw.distribution].number
+            return self.reference.other_inputs(draw.seed, self.device)[number]
         own = self.reference.inputs(draw.seed, self.device)
         if draw.distribution in (TASK, RANDOMISED):
             return own
@@ -157,9 +145,9 @@ class Oracle:
         except torch.OutOfMemoryError:
             raise  # the machine's fault, not the reference's
         except (RuntimeError, ValueError, IndexError) as error:
-            if draw.distribution in (TASK, RANDOMISED):
+            if draw.distribution in (TASK, RANDOMISED, *self.others):
                 raise TaskError(
-                    "the reference fails on its own inputs",
+                    f"the reference fails on its own inputs ({draw.distribution})",
                     seen=f"{type(error).__name__}: {error}"[:300],
                     do="run the task's file by itself and mend it",
                 ) from error
@@ -203,7 +191,7 @@ class Oracle:
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         own = self.run(arguments, draw.weights)
-        is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL)
+        is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL, *self.others)
         finite = all(bool(t.isfinite().all()) for t in own if t.is_floating_point())
         if not finite and not is_given:
             return None
@@ -251,7 +239,7 @@ class Oracle:
         Raises:
             TaskError: it is not.
         """
-        found = _leaves([self.first_arguments, list(self.state(TASK).values()), self.example])
+        found = leaves([self.first_arguments, list(self.state(TASK).values()), self.example])
         kinds = {dtype_name(t.dtype) for t in found if t.is_floating_point()}
         if kinds != {"float32"} or self.precision not in PRECISIONS:
             raise TaskError(
@@ -263,7 +251,9 @@ class Oracle:
     def _growth_ulp(self, draw: Draw) -> float:
         """By how many ulp sums may be off under a distribution."""
         is_equal = draw.distribution in EQUAL_TERMS
-        return summation_growth(self.n_terms, equal_terms=is_equal)
+        other = self.others.get(draw.distribution)
+        n_terms = other.n_terms if other else self.n_terms
+        return summation_growth(n_terms, equal_terms=is_equal)
 
     def _in_float64(
         self, weights: str, arguments: list[Any], precision: str = ""
@@ -296,25 +286,18 @@ class Oracle:
         self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
         arguments = self.first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
-        with FlopCounterMode(display=False) as counter, torch.no_grad():
-            results = flatten(self.modules[TASK](*given))
-        pairs = zip(_leaves(given), _leaves(arguments), strict=True)
+        results, self.flops = self._counted(given)
+        pairs = zip(leaves(given), leaves(arguments), strict=True)
         self.mutates_arguments = any(differ(a, b) for a, b in pairs)
-        homes = {t.untyped_storage().data_ptr() for t in _leaves(given) if t.numel()}
+        homes = {t.untyped_storage().data_ptr() for t in leaves(given) if t.numel()}
         self.returns_arguments = any(t.untyped_storage().data_ptr() in homes for t in results)
         outputs = [t.clone() for t in results] if self.returns_arguments else results
         del given, results
-        self.example = [
-            torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in outputs
-        ]
-        self.flops = counter.get_total_flops()
-        n_outputs = max(1, sum(t.numel() for t in outputs))
-        inputs = _leaves([arguments, list(self.state(TASK).values())])
-        n_inputs = sum(t.numel() for t in inputs)
-        longest = max((max(t.shape, default=1) for t in inputs), default=1)
-        self.n_terms = max(self.flops / (2 * n_outputs), n_inputs / n_outputs, longest)
+        self.example = without_memory(outputs)
+        inputs = leaves([arguments, list(self.state(TASK).values())])
+        self.n_terms = count_terms(inputs, outputs, self.flops)
         self.has_integers = any(
-            not t.is_floating_point() and t.numel() > 1 for t in _leaves(arguments)
+            not t.is_floating_point() and t.numel() > 1 for t in leaves(arguments)
         )
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
         again = self._forward_unseeded(arguments)
@@ -332,17 +315,36 @@ class Oracle:
             if one.numel() > 1 and bool((one == one.reshape(-1)[0]).all()):
                 self.warnings.append(f"degenerate task: output {number} is constant")
 
+    def _study_others(self) -> None:
+        """Run the reference on every other set of inputs that the task declares.
+
+        Raises:
+            TaskError: it fails on one.
+        """
+        seed = derive_seed(self.secret, "others")
+        for number, arguments in enumerate(self.reference.other_inputs(seed, self.device)):
+            label = ", ".join(f"{kind}{list(shape)}" for kind, shape in map(_shape, arguments))
+            if label in self.others:
+                label = f"{label} ({number + 1})"
+            with task_code(
+                self.task, "the reference fails on other inputs", "mend it", context=label
+            ):
+                outputs, flops = self._counted(map_tensors(torch.clone, arguments))
+            inputs = leaves([arguments, list(self.state(TASK).values())])
+            n_terms = count_terms(inputs, outputs, flops)
+            draw = Draw(label, derive_seed(seed, number))
+            self.others[label] = Other(number, draw, without_memory(outputs), n_terms)
+
+    def _counted(self, arguments: list[Any]) -> tuple[list[torch.Tensor], int]:
+        """The reference's outputs, and the arithmetic that they took."""
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            return flatten(self.modules[TASK](*arguments)), counter.get_total_flops()
+
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
         if self.mutates_arguments:
             arguments = map_tensors(torch.clone, arguments)
         with torch.no_grad():
             return flatten(self.modules[TASK](*arguments))
-
-
-def _leaves(value: Any) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    map_tensors(found.append, value)
-    return found
 
 
 def _widen(t: torch.Tensor) -> torch.Tensor:
@@ -367,4 +369,4 @@ def _shape(value: Any) -> tuple[str, tuple[int, ...]]:
 
 def _size_bytes(kept: Any) -> int:
     parts = [kept.exact, kept.own, kept.scales] if isinstance(kept, Expected) else kept
-    return sum(t.numel() * t.element_size() for t in _leaves(parts))
+    return sum(t.numel() * t.element_size() for t in leaves(parts))

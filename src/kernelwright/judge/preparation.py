@@ -11,7 +11,8 @@ from typing import Any
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.judge.draft import Draft
-from kernelwright.judge.oracle import TASK, Oracle
+from kernelwright.judge.draws import TASK
+from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.runner import Program, Runner
 
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import Status
+from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.layout import map_tensors
-from kernelwright.judge.oracle import TASK, Draw, Oracle, derive_seed, flatten
+from kernelwright.judge.oracle import Oracle, flatten
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import MARGIN

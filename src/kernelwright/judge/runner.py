@@ -112,6 +112,8 @@ class Runner:
         self.is_read = place.reads_from_outside and child.is_readable
         """Whether outputs are read from the stopped child; else it copies them out itself."""
         self.slots: Any = None
+        self.room_bytes = 0
+        """Of shared memory at least: for shapes that come after the first."""
         self.n_calls = 0
         self.keeps_arguments = False
         """Whether arguments may be part of the outputs, so that they must outlive a call."""
@@ -127,7 +129,7 @@ class Runner:
         """Share memory, construct the module and load the weights."""
         plan, n_bytes = plan_slots(contents(arguments, weights, self.like))
         self.slots, self.weight_slots, self.output_slots = plan
-        self._share(n_bytes, limit_s)
+        self._share(max(n_bytes, self.room_bytes), limit_s)
         self._write(self.weight_slots, weights)
         self._ask(
             "build",
@@ -164,6 +166,15 @@ class Runner:
         """Give the module other weights, in place."""
         self._write(self.weight_slots, weights)
         self._ask("load", limit_s, weights=self.weight_slots)
+
+    def reshape(
+        self, arguments: list[Any], weights: dict[str, torch.Tensor], like: list[torch.Tensor]
+    ) -> None:
+        """Expect arguments and outputs of these shapes from now on, within ``room_bytes``."""
+        plan, _ = plan_slots(contents(arguments, weights, like))
+        self.slots, self.weight_slots, self.output_slots = plan
+        self.like = like
+        self._ask("prepare", 30.0, arguments=self.slots)
 
     def put(self, arguments: list[Any]) -> None:
         """Write the arguments of the next call while the child stands still."""

@@ -17,7 +17,7 @@ from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, media
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.check import Check
 from kernelwright.judge.child import Glance
-from kernelwright.judge.oracle import TASK, Draw, derive_seed
+from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import least_ns, peak_bytes_per_s

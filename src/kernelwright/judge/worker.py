@@ -23,7 +23,7 @@ import torch.profiler
 from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.judge import counters, cpu, resources, wire
-from kernelwright.judge.layout import Slot, dtype_name, in_layout, map_tensors, view
+from kernelwright.judge.layout import Slot, dtype_name, in_layout, leaves, map_tensors, view
 from kernelwright.judge.lowering import lower
 
 MAX_EVENTS = 10_000
@@ -137,8 +137,8 @@ class Worker:
 
     def copy(self, *, slots: list[Slot], held: bool) -> None:
         """Copy the last output, or the one held, to where the judge can read it."""
-        leaves = _tensors(self.held if held else self.output)
-        for slot, tensor in zip(slots, leaves, strict=True):
+        outputs = leaves(self.held if held else self.output)
+        for slot, tensor in zip(slots, outputs, strict=True):
             place = view(slot, self.memory)
             in_layout(place, tuple(tensor.shape), tensor.stride()).copy_(tensor)
         self.settle()
@@ -240,21 +240,15 @@ def capture(module: Any, arguments: list[Any]) -> Any:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         output = module(*static)
-    inputs = _tensors(static)
+    inputs = leaves(static)
 
     def replay(*given: Any) -> Any:
-        for mine, yours in zip(inputs, _tensors(list(given)), strict=True):
+        for mine, yours in zip(inputs, leaves(list(given)), strict=True):
             mine.copy_(yours)
         graph.replay()
         return map_tensors(torch.clone, output)
 
     return replay
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    map_tensors(found.append, value)
-    return found
 
 
 def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:

@@ -70,6 +70,24 @@ class Reference:
             )
         return [_on_device(value, device) for value in values]
 
+    def other_inputs(self, seed: int, device: str = "cpu") -> list[list[Any]]:
+        """Further sets of arguments that the task declares legal; none where it says nothing.
+
+        Raises:
+            TaskError: ``get_other_inputs`` fails, or does not return a list of lists.
+        """
+        if "get_other_inputs" not in self.namespace:
+            return []
+        sets = self._call("get_other_inputs", seed, device)
+        for values in sets:
+            if not isinstance(values, (list, tuple)) or not values:
+                raise TaskError(
+                    "get_other_inputs does not return lists of arguments",
+                    seen=type(values).__name__,
+                    do="return a list with one list, such as get_inputs returns, per set",
+                )
+        return [[_on_device(value, device) for value in values] for values in sets]
+
     def _call(self, function: str, seed: int, device: str) -> list[Any]:
         import torch
 

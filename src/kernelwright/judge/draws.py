@@ -1,0 +1,41 @@
+"""Draws: which inputs and weights a call gets; nobody can guess them without the secret."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+TASK, RANDOMISED = "task", "weights"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One set of inputs: its distribution, its seed, and which weights go with it."""
+
+    distribution: str
+    seed: int
+
+    @property
+    def weights(self) -> str:
+        return RANDOMISED if self.distribution == RANDOMISED else TASK
+
+
+@dataclass(frozen=True)
+class Other:
+    """A further set of inputs that the task declares: shapes besides those that are timed."""
+
+    number: int
+    """Its place in what ``get_other_inputs`` returns."""
+    draw: Draw
+    example: list[torch.Tensor]
+    """The outputs that it gives, without memory."""
+    n_terms: float
+
+
+def derive_seed(secret: int, *parts: Any) -> int:
+    """A 63-bit seed that cannot be guessed without ``secret``."""
+    text = repr((secret, parts)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
