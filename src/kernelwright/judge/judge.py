@@ -279,7 +279,12 @@ class Judge:
                 does_less = is_win and self._arithmetic.exceeds(timed_ns)
                 verdict.warnings += [DOES_LESS] if does_less else []
                 verdict.kinds = kinds.of(
-                    runner, self.oracle, looks, timed_ns=timed_ns, does_less=does_less
+                    runner,
+                    self.oracle,
+                    looks,
+                    source=prepared.candidate.source,
+                    timed_ns=timed_ns,
+                    does_less=does_less,
                 )
                 if self.settings.models:  # who reads it
                     verdict.profile = profiling.of(runner, self.oracle, self.settings.contexts)

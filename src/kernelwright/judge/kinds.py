@@ -1,14 +1,16 @@
 """What kind of win it is, from what ran, not from what the source says.
 
 On a CPU the kernel says from outside whose code runs at random moments (``sampling``). On a GPU
-the child's own profiler names the kernels of one more call, and their sum must fit into the time
-that the judge's clock gave a timed call. The labels decide nothing about passing.
+the child's own profiler names the kernels of one more call (``kernel_names`` says whose they are),
+and their sum must fit into the time that the judge's clock gave a timed call. The labels decide
+nothing about passing.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from kernelwright.judge.kernel_names import is_own
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Runner
@@ -25,17 +27,6 @@ LONGER, LONGER_NS = 1.3, 20_000
 """A profiled call's kernels may add up to this much more than a timed call took: a profiler slows
 kernels down a little, and timed calls hold their launches too."""
 EVENT_NS = 8_000  # Python and profiler between two operators, on a Zen 5 core
-LIBRARY_KERNELS = (
-    "void at::", "at::", "at_", "void cub::", "void thrust::", "void cutlass", "cutlass", "cudnn",
-    "void cudnn", "cublas", "void cublas", "gemm", "void gemm", "nvjet", "ampere_", "volta_",
-    "turing_", "sm70_", "sm75_", "sm80_", "sm86_", "sm89_", "sm90_", "sm100_", "void splitK",
-    "void flash", "flash", "fmha", "void fmha", "pytorch_flash", "void pytorch_flash", "xmma",
-    "void dot_kernel", "void reduce_1Block", "implicit_convolve", "void implicit", "void conv",
-    "void fft", "void regular_fft", "void vector_fft", "triton_poi_", "triton_red_",
-    "triton_per_", "triton_tem_", "Memcpy", "Memset",
-)  # fmt: skip
-"""How the names of kernels begin that torch, its libraries and its compiler launch, as torch's
-profiler shows them."""
 AGAINST = 2
 """Looks at library code more than at own, where there are few: a kernel that takes four fifths of
 its call is so unlucky once in 25 times at most."""
@@ -43,17 +34,23 @@ COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 
 
 def of(
-    runner: Runner, oracle: Oracle, looks: Looks | None, *, timed_ns: float, does_less: bool
+    runner: Runner,
+    oracle: Oracle,
+    looks: Looks | None,
+    *,
+    source: str,
+    timed_ns: float,
+    does_less: bool,
 ) -> tuple[str, ...]:
     """The kinds of one candidate; none where nothing can be seen of it.
 
-    ``does_less``: it is too fast to do the reference's arithmetic, whoever wrote its code.
+    ``source`` is its text; ``does_less``: it is too fast to do the reference's arithmetic, whoever wrote its code.
 
     Units:
         ``timed_ns``: the median of its timed calls, in nanoseconds.
     """
     try:
-        own, library = _seen(runner, oracle, looks, timed_ns)
+        own, library = _seen(runner, oracle, looks, source, timed_ns)
         is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
         # Counting takes a second to start, and says nothing about kernels of one's own.
         counted = 0.0 if is_kernel or does_less else runner.count_flops()
@@ -71,25 +68,25 @@ def of(
 
 
 def _seen(
-    runner: Runner, oracle: Oracle, looks: Looks | None, timed_ns: float
+    runner: Runner, oracle: Oracle, looks: Looks | None, source: str, timed_ns: float
 ) -> tuple[float, float]:
     """The shares of own and of library code in one call."""
     if looks is not None and looks.n_told >= FEWEST_LOOKS:
         return looks.shares()
-    own, library = _shares(runner.profile(oracle.first_arguments), timed_ns)
+    own, library = _shares(runner.profile(oracle.first_arguments), source, timed_ns)
     # Few looks catch a kernel of some microseconds: they can only speak against the profile.
     return (0.0, 1.0) if looks is not None and looks.n_against >= AGAINST else (own, library)
 
 
-def _shares(profile: dict[str, Any], timed_ns: float) -> tuple[float, float]:
+def _shares(profile: dict[str, Any], source: str, timed_ns: float) -> tuple[float, float]:
     """The shares of own and of library code in a profile, if it is one of a call like the timed."""
     kernels = [(str(name), float(ns)) for name, ns in profile["kernels"]]
     if kernels:
         total = sum(ns for _, ns in kernels) or 1.0
         if total > LONGER * timed_ns + LONGER_NS:
             return 0.0, 1.0  # a decoy for the profiler
-        library = sum(ns for name, ns in kernels if name.startswith(LIBRARY_KERNELS))
-        return 1 - library / total, library / total
+        own = sum(ns for name, ns in kernels if is_own(name, source))
+        return own / total, 1 - own / total
     operators = [(str(name), float(ns)) for name, ns in profile["operators"]]
     total = max(float(profile["wall_ns"]), 1.0)
     library = sum(ns for name, ns in operators if name.startswith(("aten::", COMPILED_REGION)))

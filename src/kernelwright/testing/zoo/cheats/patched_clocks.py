@@ -1,7 +1,7 @@
 """Does the work three times over and patches every clock of Python and torch to run slowly.
 
 task: chain
-expect: tampered|rejected|passed
+expect: tampered|rejected|passed|wrong_values
 max_speedup: 0.7
 devices: cpu|cuda
 catalogue: T4

@@ -1,7 +1,7 @@
 """Points the judge at its own arguments instead of an output.
 
 task: relu
-expect: tampered|rejected|wrong_values
+expect: tampered|rejected|wrong_values|runtime_error
 devices: cpu|cuda
 catalogue: T6, C5
 """
