@@ -110,7 +110,7 @@ def test_a_wrong_candidate_gets_its_status_and_a_reason(judge, name):
 def test_a_right_candidate_passes_with_numerics_and_guarantees(judge):
     evaluation = judge.evaluate(candidate("return self.right(x)"), timed=False)
     assert evaluation.passed, evaluation.reasons
-    assert evaluation.timing is None
+    assert evaluation.timing is None and evaluation.conditions is None
     assert evaluation.numerics.max_error <= evaluation.numerics.allowed_error
     assert {"task", "centred", "shifted", "weights"} <= set(evaluation.numerics.distributions)
     assert {"memory", "environment"} <= set(evaluation.guarantees)
