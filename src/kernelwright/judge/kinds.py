@@ -44,7 +44,8 @@ def of(
 ) -> tuple[str, ...]:
     """The kinds of one candidate; none where nothing can be seen of it.
 
-    ``source`` is its text; ``does_less``: it is too fast to do the reference's arithmetic, whoever wrote its code.
+    ``source`` is its text; ``does_less``: it is too fast to do the reference's arithmetic, whoever
+    wrote its code.
 
     Units:
         ``timed_ns``: the median of its timed calls, in nanoseconds.
