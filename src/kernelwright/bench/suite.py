@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,7 @@ def run(
     Raises:
         DeviceError: this machine has no such device.
     """
+    entries = [replace(e, task=e.task.in_precision(settings.precision)) for e in entries]
     device = str(resolve(Device.parse(settings.device)))
     Archive(settings.archive).close()  # made once, before several processes open it
     last_start = time.monotonic() + total_s

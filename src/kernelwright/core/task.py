@@ -12,7 +12,7 @@ from kernelwright.core.errors import UsageError, nearest
 
 PRECISIONS = ("tf32", "bf16", "fp16")
 """What products of a float32 task may be rounded to on the way, where the user asks for it."""
-_PRECISION = re.compile(r"^PRECISION\s*=\s*[\"'](\w*)[\"']", re.M)
+_PRECISION = re.compile(rf"^PRECISION\s*=\s*[\"']({'|'.join(PRECISIONS)})[\"']", re.M)
 
 
 @dataclass(frozen=True)

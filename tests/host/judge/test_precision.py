@@ -131,6 +131,16 @@ def test_a_library_setting_in_reduced_precision_is_a_file_that_passes(judge, set
     assert evaluation.passed, evaluation.reasons
 
 
+def test_a_task_that_means_nothing_in_the_precision_is_an_error_of_the_task():
+    source = TASK.source.replace(RIGHT, "x.var(-1)")
+    source = source.replace("torch.randn(64, 256)", "torch.randn(64, 256) + 4000")
+    with (
+        pytest.raises(TaskError, match="means nothing in bf16"),
+        Judge(replace(TASK, source=source), settings=Settings(precision="bf16")),
+    ):
+        pass
+
+
 def test_a_task_that_is_not_in_float32_cannot_be_lowered():
     source = TASK.source.replace(
         "import time", "import time\n\nimport torch\n\nDOUBLE = torch.float64"

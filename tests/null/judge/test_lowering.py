@@ -1,5 +1,7 @@
 """Rounding to a reduced precision, and the library's ways to it."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -63,6 +65,7 @@ def test_a_task_in_another_precision_is_another_task():
     assert lowered.digest != TASK.digest
     assert lowered.in_precision("bf16") is lowered is lowered.in_precision("")
     assert TASK.in_precision("") is TASK
+    assert replace(TASK, source='PRECISION = "fp32"\n').precision == ""
     with pytest.raises(UsageError, match="cannot be judged in"):
         lowered.in_precision("fp16")
     with pytest.raises(UsageError) as caught:
