@@ -42,6 +42,7 @@ COMPILED = (
 )  # fmt: skip
 IN_PARTS = (
     {"split": "before"}, {"split": "inside"}, {"split": "before", "descriptors": True},
+    {"split": "before", "descriptors": True, "turns": True},
 )  # fmt: skip
 POINTERS = {
     torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16",

@@ -22,13 +22,7 @@ from kernelwright.propose.rules.emit.gpu_launch import Launched
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name, wrapped
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_text import affine, decomposed, grouped, row_number
-from kernelwright.propose.rules.emit.triton_body import (
-    Body,
-    Tile,
-    Value,
-    inside,
-    tile_name,
-)
+from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, inside, tile_name
 from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
 from kernelwright.propose.rules.emit.triton_split import (
     Rows,
@@ -37,8 +31,9 @@ from kernelwright.propose.rules.emit.triton_split import (
     in_rows,
     parts_name,
     rows_of,
-    to_bfloat16,
+    split_inside,
 )
+from kernelwright.propose.rules.emit.triton_turns import loop_in_turns
 from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load
 
 _ROUNDS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
@@ -47,7 +42,7 @@ _OWN = (
     "m", "n", "k", "live_m", "live_n", "live_k", "tile_m", "tile_n", "group", "height", "acc",
     "chunk", "a", "b", "a0", "a1", "a2", "b0", "b1", "b2", "a_rest", "b_rest", "a_index", "b_index",
     "a_in_three", "b_in_three", "exact", "a_k", "b_k", "piece",
-    "row", "column", "live_row", "live_column",
+    "turn", "a_part", "b_part", "start", "row", "column", "live_row", "live_column",
 )  # fmt: skip
 """Names that the product's own statements use."""
 _PIECE = 64
@@ -58,7 +53,7 @@ _LARGE = 2**31 - 2**20
 
 def emit_product(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
     """``step`` in Triton under ``knobs``: block_m, block_n, block_k, group, precision, split,
-    descriptors."""
+    descriptors, turns."""
     writer = _Writer(step, knobs, interpreted=interpreted)
     text = writer.text()
     constants = [f"{name}={value}" for name, value in writer.constants.items()]
@@ -96,6 +91,7 @@ class _Writer:
         large = any(rows and rows.n_elements >= _LARGE for rows in self.rows.values())
         self.wide = needs_int64(step) or large
         self.descriptors = bool(knobs.get("descriptors")) and not self.wide
+        self.turns = self.descriptors and bool(knobs.get("turns"))
         self.pointers = self._pointers()
         sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
         self.tile = Tile({}, sizes)
@@ -132,11 +128,7 @@ class _Writer:
             "a": self._start("a", self.step.a, (*self.step.batch, *self.step.m)),
             "b": self._start("b", self.step.b, (*self.step.batch, *self.step.n)),
         }
-        self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
-        self.lines.add(f"for start in range(0, {self.k}, BLOCK_K):")
-        self.lines.depth += 1
-        self._loop(starts)
-        self.lines.depth -= 1
+        self._sums(starts)
         if self.in_parts:
             self._where_finite()
         else:
@@ -223,6 +215,19 @@ class _Writer:
 
     # --- the loop over k -------------------------------------------------------------------
 
+    def _sums(self, starts: Mapping[str, str]) -> None:
+        """``acc``: the tile's sums over k."""
+        a, b = self.rows["a"], self.rows["b"]
+        if self.turns and a and b:
+            both, block = (starts["a"], starts["b"]), self.block["k"]
+            self.lines.add(*loop_in_turns((a, b), both, block, interpreted=self.interpreted))
+            return
+        self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
+        self.lines.add(f"for start in range(0, {self.k}, BLOCK_K):")
+        self.lines.depth += 1
+        self._loop(starts)
+        self.lines.depth -= 1
+
     def _loop(self, starts: Mapping[str, str]) -> None:
         if not all(self.rows.values()):
             self.lines.add("k = start + tl.arange(0, BLOCK_K)")
@@ -241,8 +246,8 @@ class _Writer:
             self.lines.add(f"acc = tl.dot({a}, {b}, acc{precision})")
             return
         if not self.split_before:
-            self._split_inside("a")
-            self._split_inside("b")
+            for letter in "ab":
+                self.lines.add(*split_inside(letter, interpreted=self.interpreted))
         wide = ".to(tl.float32)" if self.interpreted else ""
         exact = ', input_precision="ieee"' if self.interpreted else ""
         for i, (a_part, b_part) in enumerate(_ROUNDS):
@@ -312,15 +317,7 @@ class _Writer:
         texts |= {axis.name: self.axis[axis.name] + row for axis in rows}
         return texts | {axis.name: self.axis[axis.name] + column for axis in self.step.k}
 
-    def _split_inside(self, letter: str) -> None:
-        rest, interpreted = f"{letter}_rest", self.interpreted
-        middle = f"({rest} - {letter}1.to(tl.float32))"
-        self.lines.add(
-            f"{letter}0 = {to_bfloat16(letter, interpreted=interpreted)}",
-            f"{rest} = {letter} - {letter}0.to(tl.float32)",
-            f"{letter}1 = {to_bfloat16(rest, interpreted=interpreted)}",
-            f"{letter}2 = {to_bfloat16(middle, interpreted=interpreted)}",
-        )
+    # --- what follows the product ----------------------------------------------------------
 
     def _where_finite(self) -> None:
         """The epilogue; but a tile that is not finite once more, from the operands as they are,
@@ -380,8 +377,6 @@ class _Writer:
         guard = f", mask={' & '.join(masks)}, other=0.0" if masks else ""
         index = f"{start} + {affine(along, self.axis)}"
         self.lines.add(f"{letter}_k = tl.load({tile_name(load.tensor)} + {index}{guard})")
-
-    # --- what follows the product ----------------------------------------------------------
 
     def _epilogue(self, sums: str) -> None:
         """The step's body on the tile of sums."""

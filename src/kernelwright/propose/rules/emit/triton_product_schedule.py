@@ -121,6 +121,8 @@ def _split_choices(step: Contraction, *, descriptors: bool) -> list[Knobs]:
         options.append(knobs)
         if descriptors and place == "before" and _in_rows(step, tile):
             options.append({**knobs, "descriptors": True})
+            if tile == ranked[0][0]:  # few operands in flight, so that more stages fit
+                options.append({**knobs, "descriptors": True, "turns": True, "stages": 4})
     return options
 
 
@@ -212,11 +214,14 @@ def product_neighbours(
             yield changed
     if not knobs.get("split"):
         return
-    plain = {name: value for name, value in knobs.items() if name != "descriptors"}
+    plain = {k: value for k, value in knobs.items() if k not in ("descriptors", "turns")}
     if knobs["split"] == "inside" or not knobs.get("descriptors"):
         yield {**plain, "split": "inside" if knobs["split"] == "before" else "before"}
-    if knobs.get("descriptors"):
+    if knobs.get("turns"):
+        yield {**plain, "descriptors": True, "stages": 2}
+    elif knobs.get("descriptors"):
         yield plain
+        yield {**knobs, "turns": True, "stages": 4}
     elif descriptors and knobs["split"] == "before" and _in_rows(step, _tile(knobs)):
         yield {**knobs, "descriptors": True}
 
@@ -227,6 +232,9 @@ def _tile(knobs: Knobs) -> Tile:
 
 
 def _fits(knobs: Knobs) -> bool:
+    if knobs.get("turns"):
+        held_bytes = 2 * (knobs["block_m"] + knobs["block_n"]) * knobs["block_k"] * knobs["stages"]
+        return held_bytes <= SHARED_BYTES and _together(_tile({**knobs, "stages": 1}), "before") > 0
     if knobs.get("split"):
         return _together(_tile(knobs), knobs["split"]) > 0
     return knobs["block_m"] * knobs["block_n"] <= 2**15

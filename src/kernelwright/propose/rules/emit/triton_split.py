@@ -181,6 +181,18 @@ def split_kernels(launches: str, *, interpreted: bool) -> list[str]:
     return [text.format(split=split) for name, text in _TEXTS.items() if f"{name}[" in launches]
 
 
+def split_inside(letter: str, *, interpreted: bool) -> list[str]:
+    """The lines that split a tile named ``letter`` inside the product's loop."""
+    rest = f"{letter}_rest"
+    middle = f"({rest} - {letter}1.to(tl.float32))"
+    return [
+        f"{letter}0 = {to_bfloat16(letter, interpreted=interpreted)}",
+        f"{rest} = {letter} - {letter}0.to(tl.float32)",
+        f"{letter}1 = {to_bfloat16(rest, interpreted=interpreted)}",
+        f"{letter}2 = {to_bfloat16(middle, interpreted=interpreted)}",
+    ]
+
+
 def to_bfloat16(text: str, *, interpreted: bool) -> str:
     """``text`` rounded to nearest; the interpreter would cut its low bits off."""
     return f"to_bfloat16({text})" if interpreted else f"{text}.to(tl.bfloat16)"
