@@ -64,6 +64,27 @@ def test_every_program_computes_what_it_means(dialect, name):
         assert mismatch(run(program, text, inputs), program, inputs) == "", (schedule, text)
 
 
+IN_PARTS = (
+    {"split": "before"},
+    {"split": "inside"},
+    {"split": "before", "descriptors": True},
+    {"split": "before", "descriptors": True, "turns": True},
+)
+
+
+@pytest.mark.parametrize("place", IN_PARTS)
+def test_infinities_and_nan_spoil_what_they_touch_and_nothing_else(place):
+    program, emitter = product(200, 300, 500), TritonEmitter()
+    a, b, bias = (value.cuda() for value in example_inputs(program))
+    a[3, 5], a[70, 6], a[150, 7], b[9, 100] = (float(x) for x in ("inf", "-inf", "nan", "inf"))
+    a[120, :] = 0
+    a[120, 8], b[:, 8] = 3.4e38, 1e-3  # rounds up to infinity in bfloat16
+    split = [s for s in emitter.schedules(program, GPU) if "split" in s["linear"]]
+    schedule = {"linear": {**split[0]["linear"], **place}}
+    (seen,) = build(source(program, emitter.emit(program, schedule, GPU)))(a, b, bias)
+    torch.testing.assert_close(seen, torch.relu(a @ b.T + bias), equal_nan=True)
+
+
 @pytest.mark.parametrize("precision", ["bf16x3_6", "ieee"])
 def test_a_float32_product_is_as_exact_as_cublas(precision):
     program, emitter = product(1024, 768, 2048), TritonEmitter()
@@ -72,7 +93,7 @@ def test_a_float32_product_is_as_exact_as_cublas(precision):
     exact = torch.relu(a.double() @ b.double().T + bias.double())
     cublas = (torch.relu(a @ b.T + bias) - exact).abs().max()
     wanted = [s for s in emitter.schedules(program, GPU) if s["linear"]["precision"] == precision]
-    places = [{}] if precision == "ieee" else [{"split": "before"}, {"split": "inside"}]
+    places = [{}] if precision == "ieee" else IN_PARTS
     for place in places:
         schedule = {"linear": {**wanted[0]["linear"], **place}}
         (seen,) = build(source(program, emitter.emit(program, schedule, GPU)))(*inputs)
