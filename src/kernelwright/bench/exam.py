@@ -90,14 +90,15 @@ def policies(named: Sequence[str], samples: int) -> list[Policy]:
 
 def run(
     entries: Sequence[SuiteEntry], examined: Sequence[Policy], *, settings: Settings,
-    dialect: str = "", max_tokens: int = MAX_TOKENS, jobs: int = 1,
+    dialect: str = "", max_tokens: int = MAX_TOKENS, jobs: int = 1, timed: bool = True,
     on_done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Exam:  # fmt: skip
     """Answers of every checkpoint to every task, judged.
 
     Answers and verdicts are kept in the archive: the same call goes on where it stopped, and one
     with more samples adds to them. No prompt shows a kernel. One checkpoint is asked after the
-    other; then tasks are judged, ``jobs`` of them side by side.
+    other; then tasks are judged, ``jobs`` of them side by side. Without ``timed`` only rightness is
+    found, in a fraction of the time: nobody has looked then whether own code does the work.
 
     Raises:
         DeviceError: this machine has no such device.
@@ -114,7 +115,7 @@ def run(
         for each in asked:
             each.ask()
         calls = {entry.task.digest: [c for a in asked for c in a.calls(entry)] for entry in entries}
-    with Court(told, device, jobs=jobs) as court:
+    with Court(told, device, jobs=jobs, timed=timed) as court:
 
         def one(entry: SuiteEntry) -> Outcome:
             said = [

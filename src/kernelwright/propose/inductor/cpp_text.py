@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from kernelwright.propose.inductor.wanted import Kernel, Made, Unsupported
 from kernelwright.propose.rules.emit.cpp_loader import BUILD, IMPORTS
 
-TORCH = ("at::", "c10::", "Vectorized", "randn_cpu", "rand_cpu", "WelfordHelper", "CascadeSum")
+TORCH = (
+    "at::", "c10::", "Vectorized", "randn_cpu", "rand_cpu", "WelfordHelper", "CascadeSum", "IndexValue",
+)  # fmt: skip
 """What only torch's headers define."""
 PRELUDE = """\
 #include <algorithm>
