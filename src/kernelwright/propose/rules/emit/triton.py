@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -81,8 +82,8 @@ def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
 
 def _has_descriptors(target: Target) -> bool:
     """Whether the GPU copies tiles by descriptor: NVIDIA's from compute capability 9.0 on."""
-    vendor, _, architecture = target.device.partition(":sm_")
-    return vendor == "cuda" and architecture.isdigit() and int(architecture) >= 90
+    found = re.match(r"cuda:sm_(\d+)", target.device)
+    return found is not None and int(found[1]) >= 90
 
 
 def _choices(step: Kernel | Contraction, *, descriptors: bool) -> list[Knobs]:
