@@ -11,7 +11,8 @@ from kernelwright.propose.inductor.wanted import Kernel, Made, Unsupported
 from kernelwright.propose.rules.emit.cpp_loader import BUILD, IMPORTS
 
 TORCH = (
-    "at::", "c10::", "Vectorized", "randn_cpu", "rand_cpu", "WelfordHelper", "CascadeSum", "IndexValue",
+    "at::", "c10::", "Vectorized", "randn_cpu", "rand_cpu", "WelfordHelper", "CascadeSum",
+    "IndexValue",
 )  # fmt: skip
 """What only torch's headers define."""
 PRELUDE = """\
