@@ -20,7 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from kernelwright.archive import rows, tables
 from kernelwright.archive.connect import connect, migrate, parse
 from kernelwright.archive.errors import explained
-from kernelwright.core.call import Call, Trial
+from kernelwright.core.call import EXAM, Call, Trial
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Evaluation
@@ -262,6 +262,10 @@ class Archive:
         runs = sa.select(tables.run.c.id).where(tables.run.c.task == task)
         query = sa.select(tables.call).where(tables.call.c.run.in_(runs))
         return [rows.to_call(row) for row in self._read(query.order_by(tables.call.c.id))]
+
+    def is_examined(self, task: str) -> bool:
+        """Whether checkpoints were examined on a task: nothing should learn from it then."""
+        return any(call.purpose == EXAM for call in self.calls(task))
 
     def steps(self) -> list[Step]:
         """All steps of training by stage, the earliest stage first. Of a step that was done again

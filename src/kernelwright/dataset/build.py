@@ -119,6 +119,8 @@ class _Found:
 
     task: Task
     histories: list[tuple[str, History]]
+    is_examined: bool = False
+    """Whether an archive holds an exam of a checkpoint on it."""
     _structure: Structure | None = None
 
     @property
@@ -137,6 +139,7 @@ def _gather(url: str, found: dict[str, _Found]) -> None:
         for task in archive.tasks():
             entry = found.setdefault(task.digest, _Found(task, []))
             entry.histories.append((archive.url, archive.history(task.digest)))
+            entry.is_examined |= archive.is_examined(task.digest)
 
 
 def _reason(entry: _Found, tests: Known) -> Left | None:
@@ -146,6 +149,8 @@ def _reason(entry: _Found, tests: Known) -> Left | None:
         return Left(name, "not text")
     if not any(chosen(entry.histories, 1)):
         return Left(name, "no verdict")
+    if entry.is_examined:
+        return Left(name, "test", "examined")
     repeated = tests.repeated_by(entry.structure)
     return Left(name, "test", repeated) if repeated else None
 

@@ -51,9 +51,10 @@ def last_step(curve: Sequence[Mapping[str, Any]]) -> int:
 
 
 def tasks_of(pairs: Sequence[Pair], archive: Archive) -> list[Task]:
-    """The tasks of the train split, each once; those of the archive where there are no pairs."""
+    """The tasks of the train split, each once; without pairs those of the archive, but for what a
+    checkpoint was examined on."""
     if not pairs:
-        return archive.tasks()
+        return [task for task in archive.tasks() if not archive.is_examined(task.digest)]
     found = {p.task_digest: p for p in pairs if p.split == TRAIN}
     return [Task(pair.task_name, ORIGIN, pair.task_source) for pair in found.values()]
 

@@ -13,6 +13,7 @@ from tests.null.archive.nouns import verdict
 from kernelwright.archive import Archive
 from kernelwright.cli import main
 from kernelwright.compose import compose
+from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import ArchiveError, UsageError
 from kernelwright.core.evaluation import Environment, Status, Timing
@@ -114,6 +115,19 @@ def test_slower_kernels_are_kept_beside_the_fastest_down_to_the_slowest(tmp_path
     url = fill(tmp_path / "a.sqlite", TASK, judged)
     pairs = build_dataset([url], out=tmp_path / "out", keep=6).pairs
     assert [round(6 / pair.speedup) for pair in pairs] == [1, 2, 3, 7, 10, 12]
+
+
+def test_what_a_checkpoint_was_examined_on_is_a_test(tmp_path):
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
+    with Archive(url) as archive:
+        (run,) = archive.runs(TASK.digest)
+        call = Call(
+            id="1", model="hf:x", purpose=EXAM, context=(), template="generator-2", dialect="cpp",
+            parameters={}, messages=(), answer="", outcome=Outcome.ANSWERED,
+        )  # fmt: skip
+        archive.add_call(run.id, call)
+    dataset = build_dataset([url], out=tmp_path / "out")
+    assert [(left.reason, left.detail) for left in dataset.left] == [("test", "examined")]
 
 
 def test_verdicts_of_an_earlier_judge_give_way(tmp_path):

@@ -18,6 +18,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.report.exams import Answered, answered, examined
 from kernelwright.report.training import stages
+from kernelwright.train.stage import tasks_of
 
 CANDIDATE = Candidate("class ModelNew: ...", "cpp")
 
@@ -137,6 +138,7 @@ def test_an_exam_is_read_back_from_the_archive_with_its_verdicts(archive, task):
     counted = answered(archive, {task.digest: "2"}, {first.id, again.id})
     assert [(each.level, each.is_faster(1.2)) for each in counted] == [("2", True)] * 2
     assert answered(archive, {}) == []
+    assert archive.is_examined(task.digest) and tasks_of((), archive) == []
 
 
 def test_a_report_shows_checkpoints_and_the_curve_of_training(archive, task, tmp_path):
