@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.simt import machine
+from kernelwright.port.build_flags import Flags
 from kernelwright.port.ladder import LIMIT_S, Rung, RungStatus, differences, loose_lines, reference
 from kernelwright.port.layer import layer
 
@@ -29,6 +30,7 @@ class Program:
     arguments: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     limit_s: float = LIMIT_S
+    original_includes: tuple[Path, ...] = ()
 
 
 def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
@@ -47,7 +49,7 @@ def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         first, second = room / "original", room / "port"
-        before = nvidia.nvcc(original, first, flags=flags, includes=program.includes)
+        before = nvidia.nvcc(original, first, flags=flags, includes=program.original_includes)
         if not before.is_built:
             said = tuple(f"the original: {error}" for error in before.errors[:3])
             return Rung("nvidia", RungStatus.NOT_CHECKED, said)
@@ -94,8 +96,8 @@ def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
         room = Path(folder)
         text = original.read_text(errors="surrogateescape")
         wanted = reference(
-            text, room, includes=program.includes, arguments=program.arguments,
-            limit_s=program.limit_s, name="amd",
+            text, room, flags=Flags(program.original_includes, program.defines),
+            arguments=program.arguments, limit_s=program.limit_s, name="amd",
         )  # fmt: skip
         if isinstance(wanted, Rung):
             return wanted

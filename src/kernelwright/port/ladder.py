@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from kernelwright.dialects import nvidia
 from kernelwright.dialects.amdgpu import (
     HEADERS,
     KernelResources,
@@ -29,6 +30,7 @@ from kernelwright.dialects.amdgpu import (
     stand_ins,
 )  # fmt: skip
 from kernelwright.dialects.simt import machine
+from kernelwright.port.build_flags import NO_FLAGS, Flags
 from kernelwright.propose.port import Translation
 
 LIMIT_S = 60.0
@@ -85,6 +87,19 @@ def compiles(
     return Rung("compile", RungStatus.PASSED, ours, tuple(resources))
 
 
+def compiles_for_nvidia(path: Path, flags: Flags) -> Rung:
+    """Rung 1 of the CUDA file ``path``, the way back: by nvcc, for one architecture."""
+    if missing := nvidia.nvcc_missing():
+        return Rung("compile", RungStatus.NOT_CHECKED, (missing,))
+    options = ("-c", f"-arch={nvidia.ARCH}", *(f"-D{define}" for define in flags.defines))
+    with tempfile.TemporaryDirectory() as folder:
+        built = nvidia.nvcc(path, Path(folder, "code.o"), flags=options, includes=flags.includes)
+    if built.is_built:
+        return Rung("compile", RungStatus.PASSED)
+    is_absent = all(_is_absent_header(error) for error in built.errors)
+    return Rung("compile", RungStatus.NOT_CHECKED if is_absent else RungStatus.FAILED, built.errors)
+
+
 def _said_of(names: Sequence[str]) -> tuple[str, ...]:
     """One line about all stand-ins."""
     listed = ", ".join(f"<{name}>" for name in names)
@@ -95,12 +110,12 @@ def _said_of(names: Sequence[str]) -> tuple[str, ...]:
 
 def _is_absent_header(error: str) -> bool:
     """Whether a library's header is all that is wanting: that says nothing about the port."""
-    return re.search(r"'[\w/.]+' file not found", error) is not None
+    return re.search(r"'[\w/.]+' file not found|No such file or directory", error) is not None
 
 
 def emulates(
-    original: str, ported: str, *, includes: Sequence[Path] = (), arguments: Sequence[str] = (),
-    expected: str | None = None, limit_s: float = LIMIT_S,
+    original: str, ported: str, *, flags: Flags = NO_FLAGS, ported_flags: Flags = NO_FLAGS,
+    arguments: Sequence[str] = (), expected: str | None = None, limit_s: float = LIMIT_S,
 ) -> Rung:  # fmt: skip
     """Rung 2: ``ported`` at both widths against ``original`` at 32 lanes, or against ``expected``.
 
@@ -113,14 +128,15 @@ def emulates(
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         try:
-            program = machine.build(ported, folder=room, name="ported", includes=includes)
+            program = machine.build(
+                ported, folder=room, name="ported", includes=ported_flags.includes,
+                defines=ported_flags.defines,
+            )  # fmt: skip
         except machine.BuildError as error:
             return Rung("emulate", RungStatus.NOT_CHECKED, ("the port: " + str(error),))
         wanted, loose, habits = expected, frozenset[int](), frozenset[str]()
         if wanted is None:
-            found = reference(
-                original, room, includes=includes, arguments=arguments, limit_s=limit_s
-            )
+            found = reference(original, room, flags=flags, arguments=arguments, limit_s=limit_s)
             if isinstance(found, Rung):
                 return found
             wanted, loose, habits = found
@@ -137,8 +153,8 @@ def emulates(
 
 
 def reference(
-    original: str, room: Path, *, includes: Sequence[Path], arguments: Sequence[str],
-    limit_s: float, name: str = "emulate",
+    original: str, room: Path, *, flags: Flags, arguments: Sequence[str], limit_s: float,
+    name: str = "emulate",
 ) -> tuple[str, frozenset[int], frozenset[str]] | Rung:  # fmt: skip
     """What the original prints under the emulation, the lines in which it differs from itself, and
     what it does wrong that no GPU minds.
@@ -146,7 +162,9 @@ def reference(
     The rung ``name``, not checked, where it cannot be built or run here.
     """
     try:
-        program = machine.build(original, folder=room, name="original", includes=includes)
+        program = machine.build(
+            original, folder=room, name="original", includes=flags.includes, defines=flags.defines
+        )
     except machine.BuildError as error:
         return Rung(name, RungStatus.NOT_CHECKED, ("the original: " + str(error),))
     first, second = (machine.run(program, arguments=arguments, limit_s=limit_s) for _ in range(2))

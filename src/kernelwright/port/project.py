@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +12,10 @@ from pathlib import Path
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
 from kernelwright.dialects.simt.source import Source
+from kernelwright.port.build_flags import Flags, build_flags, is_built
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
-from kernelwright.port.ladder import Rung, RungStatus, compiles, emulates, lint
+from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
 from kernelwright.propose.port import Translation, translate, translate_cmake, translate_python
 from kernelwright.propose.port.names import declared
 from kernelwright.propose.port.python_text import device_texts
@@ -23,14 +23,13 @@ from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
 
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
-DATABASE = "compile_commands.json"
 BUILD = "CMakeLists.txt"
 RUNGS = (0, 1, 2, 3, 4)
 HARDWARE = {3: ("nvidia", runs_on_nvidia), 4: ("amd", runs_on_amd)}
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
 _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
 _DEVICE = re.compile(r"\b(cuda|hip)\w+|__global__|__device__|<<<|\bcu(blas|fft|rand|dnn|sparse)\w+")
-_CUDA = re.compile(r"cuda|\.cu\b", re.IGNORECASE)
+_BUILDS = re.compile(r"cuda|hip\b|hip_|\.cu\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,8 @@ def port(
     names = {root: root.name} if root.is_file() else _find(root)
     texts = {p: p.read_text(errors="surrogateescape") for p in names}
     own = frozenset(n for p, t in texts.items() if p.suffix in UNITS + HEADERS for n in _own(t))
-    flags = _database(root.parent if root.is_file() else root)
+    folder = (root.parent if root.is_file() else root).resolve()
+    flags, otherwise = build_flags(folder, (p for p in names if p.suffix in HEADERS))
     with tempfile.TemporaryDirectory() as scratch:
         under = Path(out) if out is not None else Path(scratch)
         done = {p: _translated(p, t, to, names[p], own) for p, t in texts.items()}
@@ -121,7 +121,9 @@ def port(
 
         files = []
         for p in names:
-            original = _Original(names[p], texts[p], flags.get(p.resolve(), _Flags()))
+            found = flags.get(p.resolve(), otherwise)
+            beside = found.with_folder(p.resolve().parent)
+            original = _Original(names[p], texts[p], beside, beside.at(folder, under.resolve()))
             place = str(written[p]) if out is not None else ""
             files.append(_checked(original, done[p], written[p], order, repairs, place))
         report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
@@ -131,16 +133,11 @@ def port(
 
 
 @dataclass(frozen=True)
-class _Flags:
-    includes: tuple[Path, ...] = ()
-    defines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class _Original:
     name: str
     text: str
-    flags: _Flags
+    flags: Flags
+    ported_flags: Flags
 
 
 @dataclass(frozen=True)
@@ -159,7 +156,7 @@ def _checked(
 
     def climb(text: Translation) -> tuple[Rung, ...]:
         written.write_text(text.text, errors="surrogateescape")
-        return _climb(original.text, text, written, order, original.flags)
+        return _climb(original, text, written, order)
 
     rungs, made = climb(translation), ()
     if repairs is not None and written.suffix == ".hip":
@@ -190,8 +187,10 @@ def _find(root: Path) -> dict[Path, str]:
         is_build = path.name == BUILD or path.suffix == ".cmake"
         if not path.is_file() or not (is_build or path.suffix in (*UNITS, *HEADERS, ".py")):
             continue
+        if is_built(path, root):
+            continue
         text = path.read_text(errors="surrogateescape")
-        if path.suffix == ".cu" or (_CUDA if is_build else _DEVICE).search(text):
+        if path.suffix == ".cu" or (_BUILDS if is_build else _DEVICE).search(text):
             found[path] = str(path.relative_to(root))
     if not found:
         raise UsageError(
@@ -208,7 +207,7 @@ def _translated(path: Path, text: str, to: str, name: str, own: frozenset[str]) 
     if path.suffix == ".py":
         return translate_python(text, to=to, file=name)
     if path.name == BUILD or path.suffix == ".cmake":
-        return translate_cmake(text, file=name) if to == "hip" else Translation(text, ())
+        return translate_cmake(text, to=to, file=name)
     is_unit = path.suffix in (".cu", ".hip")
     return translate(text, to=to, file=name, own=own, implicit=is_unit)
 
@@ -223,61 +222,55 @@ def _write(under: Path, name: str, text: str, to: str) -> Path:
     return path
 
 
-def _database(folder: Path) -> dict[Path, _Flags]:
-    """Include paths and macros by file, from a compile database where there is one."""
-    path = folder / DATABASE
-    if not path.exists():
-        return {}
-    found = {}
-    for entry in json.loads(path.read_text()):
-        words = entry.get("arguments") or shlex.split(entry["command"])
-        at = Path(entry["directory"])
-        includes = [at / w[2:] for w in words if w.startswith("-I") and len(w) > 2]
-        defines = [w[2:] for w in words if w.startswith("-D") and len(w) > 2]
-        found[(at / entry["file"]).resolve()] = _Flags(tuple(includes), tuple(defines))
-    return found
-
-
 def _climb(
-    original: str, translation: Translation, written: Path, order: _Order, flags: _Flags
+    original: _Original, translation: Translation, written: Path, order: _Order
 ) -> tuple[Rung, ...]:
     is_unit = written.suffix in (".hip", ".cu")
-    includes = (written.parent, *flags.includes)
+    is_program = re.search(r"\bmain\s*\(", original.text) is not None
     rungs = []
     for number in sorted(set(order.rungs)):
         if number == 0:
             rungs.append(lint(translation))
         elif number == 1 and is_unit:
-            rungs.append(_compile(written, order, includes, flags))
+            rungs.append(_compile(written, order, original.ported_flags))
         elif number == 1 and written.suffix == ".py":
             rungs.append(_compile_strings(translation.text, order))
-        elif number == 2 and is_unit and re.search(r"\bmain\s*\(", original):
+        elif number == 2 and is_unit and is_program:
             rungs.append(
-                emulates(original, translation.text, includes=includes, arguments=order.arguments)
-            )
+                emulates(
+                    original.text, translation.text, flags=original.flags,
+                    ported_flags=original.ported_flags, arguments=order.arguments,
+                )
+            )  # fmt: skip
+        elif number == 2 and is_program and written.suffix in UNITS:
+            why = "a program whose device code is in other files is not run"
+            rungs.append(Rung("emulate", RungStatus.NOT_CHECKED, (why,)))
         elif number in HARDWARE and is_unit:
-            rungs.append(_on_hardware(number, original, written, order, flags))
+            rungs.append(_on_hardware(number, original, written, order))
     return tuple(rungs)
 
 
-def _on_hardware(number: int, original: str, written: Path, order: _Order, flags: _Flags) -> Rung:
+def _on_hardware(number: int, original: _Original, written: Path, order: _Order) -> Rung:
     """Rung 3 or 4, for a program; the original is laid beside the port for its includes."""
     name, climb = HARDWARE[number]
-    if order.to != "hip" or not re.search(r"\bmain\s*\(", original):
+    if order.to != "hip" or not re.search(r"\bmain\s*\(", original.text):
         why = "only programs (with a main function) ported to HIP are run"
         return Rung(name, RungStatus.NOT_CHECKED, (why,))
     with tempfile.TemporaryDirectory() as folder:
         before = Path(folder, f"{written.stem}.cu")
-        before.write_text(original, errors="surrogateescape")
-        includes = (written.parent, *flags.includes)
-        return climb(before, written, Program(includes, order.arguments, flags.defines))
+        before.write_text(original.text, errors="surrogateescape")
+        flags, ported = original.flags, original.ported_flags
+        program = Program(
+            ported.includes, order.arguments, flags.defines, original_includes=flags.includes
+        )
+        return climb(before, written, program)
 
 
-def _compile(written: Path, order: _Order, includes: Sequence[Path], flags: _Flags) -> Rung:
+def _compile(written: Path, order: _Order, flags: Flags) -> Rung:
     if order.to != "hip":
-        return Rung("compile", RungStatus.NOT_CHECKED, ("only HIP is compiled here",))
+        return compiles_for_nvidia(written, flags)
     defines = tuple(f"-D{define}" for define in flags.defines)
-    return compiles(written, targets=order.targets, includes=includes, flags=defines)
+    return compiles(written, targets=order.targets, includes=flags.includes, flags=defines)
 
 
 def _compile_strings(text: str, order: _Order) -> Rung:

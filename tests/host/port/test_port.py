@@ -103,17 +103,6 @@ def test_a_folder_knows_the_names_of_all_its_files(tmp_path):
     assert "hipFree" in (tmp_path / "out/own.cuh").read_text()
 
 
-@needs_amd
-def test_a_compile_database_gives_include_paths(tmp_path):
-    (tmp_path / "inc").mkdir()
-    (tmp_path / "inc/n.h").write_text("#define N (M + 1)\n")
-    (tmp_path / "a.cu").write_text('#include "n.h"\n__global__ void k(int* p) { *p = N; }\n')
-    entry = {"directory": str(tmp_path), "file": "a.cu", "command": "nvcc -Iinc -DM=3 a.cu"}
-    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
-    report = port(tmp_path, targets=("gfx90a",))
-    assert {f.path: f.is_done for f in report.files}["a.cu"]
-
-
 def test_wrong_use(tmp_path):
     with pytest.raises(UsageError, match="nothing to port"):
         port(tmp_path / "none.cu")

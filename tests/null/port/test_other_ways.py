@@ -41,7 +41,7 @@ def test_of_several_names_the_way_back_takes_the_one_that_differs_in_its_prefix_
     done = translate(
         "hipblasStatus_t s; hipError_t e = hipMalloc(&p, 4); hipStream_t t;", to="cuda"
     )
-    assert "cublasStatus_t s; cudaError e = cudaMalloc(&p, 4); cudaStream_t t;" in done.text
+    assert "cublasStatus_t s; cudaError_t e = cudaMalloc(&p, 4); cudaStream_t t;" in done.text
 
 
 PYTHON = '''import torch
@@ -150,3 +150,30 @@ def test_cmake_files_build_hip():
     )
     assert [(f.line, f.construct) for f in done.unported] == [(4, "CUDA::nvml")]
     assert done.count(State.CHANGED) == 1
+
+
+BUILD = """find_package(CUDAToolkit REQUIRED)
+set(CMAKE_CUDA_FLAGS "--use_fast_math --default-stream per-thread -Xptxas=-v")
+target_link_libraries(p CUDA::cudart CUDA::cufft)
+target_compile_options(p PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-arch=sm_90>)
+"""
+
+
+def test_packages_flags_and_languages_of_a_build_are_the_other_sides():
+    done = translate_cmake(BUILD)
+    assert done.text == (
+        "find_package(hip REQUIRED)\nfind_package(hipfft REQUIRED)\n"
+        'set(CMAKE_HIP_FLAGS "-ffast-math -fgpu-default-stream=per-thread -Xptxas=-v")\n'
+        "target_link_libraries(p hip::host hip::hipfft)\n"
+        "target_compile_options(p PRIVATE $<$<COMPILE_LANGUAGE:HIP>:-arch=sm_90>)\n"
+    )
+    assert [f.construct for f in done.unported] == ["-arch=sm_90"]
+
+
+def test_a_build_goes_back_to_cuda():
+    there = translate_cmake(BUILD).text.replace("-arch=sm_90", "-fgpu-rdc")
+    back = translate_cmake(there, to="cuda")
+    assert back.text == BUILD.replace("stream per", "stream=per").replace(
+        "-arch=sm_90", "-fgpu-rdc"
+    )
+    assert [f.construct for f in back.unported] == ["-fgpu-rdc"]

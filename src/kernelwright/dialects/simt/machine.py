@@ -43,7 +43,7 @@ _FLAGS = (
 """No tail calls: a collective's return address says where it stands."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
-_WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-no-pie")
+_WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie")
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,8 @@ def _compile(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         if absent := dict.fromkeys(_UNDEFINED.findall(done.stderr)):
-            raise BuildError(f"the emulation has no {', '.join(absent)}")
+            ours = [name for name in absent if not name.startswith("_Z")]  # not C++'s
+            said = "the emulation has no" if ours else "it is defined in another file:"
+            raise BuildError(f"{said} {', '.join(ours or absent)}")
         errors = [line for line in done.stderr.splitlines() if "error" in line]
         raise BuildError("\n".join((errors or done.stderr.splitlines())[:8]))

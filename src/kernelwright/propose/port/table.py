@@ -90,10 +90,11 @@ def _to_hip() -> ApiMap:
 
 def _mirrors(row: Row) -> bool:
     """Whether a library's names differ in their prefixes alone: of several, that is the one to go
-    back to, hipblasStatus_t to cublasStatus_t and not to cublasStatus. The runtime comes before
-    the driver, whose functions take other types."""
-    is_library = row.library not in ("runtime", "driver")
-    return is_library and row.hip.removeprefix("hip") == row.cuda.removeprefix("cu")
+    back to, hipblasStatus_t to cublasStatus_t and not to cublasStatus, hipError_t to cudaError_t.
+    The runtime comes before the driver, whose functions take other types."""
+    own = "cuda" if row.library == "runtime" else "cu"
+    is_driver = row.library == "driver"
+    return not is_driver and row.hip.removeprefix("hip") == row.cuda.removeprefix(own)
 
 
 def _to_cuda() -> ApiMap:

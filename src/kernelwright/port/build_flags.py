@@ -1,0 +1,85 @@
+"""Include paths and macros of a project's files, from its compile database or its own folders."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+DATABASE = "compile_commands.json"
+CACHE = "CMakeCache.txt"
+"""What CMake leaves at the top of a build tree. Source: cmake(1)."""
+_FOLDERS = ("-I", "-isystem", "-iquote", "--include-path")
+_ANSWERS = ("--options-file", "-optf")
+"""nvcc's options for response files. Source: nvcc --help, CUDA 13."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What a file is compiled with."""
+
+    includes: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+
+    def with_folder(self, folder: Path) -> Flags:
+        """These flags for a file of ``folder``, where its quoted includes are looked for first."""
+        return Flags((folder, *self.includes), self.defines)
+
+    def at(self, root: Path, written: Path) -> Flags:
+        """These flags for the port of ``root`` under ``written``: its own headers come first, then
+        the originals, among which are those that needed no port."""
+        moved = [written / p.relative_to(root) for p in self.includes if p.is_relative_to(root)]
+        return Flags((*moved, *self.includes), self.defines)
+
+
+NO_FLAGS = Flags()
+
+
+def build_flags(root: Path, headers: Iterable[Path]) -> tuple[dict[Path, Flags], Flags]:
+    """Flags by source file from the database in ``root`` or in a build folder directly below it,
+    and those of a file that is in none: the folders of the project's own headers."""
+    own = dict.fromkeys(path.resolve().parent for path in headers)
+    places = [root / DATABASE, *sorted(root.glob(f"*/{DATABASE}"))]
+    database = next((place for place in places if place.exists()), None)
+    return (_read(database) if database is not None else {}), Flags(tuple(own))
+
+
+def is_built(path: Path, root: Path) -> bool:
+    """Whether a file is a build's or a version control's, not the project's own."""
+    for folder in path.relative_to(root).parents:
+        if folder.name.startswith(".") or (folder.name and (root / folder / CACHE).exists()):
+            return True
+    return False
+
+
+def _read(database: Path) -> dict[Path, Flags]:
+    found = {}
+    for entry in json.loads(database.read_text()):
+        at = database.parent / entry["directory"]
+        words = list(_words(entry.get("arguments") or shlex.split(entry["command"]), at))
+        includes = (at / folder for folder in _valued(words, _FOLDERS))
+        defines = tuple(_valued(words, ("-D",)))
+        found[(at / entry["file"]).resolve()] = Flags(tuple(p.resolve() for p in includes), defines)
+    return found
+
+
+def _words(words: list[str], at: Path) -> Iterator[str]:
+    """The words of a command, those of its response files among them."""
+    rest = iter(words)
+    for word in rest:
+        named = word[1:] if word.startswith("@") else next(rest, "") if word in _ANSWERS else ""
+        if named and (at / named).exists():
+            yield from _words(shlex.split((at / named).read_text()), at)
+        else:
+            yield word
+
+
+def _valued(words: list[str], options: tuple[str, ...]) -> Iterator[str]:
+    """The values of options, written together with them or as the next word."""
+    rest = iter(words)
+    for word in rest:
+        option = next((o for o in options if word.startswith(o)), None)
+        if option is not None:
+            yield word.removeprefix(option).removeprefix("=") or next(rest, "")

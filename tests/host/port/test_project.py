@@ -1,0 +1,86 @@
+"""Whole projects: compile databases, folders of headers, builds, the way back."""
+
+import json
+
+import pytest
+from tests.host.port.conftest import needs_amd
+
+from kernelwright.dialects import nvidia
+from kernelwright.port import RungStatus, port
+from kernelwright.port.build_flags import build_flags
+
+KERNEL = '#include "n.h"\n__global__ void k(int* p) { *p = N; }\nvoid f() { cudaFree(0); }\n'
+
+
+def lay(folder, **texts):
+    for name, text in texts.items():
+        path = folder / name.replace("__", "/").replace("_cu", ".cu").replace("_h", ".h")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@needs_amd
+def test_a_compile_database_gives_include_paths(tmp_path):
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc/n.h").write_text("#define N (M + 1)\n")
+    (tmp_path / "a.cu").write_text('#include "n.h"\n__global__ void k(int* p) { *p = N; }\n')
+    entry = {"directory": str(tmp_path), "file": "a.cu", "command": "nvcc -Iinc -DM=3 a.cu"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+    report = port(tmp_path, targets=("gfx90a",))
+    assert {f.path: f.is_done for f in report.files}["a.cu"]
+
+
+@needs_amd
+def test_headers_of_the_project_are_found_ported_without_a_database(tmp_path):
+    lay(tmp_path, src__a_cu=KERNEL, inc__n_h="#include <cuda_runtime.h>\n#define N 3\n")
+    report = port(tmp_path, targets=("gfx90a",))
+    assert {f.path: f.is_done for f in report.files} == {"inc/n.h": True, "src/a.cu": True}
+
+
+def test_flags_stand_in_the_build_folders_database_and_its_response_files(tmp_path):
+    lay(tmp_path, a_cu=KERNEL, inc__n_h="#define N M\n")
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/flags.rsp").write_text('-isystem "../inc" -I/usr/include')
+    words = "nvcc -DM=3 -D W=1 --options-file flags.rsp -c ../a.cu"
+    entry = {"directory": str(tmp_path / "build"), "file": "../a.cu", "command": words}
+    (tmp_path / "build/compile_commands.json").write_text(json.dumps([entry]))
+    flags, _ = build_flags(tmp_path.resolve(), ())
+    found = flags[(tmp_path / "a.cu").resolve()]
+    assert [str(path) for path in found.includes] == [str(tmp_path / "inc"), "/usr/include"]
+    assert found.defines == ("M=3", "W=1")
+
+
+def test_a_build_tree_is_not_ported(tmp_path):
+    lay(tmp_path, a_cu=KERNEL, build__made_cu=KERNEL, _git__b_cu=KERNEL)
+    (tmp_path / "build/CMakeCache.txt").write_text("")
+    (tmp_path / "_git").rename(tmp_path / ".git")
+    assert [file.path for file in port(tmp_path, rungs=(0,)).files] == ["a.cu"]
+
+
+def test_a_program_of_several_files_is_not_said_to_have_run(tmp_path):
+    lay(tmp_path, a_cu="#include <cuda_runtime.h>\nvoid f();\nint main() { f(); cudaFree(0); }\n")
+    (tmp_path / "main.cpp").write_text((tmp_path / "a.cu").read_text())
+    report = port(tmp_path, rungs=(2,))
+    for file in report.files:
+        assert [rung.status for rung in file.rungs] == [RungStatus.NOT_CHECKED]
+        assert "other file" in " ".join(file.rungs[0].details)
+
+
+def test_an_original_is_run_with_its_own_headers(tmp_path):
+    text = '#include "n.h"\n#include <cstdio>\nint main() { CHECK(cudaFree(0)); printf("1"); }\n'
+    lay(
+        tmp_path,
+        a_cu=text,
+        n_h="#include <cuda_runtime.h>\n#define CHECK(x) (cudaSuccess == (x))\n",
+    )
+    done = {file.path: file.rungs for file in port(tmp_path, rungs=(2,)).files}
+    assert [rung.status for rung in done["a.cu"]] == [RungStatus.PASSED]
+
+
+@pytest.mark.skipif(nvidia.nvcc_missing() is not None, reason=str(nvidia.nvcc_missing()))
+def test_the_way_back_is_compiled_by_nvcc(tmp_path):
+    text = "#include <hip/hip_runtime.h>\nhipError_t f(int* p) { return hipFree(p); }\n"
+    (tmp_path / "a.hip").write_text(text)
+    assert port(tmp_path / "a.hip", to="cuda").is_done
+    (tmp_path / "a.hip").write_text(text.replace("hipFree(p)", "hipFree(p, q)"))
+    assert port(tmp_path / "a.hip", to="cuda").files[0].rungs[1].status is RungStatus.FAILED
