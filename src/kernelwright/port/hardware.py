@@ -49,7 +49,9 @@ def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         first, second = room / "original", room / "port"
-        before = nvidia.nvcc(original, first, flags=flags, includes=program.original_includes)
+        before = nvidia.nvcc(
+            original, first, flags=flags, includes=program.original_includes or program.includes
+        )
         if not before.is_built:
             said = tuple(f"the original: {error}" for error in before.errors[:3])
             return Rung("nvidia", RungStatus.NOT_CHECKED, said)
