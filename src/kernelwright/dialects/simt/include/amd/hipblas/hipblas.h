@@ -1,8 +1,33 @@
 // A stand-in for AMD's header, under the emulation and for compile checks where no ROCm is installed.
+// The emulation has what libraries/blas.h defines; the rest is declared.
+// Source of the declarations: hipBLAS's API reference, ROCm 7.0 (complex numbers are HIP's).
 #pragma once
+#include <hip/hip_complex.h>
 #include <hip/hip_runtime.h>
 #define BLAS(name) hipblas##name
 #define BLAS_C(name) HIPBLAS_##name
 #include "../../libraries/blas.h"
 #undef BLAS
 #undef BLAS_C
+extern "C" {
+const char* hipblasStatusToString(hipblasStatus_t);
+#define HIPBLAS(name) hipblasStatus_t hipblas##name
+#define HIPBLAS_DECLARED(P, T, v)                                                                        \
+  HIPBLAS(P##swap##v)(hipblasHandle_t, int n, T* x, int incx, T* y, int incy);                             \
+  HIPBLAS(P##geam##v)(hipblasHandle_t, hipblasOperation_t, hipblasOperation_t, int m, int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c, int ldc); \
+  HIPBLAS(P##syrk##v)(hipblasHandle_t, hipblasFillMode_t, hipblasOperation_t, int n, int k, const T* alpha, const T* a, int lda, const T* beta, T* c, int ldc); \
+  HIPBLAS(P##trsm##v)(hipblasHandle_t, hipblasSideMode_t, hipblasFillMode_t, hipblasOperation_t, hipblasDiagType_t, int m, int n, const T* alpha, const T* a, int lda, T* b, int ldb); \
+  HIPBLAS(P##gemmBatched##v)(hipblasHandle_t, hipblasOperation_t, hipblasOperation_t, int m, int n, int k, const T* alpha, const T* const a[], int lda, const T* const b[], int ldb, const T* beta, T* const c[], int ldc, int count); \
+  HIPBLAS(P##getrfBatched##v)(hipblasHandle_t, int n, T* const a[], int lda, int* pivots, int* info, int count); \
+  HIPBLAS(P##getrsBatched##v)(hipblasHandle_t, hipblasOperation_t, int n, int nrhs, T* const a[], int lda, const int* pivots, T* const b[], int ldb, int* info, int count); \
+  HIPBLAS(P##getriBatched##v)(hipblasHandle_t, int n, T* const a[], int lda, int* pivots, T* const c[], int ldc, int* info, int count); \
+  HIPBLAS(P##gelsBatched##v)(hipblasHandle_t, hipblasOperation_t, int m, int n, int nrhs, T* const a[], int lda, T* const b[], int ldb, int* info, int* infos, int count);
+HIPBLAS_DECLARED(S, float, )
+HIPBLAS_DECLARED(D, double, )
+HIPBLAS_DECLARED(C, hipComplex, )
+HIPBLAS_DECLARED(Z, hipDoubleComplex, )
+HIPBLAS_DECLARED(C, hipComplex, _v2)  // the names of ROCm 6, which the tables have
+HIPBLAS_DECLARED(Z, hipDoubleComplex, _v2)
+#undef HIPBLAS_DECLARED
+#undef HIPBLAS
+}
