@@ -35,7 +35,7 @@ WARNING_ONLY = {
     RESAMPLED: "differs when integer inputs are resampled",
     SPECIAL: "treats NaN or infinity in the inputs otherwise than the reference",
 }
-MOST_REPEATS, REPEATS_S = 30, 0.06
+MOST_REPEATS, REPEATS_S = 30, 0.05
 """Further calls on the inputs of the first check, as many as the time allows; one at least."""
 PLACES = {TASK: "", RANDOMISED: "on other weights"}
 """Where a value was wrong; of other distributions their inputs are named."""
