@@ -59,8 +59,21 @@ template <typename T> THRUST_HD device_ptr<T> device_pointer_cast(device_ptr<T> 
 template <typename T> THRUST_HD T* raw_pointer_cast(device_ptr<T> at) { return at.get(); }
 template <typename T> THRUST_HD T* raw_pointer_cast(T* at) { return at; }
 template <typename T> THRUST_HD T& raw_reference_cast(T& value) { return value; }
-template <typename T> device_ptr<T> device_malloc(std::size_t n) { return device_ptr<T>(static_cast<T*>(std::malloc(n * sizeof(T)))); }
-template <typename T> void device_free(device_ptr<T> at) { std::free(at.get()); }
+// Under the emulation device memory is known to its checks; elsewhere nothing is run.
+template <bool is_on_device> void* allocate(std::size_t bytes) {
+#ifdef SIMT_SITE
+  if (is_on_device) return simt::simt_allocate(bytes);
+#endif
+  return std::malloc(bytes);
+}
+template <bool is_on_device> void release(void* at) {
+#ifdef SIMT_SITE
+  if (is_on_device) return simt::simt_free(at);
+#endif
+  std::free(at);
+}
+template <typename T> device_ptr<T> device_malloc(std::size_t n) { return device_ptr<T>(static_cast<T*>(allocate<true>(n * sizeof(T)))); }
+template <typename T> void device_free(device_ptr<T> at) { release<true>(at.get()); }
 
 template <typename T, bool is_on_device> class vector {
  public:
@@ -83,7 +96,7 @@ template <typename T, bool is_on_device> class vector {
   template <typename A> vector(const std::vector<T, A>& other) { take(other.begin(), other.end()); }
   template <typename I, typename = typename std::iterator_traits<I>::iterator_category>
   vector(I first, I last) { take(first, last); }
-  ~vector() { clear(), std::free(at_); }
+  ~vector() { clear(), release<is_on_device>(at_); }
   vector& operator=(const vector& other) { vector(other).swap(*this); return *this; }
   vector& operator=(vector&& other) noexcept { swap(other); return *this; }
   template <bool other_side> vector& operator=(const vector<T, other_side>& other) { assign(other.begin(), other.end()); return *this; }
@@ -111,9 +124,9 @@ template <typename T, bool is_on_device> class vector {
 
   void reserve(std::size_t n) {
     if (n <= room_) return;
-    T* more = static_cast<T*>(std::malloc(n * sizeof(T)));
+    T* more = static_cast<T*>(allocate<is_on_device>(n * sizeof(T)));
     for (std::size_t i = 0; i < size_; ++i) new (more + i) T(at_[i]), at_[i].~T();
-    std::free(at_);
+    release<is_on_device>(at_);
     at_ = more, room_ = n;
   }
   void resize(std::size_t n, const T& value = T()) {
