@@ -109,9 +109,7 @@ def test_kernels_may_use_the_memory_of_device_vectors_and_no_more(emulate):
         "thrust::device_vector<int> v(32, 1); k<<<1, %d>>>(thrust::raw_pointer_cast(v.data()));"
         'cudaDeviceSynchronize(); printf("%%d", (int)v[31]);'
     )
-    kernel = (
-        "#include <thrust/device_vector.h>\n__global__ void k(int* p) { p[threadIdx.x] += 4; }"
-    )
+    kernel = "#include <thrust/device_vector.h>\n__global__ void k(int* p) { p[threadIdx.x] += 4; }"
     run = emulate(kernel, main % 32)
     assert (run.output, run.complaints) == ("5", ())
     assert [c.kind for c in emulate(kernel, main % 64).complaints] == ["out-of-bounds"]
