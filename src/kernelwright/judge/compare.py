@@ -23,10 +23,11 @@ CONDITION_FACTOR = 16.0
 """Likewise beside the effect of moving the inputs by one ulp: every step of a sound computation
 rounds, not its inputs alone. For sums it is their growth, where that is larger."""
 SUM_ULP = 12.0
-MAX_GROWTH, MAX_BIASED_GROWTH = 256.0, 512.0
+MAX_GROWTH, MAX_BIASED_GROWTH = 256.0, 768.0
 """The floor for sums of n terms is (SUM_ULP + growth) float32 ulp. Rounding errors of sequential
 summation grow as sqrt(n); where terms are equal, roundings are too, and they grow as n/2 (Higham,
-Accuracy and Stability of Numerical Algorithms, 2002, 4.2)."""
+Accuracy and Stability of Numerical Algorithms, 2002, 4.2). MKL's product of 20,000 equal terms with
+ones is off by up to 622 ulp."""
 SMALL_ROW = 0.25
 """Of the median row's largest value: the least scale that a row is measured on. Without it the
 error is a ratio with a heavy tail (a ReLU leaves rows of any smallness), and honest kernels fail
