@@ -67,10 +67,13 @@ class BaselineRuns:
     def start(self) -> None:
         """Let every setting build and compile, beside the first candidate's checks.
 
-        Where memory is scarce nothing starts before ``measure``.
+        Where memory is scarce nothing starts before ``measure``. Waits where as many judges have
+        baselines as the device can bear.
         """
         if self._region is not None:
             return
+        if self._place.most_judges is not None:
+            self._stack.enter_context(self._turns.chair(self._place.most_judges))
         oracle = self._oracle
         held = contents(oracle.first_arguments, oracle.state(TASK), oracle.example)
         self._region = Region(self._place, plan_slots(held)[1])

@@ -49,8 +49,6 @@ ORACLE_BUDGET_S = 10.0
 FEWEST_DRAWS = 6
 TIME_BUDGET_S = 0.75
 """Of rounds per candidate; with a build of one second it keeps a verdict near two seconds."""
-MOST_AHEAD = 4
-"""Candidates with a child beside the one that is examined: on a GPU each holds a context."""
 OUT_OF_MEMORY = "out of memory"
 
 
@@ -168,7 +166,8 @@ class Judge:
         Raises:
             DeviceError: as for ``evaluate``.
         """
-        length = 0 if self._baselines.is_crowded else min(MOST_AHEAD, len(os.sched_getaffinity(0)))
+        most = min(self.place.most_ahead, len(os.sched_getaffinity(0)))
+        length = 0 if self._baselines.is_crowded else most
         share = MEMORY_SHARE / (length + 1)
         line = Line(
             candidates,

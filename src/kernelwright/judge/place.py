@@ -28,6 +28,10 @@ class Place(Protocol):
     stops_midway: bool
     """Whether a child may be stopped in the midst of its work: a driver may hold a lock just then
     that others wait for."""
+    most_judges: int | None
+    """How many may have baselines on the device at a time; None where there is no bound."""
+    most_ahead: int
+    """How many candidates one of them may build ahead."""
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         """New memory to share with a child: a file descriptor, and this side's bytes."""
@@ -61,6 +65,8 @@ class Cpu:
     reads_from_outside = True
     is_spinning = False
     stops_midway = True
+    most_judges = None
+    most_ahead = 4
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         return cpu.share(n_bytes)
@@ -87,6 +93,10 @@ class Gpu:
     reads_from_outside = False
     is_spinning = True
     stops_midway = False
+    # A judge has up to nine contexts then. On an H200 35 worked, and some 50 did not: children
+    # wait for minutes, or find the device busy (error 46).
+    most_judges = 4
+    most_ahead = 2
 
     def __init__(self, device: Device) -> None:
         from kernelwright.judge import gpu

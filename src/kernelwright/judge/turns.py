@@ -12,11 +12,11 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 LOOK_S = 0.05
-"""How often those inside look whether the door was closed."""
+"""How often those inside look whether the door was closed, and those outside for a free chair."""
 
 
 class Turns:
@@ -28,8 +28,19 @@ class Turns:
 
     def __init__(self, device: str) -> None:
         name = f"kernelwright-{os.getuid()}-{device.replace(':', '-')}"
-        folder = tempfile.gettempdir()
-        self._door, self._room = (Path(folder, f"{name}-{part}.lock") for part in ("door", "room"))
+        self._name = Path(tempfile.gettempdir(), name)
+        self._door, self._room = (Path(f"{self._name}-{part}.lock") for part in ("door", "room"))
+
+    @contextlib.contextmanager
+    def chair(self, n_chairs: int) -> Iterator[None]:
+        """Wait until fewer than ``n_chairs`` judges work at this device, and be one of them."""
+        chairs = [Path(f"{self._name}-chair-{number}.lock") for number in range(n_chairs)]
+        while (taken := _first_free(chairs)) is None:
+            time.sleep(LOOK_S)
+        try:
+            yield
+        finally:
+            os.close(taken)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -86,6 +97,14 @@ class Seat:
         away_s = time.monotonic() - start_s
         self.waited_s += away_s
         return away_s
+
+
+def _first_free(paths: Iterable[Path]) -> int | None:
+    """A descriptor that holds the first lock that nobody else holds."""
+    for path in paths:
+        with contextlib.suppress(BlockingIOError):
+            return _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return None
 
 
 def _lock(path: Path, how: int) -> int:

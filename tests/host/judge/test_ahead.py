@@ -13,7 +13,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.judge import MOST_AHEAD
+from kernelwright.judge.place import Cpu
 
 SOURCE = """
 import torch
@@ -32,7 +32,7 @@ def get_init_inputs():
     return []
 """
 RIGHT = SOURCE + "\nModelNew = Model\n"
-LENGTH = min(MOST_AHEAD, len(os.sched_getaffinity(0)))
+LENGTH = min(Cpu.most_ahead, len(os.sched_getaffinity(0)))
 
 
 @pytest.fixture(scope="module")

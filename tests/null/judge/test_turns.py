@@ -63,3 +63,13 @@ def test_nobody_new_comes_in_while_somebody_waits_to_measure(room):
     for thread in threads:
         thread.join()
     assert order == ["measured", "built"]
+
+
+def test_no_more_judges_than_chairs(room):
+    with room.chair(2), room.chair(2):
+        waiting = threading.Thread(target=lambda: room.chair(2).__enter__(), daemon=True)
+        waiting.start()
+        waiting.join(timeout=0.2)
+        assert waiting.is_alive()
+    waiting.join(timeout=5)
+    assert not waiting.is_alive()
