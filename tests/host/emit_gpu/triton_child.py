@@ -41,8 +41,8 @@ COMPILED = (
     "product_even",
 )  # fmt: skip
 IN_PARTS = (
-    {"split": "before"}, {"split": "inside"}, {"split": "before", "descriptors": True},
-    {"split": "before", "descriptors": True, "turns": True},
+    {"split": "before", "descriptors": False}, {"split": "inside", "descriptors": False},
+    {"split": "before", "descriptors": True},
 )  # fmt: skip
 POINTERS = {
     torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import partial
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
@@ -22,6 +22,7 @@ from kernelwright.propose.rules.emit.triton_product_schedule import (
 from kernelwright.propose.rules.emit.triton_schedule import kernel_choices, kernel_neighbours
 from kernelwright.propose.rules.emit.triton_split import split_kernels
 from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
+from kernelwright.propose.rules.prepared import lasting
 
 _IMPORTS = ("import torch", "import triton", "import triton.language as tl")
 _LIBDEVICE = "from triton.language.extra import libdevice"
@@ -44,7 +45,8 @@ class TritonEmitter:
         return len(directions) <= 1 and (not directions or len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        choices = partial(_choices, descriptors=_has_descriptors(target))
+        kept = lasting(program)
+        choices = partial(_choices, descriptors=_has_descriptors(target), kept=kept)
         options = combine(program, choices, can_graph=target.device != "cpu")
         return distinct(options, lambda schedule: self.emit(program, schedule, target))
 
@@ -86,10 +88,10 @@ def _has_descriptors(target: Target) -> bool:
     return found is not None and int(found[1]) >= 90
 
 
-def _choices(step: Kernel | Contraction, *, descriptors: bool) -> list[Knobs]:
+def _choices(step: Kernel | Contraction, *, descriptors: bool, kept: Set[str]) -> list[Knobs]:
     simple = _simplified(step)
     if isinstance(simple, Contraction):
-        return product_choices(simple, descriptors=descriptors)
+        return product_choices(simple, descriptors=descriptors, kept=kept)
     return kernel_choices(simple)
 
 
