@@ -1,5 +1,6 @@
 // Declarations of hipFFT for compile checks where no ROCm is installed. Nothing can be run.
 // Source: hipFFT's API reference, ROCm 6.2.
+// Not compared with AMD's own header: a program that compiles with this may not with that.
 #pragma once
 #include <cstddef>
 #include <hip/hip_complex.h>

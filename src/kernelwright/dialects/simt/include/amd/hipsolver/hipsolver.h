@@ -1,6 +1,7 @@
 // Declarations of hipSOLVER's dense functions for compile checks where no ROCm is installed, with
 // the arguments of cuSOLVER's. Nothing can be run.
 // Source: hipSOLVER's API reference, ROCm 6.2, "Compatibility API".
+// Not compared with AMD's own header: a program that compiles with this may not with that.
 #pragma once
 #include <hip/hip_complex.h>
 #include <hip/hip_runtime.h>

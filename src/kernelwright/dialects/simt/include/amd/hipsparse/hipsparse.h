@@ -1,6 +1,7 @@
 // Declarations of hipSPARSE for compile checks where no ROCm is installed: handles, descriptors and
 // the functions of its generic interface. Nothing can be run.
 // Source: hipSPARSE's API reference, ROCm 5.3 to 6.2 (SpMV and after take const descriptors now).
+// Not compared with AMD's own header: a program that compiles with this may not with that.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Declarations of MIOpen for compile checks where no ROCm is installed: handles, tensors,
 // convolution, pooling, activation, softmax and batch normalisation. Nothing can be run.
 // Source: MIOpen's API reference, ROCm 6.2.
+// Not compared with AMD's own header: a program that compiles with this may not with that.
 #pragma once
 #include <cstddef>
 #include <hip/hip_runtime.h>

@@ -1,5 +1,6 @@
 // Declarations of RCCL for compile checks where no ROCm is installed. Nothing can be run.
 // Source: RCCL's and NCCL's API references; the names and numbers are NCCL's.
+// Not compared with AMD's own header: a program that compiles with this may not with that.
 #pragma once
 #include <cstddef>
 #include <hip/hip_runtime.h>
