@@ -10,16 +10,8 @@ from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.triton import TritonEmitter
 from kernelwright.propose.rules.emit.triton_product_cost import Tile, Way, split_cost_s
 from kernelwright.propose.rules.emit.triton_product_schedule import product_choices
-from kernelwright.propose.rules.ir import (
-    Affine,
-    Axis,
-    Contraction,
-    Load,
-    Program,
-    Ref,
-    Store,
-    contiguous,
-)
+from kernelwright.propose.rules.ir import Program, Ref
+from kernelwright.testing.nests import plain_product
 
 BEFORE, DESCRIPTORS, INSIDE = Way("before"), Way("before", descriptors=True), Way("inside")
 MEASURED = {  # m, n, k: milliseconds of a call that splits a and b, and of one that splits a only
@@ -87,15 +79,8 @@ MEASURED = {  # m, n, k: milliseconds of a call that splits a and b, and of one 
 
 
 def product(m, n, k):
-    """a (m, k) times b (k, n)."""
-    a, b, y = (
-        contiguous(x, s, "float32") for x, s in zip("aby", ((m, k), (k, n), (m, n)), strict=True)
-    )
-    loads = Load("a0", a, Affine.of({"i": k, "r": 1})), Load("b0", b, Affine.of({"r": n, "j": 1}))
-    store = Store(y, Affine.of({"i": n, "j": 1}), "acc")
-    return Contraction(
-        "matmul", (), (Axis("i", m),), (Axis("j", n),), (Axis("r", k),), *loads, (store,)
-    )
+    (step,) = plain_product(m, n, k).own()
+    return step
 
 
 def ranked(shape, kept=frozenset()):

@@ -5,6 +5,6 @@ An emitter's test runs each of them under its schedules and compares with ``inte
 
 from kernelwright.testing.nests import pointwise, rows  # they register their programs
 from kernelwright.testing.nests.notation import CASES
-from kernelwright.testing.nests.products import product
+from kernelwright.testing.nests.products import plain_product, product
 
-__all__ = ["CASES", "pointwise", "product", "rows"]
+__all__ = ["CASES", "plain_product", "pointwise", "product", "rows"]

@@ -35,6 +35,15 @@ def product(m: int, n: int, k: int, dtype: str = "float32", batch: int = 0) -> P
     return program(step, inputs=(a, b, bias))
 
 
+def plain_product(m: int, n: int, k: int) -> Program:
+    """a (m, k) times b (k, n) in float32, both row-major."""
+    (i,), (j,), (r,) = axes(f"i{m}"), axes(f"j{n}"), axes(f"r{k}")
+    a, b, y = tensor("a", (i, r)), tensor("b", (r, j)), tensor("y", (i, j))
+    body = (Store(y, row_major((i, j)), "acc"),)
+    loads = full("a0", a, (i, r)), full("b0", b, (r, j))
+    return program(Contraction("matmul", (), (i,), (j,), (r,), *loads, body), inputs=(a, b))
+
+
 @case
 def product_odd() -> Program:
     return product(70, 45, 100)

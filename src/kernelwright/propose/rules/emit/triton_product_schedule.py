@@ -105,7 +105,7 @@ def _split_choices(step: Contraction, *, descriptors: bool, kept: Set[str]) -> l
 
 def _pays_descriptors(step: Contraction, tile: Tile) -> bool:
     """Whether several programs share a processor, so that a later block makes none of them wait:
-    elsewhere descriptors took 3 to 6 % more time (H200)."""
+    elsewhere descriptors took 2 to 6 % more time (H200)."""
     return programs_together(tile, "before") > 1 and _in_rows(step, tile)
 
 
