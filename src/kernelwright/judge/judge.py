@@ -291,6 +291,8 @@ class Judge:
     def _check(self, check: Check) -> None:
         """Calls on every distribution, and with other weights; first the task's own inputs."""
         self.stopwatch.limit_s = self._call_limit_s()
+        repeated: dict[Draw, list[torch.Tensor]] = {}
+        n_repeated = 1 if self._baselines.is_crowded else 2
         for number, draw in enumerate((self.oracle.first, *self._draws)):
             if self.oracle.spent_s > ORACLE_BUDGET_S and number > FEWEST_DRAWS:
                 del self._draws[number - 1 :]  # for later candidates too: all are checked alike
@@ -298,9 +300,12 @@ class Judge:
             with check.runner.beside(self.turns):
                 outputs = check.run(draw, self.stopwatch.turn)
                 if draw == self.oracle.first:
-                    check.repeat(draw, outputs, limit_s=self.stopwatch.limit_s)
                     self._visit_others(check)
+            is_plain = draw.distribution not in (RANDOMISED, RESAMPLED, SPECIAL)
+            if outputs and is_plain and len(repeated) < n_repeated:
+                repeated[draw] = outputs
         with check.runner.beside(self.turns):
+            check.repeat(repeated, limit_s=self.stopwatch.limit_s)
             check.finish()
 
     def _visit_others(self, check: Check) -> None:
