@@ -79,8 +79,8 @@ def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
 
 
 def _split_choices(step: Contraction, *, descriptors: bool, kept: Set[str]) -> list[Knobs]:
-    """The cheapest tiles by the model, each in its best way; then their other ways: where the model
-    is wrong about a tile, it is wrong about all of its ways."""
+    """The cheapest tiles by the model, with or without descriptors; then what is left of the two:
+    where the model is wrong about a tile, it is wrong about both."""
     tiles = [tile for tile in SPLIT_TILES if tile.k <= max(32, power_of_two(size_of(step.k)))]
     costs = {
         (tile, way): split_cost_s(step, tile, way, kept=kept)
@@ -90,10 +90,10 @@ def _split_choices(step: Contraction, *, descriptors: bool, kept: Set[str]) -> l
     }
     limit = PRUNED * min(costs.values())
     ranked = sorted((key for key, cost in costs.items() if cost <= limit), key=costs.__getitem__)
-    best: dict[Tile, Way] = {}
+    best: dict[tuple[Tile, str], Way] = {}
     for tile, way in ranked:
-        best.setdefault(tile, way)
-    ranked.sort(key=lambda key: best[key[0]] != key[1])
+        best.setdefault((tile, way.place), way)
+    ranked.sort(key=lambda key: best[key[0], key[1].place] != key[1])
     options: list[Knobs] = []
     for tile, way in ranked:
         knobs = {**_knobs(tile), "precision": "bf16x3_6", "split": way.place}
