@@ -73,7 +73,7 @@ def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
     deepest = max(32, power_of_two(size_of(step.k)))
     tiles = [tile for tile in WHOLE_TILES if tile.k <= deepest]
     ranked = sorted(tiles, key=lambda tile: _whole_cost(step, tile))
-    options = [{**_knobs(tile), "precision": precision} for tile in ranked[:2]]
+    options: list[Knobs] = [{**_knobs(tile), "precision": precision} for tile in ranked[:2]]
     parts = parts_of_k(step, ranked[0])
     return [{**options[0], "parts": parts}, *options] if parts > 1 else options
 
