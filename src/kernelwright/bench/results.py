@@ -80,12 +80,14 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     entry, chapter = outcome.entry, outcome.chapter
     place = {"level": entry.level, "problem": entry.problem}
     task = {"name": f"{entry.level}/{entry.name}", "digest": entry.task.digest}
-    if chapter is None and outcome.error is not None:
-        return {**place, "task": task, "error": outcome.error}
+    error = {"error": outcome.error} if outcome.error else {}
+    if chapter is None and error:
+        return {**place, "task": task, **error}
     timing = chapter.evaluation.timing if chapter else None
     return {
         **place,
         "task": task,
+        **error,
         "best": _best(chapter) if chapter else None,
         "candidates": chapter.counts if chapter else {},
         "strongest": timing.strongest if timing else "library",
@@ -111,7 +113,7 @@ def line(outcome: Outcome) -> str:
     told = _facts(outcome)
     if not outcome.was_run:
         said = "not run"
-    elif "error" in told:
+    elif "error" in told and not told.get("best"):
         said = "error: " + facts.printable(told["error"]["what"], 80)
     elif told["best"] is None:
         said = "library stays best"

@@ -26,6 +26,7 @@ from kernelwright.side_by_side import side_by_side
 from kernelwright.terminal import error_facts
 
 CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
+ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
 SUITES = ("builtin", "kernelbench", "folder")
 
 
@@ -153,14 +154,17 @@ def _in_a_process(task: Task, settings: Settings, limit_s: float) -> dict[str, A
             "do": "run kernelwright optimize on this task alone to see what it says",
         }
     finally:
-        process.join(CLOSING_S)
+        process.join(ASKED_S)
         if process.is_alive():
             process.kill()
         ours.close()
 
 
 def _stop(process: Any, seen: str) -> dict[str, Any]:
-    os.kill(process.pid, signal.SIGINT)
+    until = time.monotonic() + CLOSING_S
+    while process.is_alive() and time.monotonic() < until:
+        os.kill(process.pid, signal.SIGINT)
+        process.join(ASKED_S)
     do = "give it more with --limit; what was found by then is in the archive"
     return {"what": "the search was stopped", "seen": seen, "do": do}
 
