@@ -154,7 +154,7 @@ def _in_a_process(task: Task, settings: Settings, limit_s: float) -> dict[str, A
             "do": "run kernelwright optimize on this task alone to see what it says",
         }
     finally:
-        process.join(ASKED_S)
+        process.join(CLOSING_S)
         if process.is_alive():
             process.kill()
         ours.close()
