@@ -171,6 +171,8 @@ def _stop(process: Any, seen: str) -> dict[str, Any]:
 
 def _search(task: Task, settings: Settings, answer: Connection) -> None:
     """The child: search, and answer with the error if there is one."""
+    # Its parent stops it by this, also where a shell in the background had it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         search.optimize(task, settings=settings)
         answer.send(None)

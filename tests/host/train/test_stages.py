@@ -148,11 +148,15 @@ def test_the_policy_proposer_samples_the_trained_checkpoint(taught):
     brief = Brief(TASKS[0], Device.parse("cpu"), ("cpp",), models=(str(taught.model),))
     proposer = PolicyProposer()
     proposer.check(brief)
-    said = list(proposer.propose(brief))
+    said: list[Proposal | Call] = []
+    proposed: list[Proposal] = []
+    for seed in range(20):  # chatter is among what it may say: a round may propose nothing
+        said += proposer.propose(replace(brief, seed=seed))
+        proposed = [item for item in said if isinstance(item, Proposal)]
+        if proposed:
+            break
     calls = [item for item in said if isinstance(item, Call)]
     assert {(call.model, call.context) for call in calls} == {(f"hf:{taught.model}", CONTEXT)}
-    # The lessons were two right kernels, each a token long.
-    proposed = [item for item in said if isinstance(item, Proposal)]
     assert {item.proposer for item in proposed} == {"policy"}
 
 
