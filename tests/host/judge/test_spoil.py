@@ -1,0 +1,54 @@
+"""Where a child copies its outputs itself, as on a GPU, its inputs end with its answer."""
+
+import pytest
+import torch
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.judge import Judge, spoil
+from kernelwright.judge.place import Cpu
+from kernelwright.judge.spoil import Spoil
+from kernelwright.testing.zoo.cases import cases, task
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Cpu, "reads_from_outside", False)
+        with Judge(task("softmax"), settings=Settings(threads=1)) as one:
+            yield one
+
+
+def test_work_after_the_answer_finds_no_inputs(judge):
+    cheat = next(case for case in cases("cpu") if case.name == "early_bell_short")
+    evaluation = judge.evaluate(cheat.candidate, timed=False)
+    assert evaluation.status is Status.WRONG_VALUES, evaluation.reasons
+
+
+def test_an_honest_kernel_passes_and_is_seen_not_to_write_to_its_inputs(judge):
+    source = f"{judge.task.source}\nModelNew = {judge.task.entry}\n"
+    evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
+    assert evaluation.passed, evaluation.reasons
+
+
+def test_who_writes_to_its_inputs_is_seen_all_the_same(judge):
+    source = f"{judge.task.source}\n\nclass ModelNew({judge.task.entry}):\n" + (
+        "    def forward(self, x):\n"
+        "        y = super().forward(x)\n"
+        "        x.view(-1)[7] += 1\n"
+        "        return y\n"
+    )
+    evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
+    assert evaluation.status is Status.REJECTED and "writes to its inputs" in evaluation.reasons[0]
+
+
+def test_inputs_are_destroyed_in_a_window_and_come_back(monkeypatch):
+    monkeypatch.setattr(spoil, "WINDOW_BYTES", 100)
+    inputs = torch.arange(250, dtype=torch.uint8)
+    before = inputs.clone()
+    one = Spoil(inputs, Cpu())
+    one()
+    assert int((inputs == spoil.RUBBISH).sum()) == 100
+    one.restore()
+    assert torch.equal(inputs, before)
