@@ -75,3 +75,30 @@ def test_a_kernel_that_gives_the_same_bits_has_no_such_warning(judge):
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
     assert evaluation.passed, evaluation.reasons
     assert not any("from run to run" in warning for warning in evaluation.warnings)
+
+
+LEFT_IN_MEMORY = """
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen, self.y, self.was_seen = [], None, False
+
+    def forward(self, x):
+        is_seen = any(torch.equal(x, other) for other in self.seen)
+        if not (is_seen and self.was_seen):
+            self.y = x.mean(-1)
+        self.seen.append(x.clone())
+        self.was_seen = is_seen
+        return self.y.clone()
+"""
+
+
+def test_the_result_of_the_call_before_does_not_pass_for_the_present_one(judge):
+    """It is right on new inputs, and on the same inputs again and again."""
+    evaluation = judge.evaluate(Candidate(LEFT_IN_MEMORY, "torch"), timed=False)
+    assert evaluation.status is Status.WRONG_VALUES
+    assert "when called again on the same inputs" in evaluation.reasons[0]
