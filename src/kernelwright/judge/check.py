@@ -42,8 +42,6 @@ PLACES = {TASK: "", RANDOMISED: "on other weights"}
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 LONGEST_HOLD = 6
 """Calls that outlive an output which the caller holds: buffers that take turns show then."""
-LATE_NS, LATE_SHARE = 50_000, 0.5
-"""How much longer than a baseline's its copy may take: the noise of a request and a reply."""
 
 
 @dataclass
