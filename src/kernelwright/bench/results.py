@@ -135,5 +135,5 @@ def _level_table(levels: list[LevelSummary]) -> Table:
             *(f"{level.fast[p]:.0%}" for p in SHOWN_FAST),
             *(f"{share.geometric_mean:.3f}, {share.n}" for share in level.kinds),
         )  # fmt: skip
-    table.caption = "mean: geometric; of a kind: that of its wins alone, and their number"
+    table.caption = "mean: geometric; of a kind: with all but its wins at 1, and their number"
     return table
