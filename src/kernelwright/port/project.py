@@ -139,6 +139,11 @@ class _Original:
     flags: Flags
     ported_flags: Flags
 
+    @property
+    def is_program(self) -> bool:
+        """Whether it has a main function, and so can be run."""
+        return re.search(r"\bmain\s*\(", self.text) is not None
+
 
 @dataclass(frozen=True)
 class _Order:
@@ -226,7 +231,6 @@ def _climb(
     original: _Original, translation: Translation, written: Path, order: _Order
 ) -> tuple[Rung, ...]:
     is_unit = written.suffix in (".hip", ".cu")
-    is_program = re.search(r"\bmain\s*\(", original.text) is not None
     rungs = []
     for number in sorted(set(order.rungs)):
         if number == 0:
@@ -235,14 +239,14 @@ def _climb(
             rungs.append(_compile(written, order, original.ported_flags))
         elif number == 1 and written.suffix == ".py":
             rungs.append(_compile_strings(translation.text, order))
-        elif number == 2 and is_unit and is_program:
+        elif number == 2 and is_unit and original.is_program:
             rungs.append(
                 emulates(
                     original.text, translation.text, flags=original.flags,
                     ported_flags=original.ported_flags, arguments=order.arguments,
                 )
             )  # fmt: skip
-        elif number == 2 and is_program and written.suffix in UNITS:
+        elif number == 2 and original.is_program and written.suffix in UNITS:
             why = "a program whose device code is in other files is not run"
             rungs.append(Rung("emulate", RungStatus.NOT_CHECKED, (why,)))
         elif number in HARDWARE and is_unit:
@@ -253,7 +257,7 @@ def _climb(
 def _on_hardware(number: int, original: _Original, written: Path, order: _Order) -> Rung:
     """Rung 3 or 4, for a program; the original is laid beside the port for its includes."""
     name, climb = HARDWARE[number]
-    if order.to != "hip" or not re.search(r"\bmain\s*\(", original.text):
+    if order.to != "hip" or not original.is_program:
         why = "only programs (with a main function) ported to HIP are run"
         return Rung(name, RungStatus.NOT_CHECKED, (why,))
     with tempfile.TemporaryDirectory() as folder:
