@@ -1,4 +1,4 @@
-"""Tidying of loop nests: dead values dropped, adjacent axes merged, names made plain."""
+"""Tidying of loop nests: dead values dropped, neighbouring axes joined, names made plain."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from kernelwright.propose.rules.axes import in_terms_of, joined
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,
@@ -25,14 +26,13 @@ def tidy(nest: Nest) -> Nest:
     """The same loop nest in its simplest form; axes are named by group, i0, i1, ... r0, r1, ..."""
     nest = replace(nest, body=_live(nest.body))
     if not any(isinstance(op, Scan) for op in nest.body):
-        for group in _groups(nest):
-            nest = _merged(nest, group)
+        nest = _joined(nest)
     names = {
         axis.name: f"{_LETTERS[group]}{position}"
         for group in _groups(nest)
         for position, axis in enumerate(getattr(nest, group))
     }
-    nest = _with_indices(nest, lambda index: _renamed(index, names))
+    nest = _with_indices(nest, lambda index: in_terms_of(index, names))
     axes: dict[str, Any] = {
         group: tuple(Axis(names[axis.name], axis.size) for axis in getattr(nest, group))
         for group in _groups(nest)
@@ -54,39 +54,16 @@ def _live(body: tuple[Op, ...]) -> tuple[Op, ...]:
     return tuple(reversed(kept))
 
 
-def _merged(nest: Nest, group: str) -> Nest:
-    """Neighbouring axes that every index runs through as one become one."""
-    axes: list[Axis] = list(getattr(nest, group))
-    n = 0
-    while n + 1 < len(axes):
-        slow, fast = axes[n], axes[n + 1]
-        if not _runs_as_one(nest, slow, fast):
-            n += 1
-            continue
-        axes[n : n + 2] = [Axis(slow.name, slow.size * fast.size)]
-        nest = _with_indices(nest, lambda i, a=slow.name, b=fast.name: _absorbed(i, a, b))
-        n = max(n - 1, 0)
-    merged: dict[str, Any] = {group: tuple(axes)}
-    return replace(nest, **merged)
-
-
-def _runs_as_one(nest: Kernel | Contraction, slow: Axis, fast: Axis) -> bool:
+def _joined(nest: Nest) -> Nest:
+    """The same nest with the axes of each group joined where every index allows it."""
     ops = nest.body if isinstance(nest, Kernel) else (nest.a, nest.b, *nest.body)
-    return all(
-        index.coefficient(slow.name) == index.coefficient(fast.name) * fast.size
-        for op in ops
-        for index in indices(op)
-    )
-
-
-def _absorbed(index: Affine, slow: str, fast: str) -> Affine:
-    terms = dict(index.terms)
-    terms[slow] = terms.pop(fast, 0)
-    return Affine.of(terms, index.offset)
-
-
-def _renamed(index: Affine, names: dict[str, str]) -> Affine:
-    return Affine.of({names[axis]: c for axis, c in index.terms}, index.offset)
+    used = [index for op in ops for index in indices(op)]
+    axes: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for group in _groups(nest):
+        axes[group], kept = joined(getattr(nest, group), used)
+        names |= kept
+    return replace(_with_indices(nest, lambda index: in_terms_of(index, names)), **axes)
 
 
 def _with_indices(nest: Nest, change: Callable[[Affine], Affine]) -> Nest:

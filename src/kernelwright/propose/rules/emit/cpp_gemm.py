@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from kernelwright.propose.rules.axes import in_terms_of, joined
 from kernelwright.propose.rules.emit.cpp_loop import parameters
-from kernelwright.propose.rules.emit.cpp_nest import joined_axes
 from kernelwright.propose.rules.emit.cpp_rows import write_constants
 from kernelwright.propose.rules.emit.cpp_text import Text, Values
 from kernelwright.propose.rules.emit.cpp_types import HALVES
 from kernelwright.propose.rules.ir import (
-    Affine,
     Axis,
     Compute,
     Const,
@@ -71,20 +70,16 @@ class Product:
 
 def product_of(step: Contraction) -> Product:
     """``step`` with axes joined where they can be and its sides chosen."""
-    groups = (step.batch, step.m, step.n, step.k)
-    dropped = {axis.name for group in groups for axis in group if axis.size == 1}
-
-    def without(index: Affine) -> Affine:
-        return replace(index, terms=tuple(t for t in index.terms if t[0] not in dropped))
-
-    ops: tuple[Any, ...] = tuple(with_indices(op, without) for op in (step.a, step.b, *step.body))
-    joined = []
-    for group in groups:
-        axes = [axis for axis in group if axis.size != 1]
-        ops = joined_axes(axes, ops)
-        joined.append(tuple(axes))
-    batch, m, n, k = joined
-    a, b, *body = ops
+    ops = (step.a, step.b, *step.body)
+    used = [index for op in ops for index in indices(op)]
+    names: dict[str, str] = {}
+    sides = []
+    for group in (step.batch, step.m, step.n, step.k):
+        axes, kept = joined((axis for axis in group if axis.size != 1), used)
+        names |= kept
+        sides.append(axes)
+    batch, m, n, k = sides
+    a, b, *body = (with_indices(op, lambda index: in_terms_of(index, names)) for op in ops)
     if _is_contiguous(m, body) and not _is_contiguous(n, body):
         return Product(batch, n, m, k, b, a, tuple(body))
     return Product(batch, m, n, k, a, b, tuple(body))

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from kernelwright.propose.rules.axes import in_terms_of, joined
 from kernelwright.propose.rules.ir import (
-    Affine,
     Axis,
     Compute,
     Const,
@@ -33,51 +33,20 @@ def simplified(kernel: Kernel) -> Kernel:
 
     Outer axes are first ordered by the stride of what is stored, largest first.
     """
-    body = kernel.body
-    dropped = {axis.name for axis in (*kernel.outer, *kernel.inner) if axis.size == 1}
-
-    def without(index: Affine) -> Affine:
-        return replace(index, terms=tuple(t for t in index.terms if t[0] not in dropped))
-
-    body = tuple(with_indices(op, without) for op in body)
-    stores = [op.index for op in body if isinstance(op, Store)]
+    stores = [op.index for op in kernel.body if isinstance(op, Store)]
 
     def stride(axis: Axis) -> int:
         return -max((abs(index.coefficient(axis.name)) for index in stores), default=0)
 
-    outer = sorted((axis for axis in kernel.outer if axis.size != 1), key=stride)
-    inner = [axis for axis in kernel.inner if axis.size != 1]
-    body = joined_axes(outer, body)
-    body = joined_axes(inner, body)
+    used = [index for op in kernel.body for index in indices(op)]
+    ordered = sorted((axis for axis in kernel.outer if axis.size != 1), key=stride)
+    outer, outer_names = joined(ordered, used)
+    inner, inner_names = joined((axis for axis in kernel.inner if axis.size != 1), used)
+    names = outer_names | inner_names
+    body = tuple(with_indices(op, lambda index: in_terms_of(index, names)) for op in kernel.body)
     if kernel.inner and not inner:  # reductions over one element still are reductions
-        inner = [Axis(kernel.inner[-1].name, 1)]
-    return replace(kernel, outer=tuple(outer), inner=tuple(inner), body=body)
-
-
-def joined_axes(axes: list[Axis], body: tuple[Op, ...]) -> tuple[Op, ...]:
-    """Join neighbours in ``axes`` (in place) wherever every index steps through both as one."""
-    position = len(axes) - 2
-    while position >= 0:
-        first, second = axes[position], axes[position + 1]
-        found = (index for op in body for index in indices(op))
-        if all(
-            i.coefficient(first.name) == i.coefficient(second.name) * second.size for i in found
-        ):
-            joined = Axis(f"{first.name}_{second.name}", first.size * second.size)
-            axes[position : position + 2] = [joined]
-            pair = (first, second)
-            body = tuple(with_indices(op, lambda i: _joined(i, pair, joined)) for op in body)  # noqa: B023
-            position = min(position, len(axes) - 2)
-        else:
-            position -= 1
-    return body
-
-
-def _joined(index: Affine, pair: tuple[Axis, Axis], joined: Axis) -> Affine:
-    terms = dict(index.terms)
-    terms.pop(pair[0].name, None)
-    terms[joined.name] = terms.pop(pair[1].name, 0)
-    return Affine.of(terms, index.offset)
+        inner = (Axis(kernel.inner[-1].name, 1),)
+    return replace(kernel, outer=outer, inner=inner, body=body)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from kernelwright.propose.rules.axes import in_terms_of, joined
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,
@@ -57,42 +58,18 @@ def cone(
 
 
 def collapse(kernel: Kernel) -> Kernel:
-    """``kernel`` with neighbouring axes merged where every index expression allows it.
+    """``kernel`` with neighbouring axes joined where every index expression allows it.
 
     Axes of size one vanish. The order of the inner axes stays, so argmax means the same.
     """
     used = [e for op in kernel.body for e in indices(op)]
-    outer, rename_outer = _merged(kernel.outer, used)
-    inner, rename_inner = _merged(kernel.inner, used)
-    keep = rename_outer | rename_inner
-
-    def change(index: Affine) -> Affine:
-        terms = {keep[a]: c for a, c in index.terms if a in keep}
-        return Affine.of(terms, index.offset)
-
-    body = tuple(with_indices(op, change) for op in kernel.body)
+    outer, outer_names = joined((axis for axis in kernel.outer if axis.size != 1), used)
+    inner, inner_names = joined((axis for axis in kernel.inner if axis.size != 1), used)
+    names = outer_names | inner_names
+    body = tuple(with_indices(op, lambda index: in_terms_of(index, names)) for op in kernel.body)
     if kernel.inner and not inner:
         inner = (Axis(kernel.inner[-1].name, 1),)
     return replace(kernel, outer=outer, inner=inner, body=body)
-
-
-def _merged(axes: tuple[Axis, ...], used: list[Affine]) -> tuple[tuple[Axis, ...], dict[str, str]]:
-    """The merged axes, and by name of an old axis that stays innermost in its group its new name.
-
-    The others' terms vanish: they are implied by the innermost one's.
-    """
-    groups: list[list[Axis]] = []
-    for axis in axes:
-        if axis.size == 1:
-            continue
-        if groups and all(
-            e.coefficient(groups[-1][-1].name) == e.coefficient(axis.name) * axis.size for e in used
-        ):
-            groups[-1].append(axis)
-        else:
-            groups.append([axis])
-    merged = tuple(Axis("_".join(a.name for a in g), size_of(g)) for g in groups)
-    return merged, {g[-1].name: axis.name for g, axis in zip(groups, merged, strict=True)}
 
 
 def inclusive(kernel: Kernel) -> Kernel:

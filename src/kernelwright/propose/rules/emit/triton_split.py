@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kernelwright.propose.rules.axes import in_terms_of, joined
 from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_launch import allocation
@@ -103,7 +104,7 @@ def rows_of(step: Contraction, letter: str, block: Mapping[str, int]) -> Rows | 
         return None
     lead = [axis for axis in step.batch if index.coefficient(axis.name)]
     axes = (*lead, *side)
-    groups, along = _merged(load, axes), _merged(load, step.k)
+    groups, along = _strides(load, axes), _strides(load, step.k)
     n_rows, k = size_of(axes), size_of(step.k)
     if len(groups) > 2 or len(along) > 1 or n_rows * k > load.tensor.n_elements:
         return None
@@ -117,18 +118,11 @@ def rows_of(step: Contraction, letter: str, block: Mapping[str, int]) -> Rows | 
     )
 
 
-def _merged(load: Load, axes: tuple[Axis, ...]) -> list[tuple[int, int]]:
+def _strides(load: Load, axes: tuple[Axis, ...]) -> list[tuple[int, int]]:
     """(size, stride) of the axes, neighbours in memory taken together."""
-    groups: list[tuple[int, int]] = []
-    for axis in axes:
-        step = load.index.coefficient(axis.name)
-        if axis.size == 1:
-            continue
-        if groups and groups[-1][1] == step * axis.size:
-            groups[-1] = (groups[-1][0] * axis.size, step)
-        else:
-            groups.append((axis.size, step))
-    return groups
+    whole, names = joined((axis for axis in axes if axis.size != 1), [load.index])
+    index = in_terms_of(load.index, names)
+    return [(axis.size, index.coefficient(axis.name)) for axis in whole]
 
 
 def parts_name(step: Contraction, letter: str) -> str:
