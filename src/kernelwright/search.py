@@ -21,7 +21,7 @@ from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge import JUDGE_VERSION, Judge, library_candidate
+from kernelwright.judge import JUDGE_VERSION, Judge, Nursery, library_candidate
 from kernelwright.judge.baselines import EAGER
 from kernelwright.load import check
 from kernelwright.load.suite import SuiteEntry
@@ -86,8 +86,9 @@ class Result:
 
 
 def optimize(
-    task: Task, *, settings: Settings, on_progress: OnProgress = lambda progress: None
-) -> Result:
+    task: Task, *, settings: Settings, on_progress: OnProgress = lambda progress: None,
+    nursery: Nursery | None = None,
+) -> Result:  # fmt: skip
     """Search for a kernel that beats the strongest library setting, within the budget.
 
     Everything proposed and judged goes to the archive at once. A search that was stopped goes on
@@ -106,7 +107,7 @@ def optimize(
     check(task, device.torch_name)
     with (
         Archive(settings.archive) as archive,
-        Judge(task, device=device, settings=settings) as judge,
+        Judge(task, device=device, settings=settings, nursery=nursery) as judge,
     ):
         search = _Search(task, device, dialects, settings, archive, judge, on_progress)
         try:

@@ -19,7 +19,7 @@ from kernelwright.core.errors import KernelwrightError, UsageError, nearest
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge import JUDGE_VERSION
+from kernelwright.judge import JUDGE_VERSION, Nursery, WarmProgram
 from kernelwright.load.suite import SuiteEntry, builtin_suite, folder_suite, kernelbench_suite
 from kernelwright.report.chapter import Chapter, chapters
 from kernelwright.side_by_side import side_by_side
@@ -27,6 +27,7 @@ from kernelwright.terminal import error_facts
 
 CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
 ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
+PRELOADED = [__name__, "kernelwright.judge.judge", "kernelwright.propose.rules.proposer"]
 SUITES = ("builtin", "kernelbench", "folder")
 
 
@@ -100,10 +101,11 @@ def run(
         error, was_run = None, True
         if not _is_searched(entry.task, settings):
             was_run = time.monotonic() < last_start
-            error = _in_a_process(entry.task, settings, limit_s) if was_run else None
+            error = _in_a_process(entry.task, settings, limit_s, nursery) if was_run else None
         return Outcome(entry, chapter(entry.task, settings, device), error, was_run)
 
-    found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
+    with WarmProgram() as nursery:
+        found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
     pairs = zip(found, entries, strict=True)
     return [outcome or Outcome(entry, was_run=False) for outcome, entry in pairs]
 
@@ -135,13 +137,21 @@ def chapter(task: Task, settings: Settings, device: str) -> Chapter | None:
     return here[0] if here else None
 
 
-def _in_a_process(task: Task, settings: Settings, limit_s: float) -> dict[str, Any] | None:
-    """Search in a process of its own, so that what a task breaks is broken for it alone."""
-    context = multiprocessing.get_context("spawn")
+def _in_a_process(
+    task: Task, settings: Settings, limit_s: float, nursery: Nursery
+) -> dict[str, Any] | None:
+    """Search in a process of its own, so that what a task breaks is broken for it alone.
+
+    It is forked from one that has imported what a search needs, and used no device.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_search, args=(task, settings, theirs))
+    branch = nursery.branch()
+    process = context.Process(target=_search, args=(task, settings, theirs, branch))
     process.start()
     theirs.close()
+    branch.close()
     try:
         if ours.poll(limit_s):
             return ours.recv()
@@ -169,12 +179,12 @@ def _stop(process: Any, seen: str) -> dict[str, Any]:
     return {"what": "the search was stopped", "seen": seen, "do": do}
 
 
-def _search(task: Task, settings: Settings, answer: Connection) -> None:
+def _search(task: Task, settings: Settings, answer: Connection, nursery: Nursery) -> None:
     """The child: search, and answer with the error if there is one."""
     # Its parent stops it by this, also where a shell in the background had it ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        search.optimize(task, settings=settings)
+        search.optimize(task, settings=settings, nursery=nursery)
         answer.send(None)
     except KernelwrightError as error:
         answer.send(error_facts(error))

@@ -7,9 +7,14 @@ from typing import Any
 
 JUDGE_VERSION = 3
 """Changes when the same candidate may get another verdict."""
-_PLACES = {"Judge": "judge", "library_candidate": "library"}
+_PLACES = {
+    "Judge": "judge",
+    "Nursery": "nursery",
+    "WarmProgram": "nursery",
+    "library_candidate": "library",
+}
 
-__all__ = ["JUDGE_VERSION", "Judge", "library_candidate"]
+__all__ = ["JUDGE_VERSION", "Judge", "Nursery", "WarmProgram", "library_candidate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,8 +10,6 @@ import select
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -24,6 +22,7 @@ import psutil
 
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge import cpu, sandbox, wire
+from kernelwright.judge.nursery import Nursery, start_program
 from kernelwright.judge.turns import LOOK_S, Seat
 
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
@@ -78,26 +77,19 @@ class Zygote:
         DeviceError: it does not start.
     """
 
-    def __init__(self, extra: Mapping[str, str], *, threads: int) -> None:
+    def __init__(
+        self, extra: Mapping[str, str], *, threads: int, nursery: Nursery | None = None
+    ) -> None:
         self.scratch = tempfile.mkdtemp(prefix="kernelwright-judge-")
         os.chmod(self.scratch, 0o711)
         self.counter = itertools.count()
         ours, theirs = socket.socketpair()
         environment = sandbox.child_environment(extra, scratch=sandbox.SCRATCH, threads=threads)
-        paths = [p for p in sys.path if p and os.path.isabs(p)]
-        package = str(Path(__file__).resolve().parents[2])
-        script = str(Path(__file__).with_name("zygote.py"))
-        command = [sys.executable, "-I", script, str(theirs.fileno()), *paths, package]
-        self.process = subprocess.Popen(
-            command,
-            env=environment,
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            cwd="/",
-            start_new_session=True,
-        )
+        self.process = None
+        if nursery is None:
+            self.process = start_program(environment, theirs)
+        else:
+            nursery.serve(environment, theirs)
         theirs.close()
         self.control = ours
         self.is_ready = False
@@ -114,8 +106,10 @@ class Zygote:
         try:
             wire.receive_frame(self.control, deadline_s=time.monotonic() + START_TIMEOUT_S)
         except (wire.Closed, wire.Late) as error:
-            self.process.kill()
-            _, seen = self.process.communicate()
+            seen = b""
+            if self.process is not None:
+                self.process.kill()
+                _, seen = self.process.communicate()
             raise DeviceError(
                 "the judge's child process does not start",
                 seen=seen.decode(errors="replace")[-500:] or type(error).__name__,
@@ -170,10 +164,11 @@ class Zygote:
 
     def close(self) -> None:
         """End it and all of its children, and remove their scratch."""
-        self.control.close()
-        self.process.kill()  # its children die with it, and theirs with them
-        self.process.wait()
-        self.process.stderr.close()
+        self.control.close()  # it ends then; its children die with it, and theirs with them
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stderr.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
 

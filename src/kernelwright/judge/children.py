@@ -11,6 +11,7 @@ import torch
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge.child import MEMORY_SHARE, Zygote
+from kernelwright.judge.nursery import Nursery
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Region, Runner
@@ -22,8 +23,11 @@ REFUSALS = tuple(map(frozenset, ((), ("processes",), ("filesystem",), ("processe
 class Children:
     """Makes isolated children for a device; threads may ask for them at the same time."""
 
-    def __init__(self, device: Device, place: Place, *, threads: int) -> None:
+    def __init__(
+        self, device: Device, place: Place, *, threads: int, nursery: Nursery | None = None
+    ) -> None:
         self._device = device
+        self._nursery = nursery
         self._place = place
         self._threads = threads
         self._zygotes: dict[tuple[tuple[str, str], ...], Zygote] = {}
@@ -35,7 +39,7 @@ class Children:
         key = tuple(sorted(extra.items()))
         with self._lock:
             if key not in self._zygotes:
-                self._zygotes[key] = Zygote(extra, threads=self._threads)
+                self._zygotes[key] = Zygote(extra, threads=self._threads, nursery=self._nursery)
             return self._zygotes[key]
 
     def spawn(

@@ -29,6 +29,7 @@ from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, derive_seed
 from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED, SPECIAL
 from kernelwright.judge.layout import plan_slots
+from kernelwright.judge.nursery import Nursery
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
@@ -61,15 +62,16 @@ class Judge:
     """
 
     def __init__(
-        self, task: Task, *, device: Device | None = None, settings: Settings | None = None
-    ) -> None:
+        self, task: Task, *, device: Device | None = None, settings: Settings | None = None,
+        nursery: Nursery | None = None,
+    ) -> None:  # fmt: skip
         self.device = device or Device.parse("cpu")
         self.settings = settings or Settings()
         self.task = task.in_precision(self.settings.precision)
         self.threads = environment.resolve_threads(self.settings.threads)
         self.place = place_of(self.device)
         self.turns = Turns(self.place.name)
-        self.children = Children(self.device, self.place, threads=self.threads)
+        self.children = Children(self.device, self.place, threads=self.threads, nursery=nursery)
         self._baselines: BaselineRuns | None = None
         self._secret = secrets.randbits(63)
 
