@@ -67,13 +67,10 @@ class BaselineRuns:
     def start(self) -> None:
         """Let every setting build and compile, beside the first candidate's checks.
 
-        Where memory is scarce nothing starts before ``measure``. Waits where as many judges have
-        baselines as the device can bear.
+        Where memory is scarce nothing starts before ``measure``.
         """
         if self._region is not None:
             return
-        if self._place.most_judges is not None:
-            self._stack.enter_context(self._turns.chair(self._place.most_judges))
         oracle = self._oracle
         held = contents(oracle.first_arguments, oracle.state(TASK), oracle.example)
         self._region = Region(self._place, plan_slots(held)[1])
@@ -150,27 +147,28 @@ class BaselineRuns:
         if self._task.precision:
             lowered = {"precision": self._task.precision, "is_held": setting.is_held}
             how["precision"] = lowered
-        with self._seat(runner):
+        with runner.beside(self._turns):
             build(runner, self._oracle, self._task.source, self._task.entry, how)
             # Not drawn here: the default dtype and the random state belong to the main thread.
             runner.put(self._oracle.first_arguments)
         # One after the other where the compiler is asked for the same: the second finds it cached.
         # No seat is held while waiting for the other, who may have to leave its own.
-        with self._compiling[repr(setting.compile)], self._seat(runner):
+        is_compiled = setting.compile is not None
+        with self._compiling[repr(setting.compile)], self._seat(runner, is_compiled=is_compiled):
             runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
             runner.release()
         return runner
 
     @contextlib.contextmanager
-    def _seat(self, runner: Runner) -> Iterator[None]:
-        """Where a child cannot be stopped midway, nobody waits for a library's compiler: it is
-        trusted, and works on the CPU nearly all the time."""
-        if self._place.stops_midway:
-            with runner.beside(self._turns):
-                yield
-        else:
+    def _seat(self, runner: Runner, *, is_compiled: bool) -> Iterator[None]:
+        """Nobody waits for a library's compiler that works elsewhere nearly all the time, and it is
+        not stopped: it is trusted."""
+        if is_compiled and self._place.compiles_elsewhere:
             yield
             runner.stand_still()
+        else:
+            with runner.beside(self._turns):
+                yield
 
     def _calibrate(self) -> None:
         """Measure what a call costs that does nothing; it is taken off every time."""

@@ -36,6 +36,7 @@ from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.reading import Reading
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import DOES_LESS, Arithmetic
+from kernelwright.judge.room import n_chairs
 from kernelwright.judge.runner import Runner, contents
 from kernelwright.judge.sampling import Looks
 from kernelwright.judge.screen import screen
@@ -70,7 +71,8 @@ class Judge:
         self.task = task.in_precision(self.settings.precision)
         self.threads = environment.resolve_threads(self.settings.threads)
         self.place = place_of(self.device)
-        self.turns = Turns(self.place.name)
+        self.turns = Turns(self.place.name, self.place.is_idle)
+        self._chairs = contextlib.ExitStack()
         self.children = Children(self.device, self.place, threads=self.threads, nursery=nursery)
         self._baselines: BaselineRuns | None = None
         self._secret = secrets.randbits(63)
@@ -79,27 +81,18 @@ class Judge:
         try:
             environment.use_threads(self.threads)
             self.children.zygote({})
-            self.oracle = Oracle(self.task, self.device.torch_name, self._secret)
-            names = [RANDOMISED] if self.oracle.has_weights else []
-            names += [RESAMPLED] if self.oracle.has_integers else []
-            self._draws = [
-                Draw(name, derive_seed(self._secret, name, 0))
-                for name in (*names, *DISTRIBUTIONS, SPECIAL)
-            ]
-            self.workload = self.oracle.workload()
-            is_reduced = bool(self.task.precision)
-            self._arithmetic = Arithmetic(
-                self.place, self.oracle.flops, self.oracle.example, is_reduced=is_reduced
-            )
-            self._reading = Reading(self.oracle, self.place)
+            if self.place.most_judges is not None:
+                wanted, in_all = n_chairs(self.task, self.place)
+                self._chairs.enter_context(self.turns.chairs(wanted, n_chairs=in_all))
+                self.place.settle()  # which starts the device: nobody waits for that
+            with self.turns.beside():
+                self._study()
             self.environment = environment.describe(
                 self.device, self.place, self.threads, self.settings.cache
             )
             if self.task.precision:
                 facts = {**self.environment.facts, "precision": self.task.precision}
                 self.environment = replace(self.environment, facts=facts)
-            self._others_bytes = self._room_bytes()
-            self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
             self._baselines = BaselineRuns(
                 self.task,
                 self.place,
@@ -115,6 +108,24 @@ class Judge:
             raise
         return self
 
+    def _study(self) -> None:
+        """Run the reference, and note what all verdicts need."""
+        self.oracle = Oracle(self.task, self.device.torch_name, self._secret)
+        names = [RANDOMISED] if self.oracle.has_weights else []
+        names += [RESAMPLED] if self.oracle.has_integers else []
+        self._draws = [
+            Draw(name, derive_seed(self._secret, name, 0))
+            for name in (*names, *DISTRIBUTIONS, SPECIAL)
+        ]
+        self.workload = self.oracle.workload()
+        is_reduced = bool(self.task.precision)
+        self._arithmetic = Arithmetic(
+            self.place, self.oracle.flops, self.oracle.example, is_reduced=is_reduced
+        )
+        self._reading = Reading(self.oracle, self.place)
+        self._others_bytes = self._room_bytes()
+        self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -125,6 +136,7 @@ class Judge:
         self.children.close()
         if self._baselines is not None:
             self._baselines.close()
+        self._chairs.close()
 
     @property
     def strongest(self) -> str:

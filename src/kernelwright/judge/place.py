@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 import psutil
@@ -10,6 +11,8 @@ import torch
 from kernelwright.core.device import Device
 from kernelwright.judge import cpu
 
+N_PROBES, AT_ONCE_S = 8, 0.5e-3
+"""Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
 KEPT_SHARE = 0.03
 """Of a GPU's memory, that the judge's allocator may keep unused: children need the rest."""
 
@@ -26,10 +29,11 @@ class Place(Protocol):
     is_spinning: bool
     """Whether the judge polls for a child's answer: cores are many where there is a GPU."""
     stops_midway: bool
-    """Whether a child may be stopped in the midst of its work: a driver may hold a lock just then
-    that others wait for."""
+    """Whether a child may be stopped in the midst of its work."""
+    compiles_elsewhere: bool
+    """Whether compilers work on other processors than those that are timed."""
     most_judges: int | None
-    """How many may have baselines on the device at a time; None where there is no bound."""
+    """How many may work on the device at a time; None where there is no bound."""
     most_ahead: int
     """How many candidates one of them may build ahead."""
 
@@ -43,6 +47,10 @@ class Place(Protocol):
 
     def settle(self) -> None:
         """Return when everything that the judge has started on the device is done."""
+        ...
+
+    def is_idle(self) -> bool:
+        """Whether the device has done what stopped children had started on it."""
         ...
 
     def make_room(self) -> None:
@@ -65,6 +73,7 @@ class Cpu:
     reads_from_outside = True
     is_spinning = False
     stops_midway = True
+    compiles_elsewhere = False
     most_judges = None
     most_ahead = 4
 
@@ -76,6 +85,10 @@ class Cpu:
 
     def settle(self) -> None:
         """Nothing to do: the CPU's work is done when a call returns."""
+
+    def is_idle(self) -> bool:
+        """True: what has stopped does nothing on a CPU."""
+        return True
 
     def make_room(self) -> None:
         """Nothing to do: malloc's caches are small."""
@@ -92,11 +105,12 @@ class Gpu:
 
     reads_from_outside = False
     is_spinning = True
-    stops_midway = False
-    # A judge has up to nine contexts then. On an H200 35 worked, and some 50 did not: children
+    stops_midway = True
+    compiles_elsewhere = True
+    # A judge has five to seven contexts then. On an H200 35 worked, and some 50 did not: children
     # wait for minutes, or find the device busy (error 46).
-    most_judges = 4
-    most_ahead = 2
+    most_judges = 7
+    most_ahead = 1
 
     def __init__(self, device: Device) -> None:
         from kernelwright.judge import gpu
@@ -115,6 +129,18 @@ class Gpu:
 
     def settle(self) -> None:
         torch.cuda.synchronize(self.index)
+
+    def is_idle(self) -> bool:
+        """Whether a small kernel is done at once, time after time: another process's work would
+        make it wait for its share of time, which is some milliseconds."""
+        for _ in range(N_PROBES):
+            start_s = time.perf_counter()
+            torch.zeros(1, device=self.name)
+            torch.cuda.synchronize(self.index)
+            if time.perf_counter() - start_s > AT_ONCE_S:
+                return False
+            time.sleep(AT_ONCE_S)
+        return True
 
     def make_room(self) -> None:
         kept = torch.cuda.memory_reserved(self.index) - torch.cuda.memory_allocated(self.index)

@@ -285,7 +285,10 @@ class Runner:
         # The whole region, even where less is needed: the driver maps no part of it (error 801).
         n_bytes = self.memory.numel()
         how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.name}
+        # A driver is not interrupted while it starts: who wants to measure waits half a second.
+        seat, self.child.seat = self.child.seat, None
         self._ask("map", limit_s, fds=(self.region.fd,), **how)
+        self.child.seat = seat
 
     def _copy(self, *, held: bool = False) -> None:
         """Let the child copy its outputs to shared memory."""

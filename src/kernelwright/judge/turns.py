@@ -1,8 +1,10 @@
 """Whose turn it is at a device: many build and check side by side, or one measures alone.
 
-Two locks, for all judges of a user on this machine. Who builds or checks holds the room with
-others; who measures holds it alone. Who wants to measure closes the door first: nobody new comes
-in, and those inside stop their children and step aside, so that measuring never waits for a build.
+Three locks, for all judges of a user on this machine. Who builds or checks holds the room with
+others; who measures holds it alone. Who wants to measure stands in line and closes the door first:
+nobody new comes in while somebody stands in line, and those inside stop their children and step
+aside, so that measuring never waits for a build. Measuring begins when what the stopped children
+had started on the device is done.
 """
 
 from __future__ import annotations
@@ -12,46 +14,81 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-LOOK_S = 0.05
+LOOK_S = 0.02
 """How often those inside look whether the door was closed, and those outside for a free chair."""
+SETTLE_S, PATIENCE_S = 5.0, 30.0
+"""How long the device may take to come to rest before others go on for a moment, and until it is
+measured all the same: work that never ends is ended by the time limit of whoever started it."""
 
 
 class Turns:
     """The turns at one device.
 
+    ``is_idle`` says whether the device has done all that was started on it.
+
     Not covered:
         Other programs, and judges of other users.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, is_idle: Callable[[], bool] = lambda: True) -> None:
         name = f"kernelwright-{os.getuid()}-{device.replace(':', '-')}"
         self._name = Path(tempfile.gettempdir(), name)
-        self._door, self._room = (Path(f"{self._name}-{part}.lock") for part in ("door", "room"))
+        self._line, self._door, self._room, self._hall = (
+            Path(f"{self._name}-{part}.lock") for part in ("line", "door", "room", "hall")
+        )
+        self._is_idle = is_idle
 
     @contextlib.contextmanager
-    def chair(self, n_chairs: int) -> Iterator[None]:
-        """Wait until fewer than ``n_chairs`` judges work at this device, and be one of them."""
-        chairs = [Path(f"{self._name}-chair-{number}.lock") for number in range(n_chairs)]
-        while (taken := _first_free(chairs)) is None:
-            time.sleep(LOOK_S)
+    def chairs(self, n_wanted: int, *, n_chairs: int) -> Iterator[None]:
+        """Wait until ``n_wanted`` of the device's ``n_chairs`` are free, and hold them.
+
+        One after the other is served, so that whoever needs many gets them at last.
+        """
+        paths = [Path(f"{self._name}-chair-{number}.lock") for number in range(n_chairs)]
+        taken: dict[Path, int] = {}
         try:
+            with _locked(self._hall, fcntl.LOCK_EX):
+                while len(taken) < min(n_wanted, n_chairs):
+                    free = [path for path in paths if path not in taken]
+                    found = next(filter(None, map(_taken, free)), None)
+                    if found is None:
+                        time.sleep(LOOK_S)
+                    else:
+                        taken |= found
             yield
         finally:
-            os.close(taken)
+            for descriptor in taken.values():
+                os.close(descriptor)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Wait until nobody else builds, checks or measures, and keep it so."""
-        with _locked(self._door, fcntl.LOCK_EX), _locked(self._room, fcntl.LOCK_EX):
-            yield
+        until_s = time.monotonic() + PATIENCE_S
+        while True:
+            with (
+                _locked(self._line, fcntl.LOCK_SH),
+                _locked(self._door, fcntl.LOCK_EX),
+                _locked(self._room, fcntl.LOCK_EX),
+            ):
+                if self._comes_to_rest() or time.monotonic() > until_s:
+                    yield
+                    return
+            time.sleep(1.0)
+
+    def _comes_to_rest(self) -> bool:
+        end_s = time.monotonic() + SETTLE_S
+        while not self._is_idle():
+            if time.monotonic() > end_s:
+                return False
+        return True
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[Seat]:
         """A seat among those who build and check; one per thread, because the door may close."""
-        seat = Seat(self._door, self._room)
+        seat = Seat(self._line, self._door, self._room)
         seat.enter()
         try:
             yield seat
@@ -62,13 +99,15 @@ class Turns:
 class Seat:
     """A place among others, to be left for a while when it is wanted."""
 
-    def __init__(self, door: Path, room: Path) -> None:
-        self._door, self._room = door, room
+    def __init__(self, line: Path, door: Path, room: Path) -> None:
+        self._line, self._door, self._room = line, door, room
         self._descriptor: int | None = None
         self.waited_s = 0.0
         """How long it has been left."""
 
     def enter(self) -> None:
+        with _locked(self._line, fcntl.LOCK_EX):
+            pass  # nobody stands in line just now
         with _locked(self._door, fcntl.LOCK_SH):
             self._descriptor = _lock(self._room, fcntl.LOCK_SH)
 
@@ -99,12 +138,12 @@ class Seat:
         return away_s
 
 
-def _first_free(paths: Iterable[Path]) -> int | None:
-    """A descriptor that holds the first lock that nobody else holds."""
-    for path in paths:
-        with contextlib.suppress(BlockingIOError):
-            return _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return None
+def _taken(path: Path) -> dict[Path, int] | None:
+    """The lock of this path, taken, with its descriptor; None if somebody else holds it."""
+    try:
+        return {path: _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)}
+    except BlockingIOError:
+        return None
 
 
 def _lock(path: Path, how: int) -> int:

@@ -66,10 +66,34 @@ def test_nobody_new_comes_in_while_somebody_waits_to_measure(room):
 
 
 def test_no_more_judges_than_chairs(room):
-    with room.chair(2), room.chair(2):
-        waiting = threading.Thread(target=lambda: room.chair(2).__enter__(), daemon=True)
+    def sit():
+        with room.chairs(2, n_chairs=3):
+            pass
+
+    with room.chairs(1, n_chairs=3), room.chairs(1, n_chairs=3):
+        waiting = threading.Thread(target=sit, daemon=True)
         waiting.start()
         waiting.join(timeout=0.2)
         assert waiting.is_alive()
     waiting.join(timeout=5)
     assert not waiting.is_alive()
+
+
+def test_who_needs_more_chairs_than_there_are_gets_them_all(room):
+    with room.chairs(9, n_chairs=2):
+        pass
+
+
+def test_measuring_waits_until_the_device_is_at_rest(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    answers = iter([False, False, True])
+    with turns.Turns("cuda:0", lambda: next(answers)).alone():
+        assert next(answers, None) is None
+
+
+def test_a_device_that_never_rests_stops_nobody_for_good(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(turns, "SETTLE_S", 0.01)
+    monkeypatch.setattr(turns, "PATIENCE_S", 0.02)
+    with turns.Turns("cuda:0", lambda: False).alone():
+        pass

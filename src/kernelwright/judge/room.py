@@ -1,0 +1,73 @@
+"""How much of a device's memory judging a task takes, told before anything is allocated.
+
+Several judges share a device. Each asks for its part of the memory first, so that none of them
+runs out of it because of the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.task import Task
+from kernelwright.judge.place import Place
+from kernelwright.load import open_reference
+from kernelwright.load.reference import CHECK_SEED
+
+CHAIRS_PER_JUDGE = 2
+"""At least: chairs are parts of a device's memory, and judges need several sizes."""
+COPIES, WORK_COPIES = 10, 4
+"""Of the task's tensors, and of what its largest operator works on besides, that the judge, a
+candidate and the library settings that stay hold at a time, float64 included."""
+CONTEXTS_BYTES = 7 * 500_000_000  # a CUDA context took 0.5 GB on an H200
+SLOW_WITHOUT_DATA = (torch.nn.RNNBase,)  # a loop in Python, 10 s for 512 steps
+
+
+def n_chairs(task: Task, place: Place) -> tuple[int, int]:
+    """The chairs that a judge of this task needs, and how many the device has in all."""
+    in_all = place.most_judges * CHAIRS_PER_JUDGE
+    own, largest = _sizes(task)
+    needed = CONTEXTS_BYTES + COPIES * own + WORK_COPIES * max(0, largest - own)
+    parts = math.ceil(needed / place.memory_bytes() * in_all)
+    return min(in_all, max(CHAIRS_PER_JUDGE, parts)), in_all
+
+
+def _sizes(task: Task) -> tuple[int, int]:
+    """Bytes of the task's inputs, weights and outputs, and of its largest operator's tensors.
+
+    Found out on tensors without memory; what a task does not do with those counts nothing.
+    """
+    own, largest = 0, _Largest()
+    try:
+        reference = open_reference(task)
+        with torch.device("meta"), torch.no_grad():
+            module = reference.build(CHECK_SEED)
+            inputs = reference.inputs(CHECK_SEED, "meta")
+            own = _bytes([inputs, module.state_dict()])
+            if not any(isinstance(m, SLOW_WITHOUT_DATA) for m in module.modules()):
+                with largest:
+                    own += _bytes(module(*inputs))
+    except (TaskError, RuntimeError, NotImplementedError, TypeError, ValueError):
+        pass  # the reference itself says what is wrong with it
+    return own, largest.n_bytes
+
+
+class _Largest(TorchDispatchMode):
+    """Notes the operator with the largest inputs and outputs."""
+
+    n_bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.n_bytes = max(self.n_bytes, _bytes([args, kwargs, found]))
+        return found
+
+
+def _bytes(tree: Any) -> int:
+    tensors = (leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor))
+    return sum(t.numel() * t.element_size() for t in tensors)
