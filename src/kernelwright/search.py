@@ -23,7 +23,6 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION, Judge, Nursery, library_candidate
 from kernelwright.judge.baselines import EAGER
-from kernelwright.load import check
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.base import Proposer, WaitingProposer
 from kernelwright.propose.feed import Feed, require_an_answer
@@ -31,8 +30,9 @@ from kernelwright.propose.feed import Feed, require_an_answer
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
 MIN_EVALUATED = 3  # a budget spent on slow baselines still buys a first look at the candidates
 N_CONFIRMED = 3  # the best of many noisy measurements is flattered; this many are measured again
-CONFIRM_TIME_S = 4.0
-"""Of rounds: a gain of a few per cent is decided where a first look leaves it open."""
+CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
+"""Of rounds, and of the budget at most: a gain of a few per cent is decided where a first look
+leaves it open."""
 
 History = list[tuple[Proposal, Evaluation]]
 
@@ -104,7 +104,6 @@ def optimize(
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
     check_proposers(Brief(task, device, dialects, **_limits(settings)), settings.proposers)
-    check(task, device.torch_name)
     with (
         Archive(settings.archive) as archive,
         Judge(task, device=device, settings=settings, nursery=nursery) as judge,
@@ -260,9 +259,10 @@ class _Search:
 
     def confirm(self) -> tuple[Proposal, Evaluation] | None:
         """The best that wins when it is measured once more, for longer; None when nothing does."""
+        longest_s = min(CONFIRM_TIME_S, CONFIRM_SHARE * self.settings.budget_s)
         for proposal, _ in select.promising(self.history)[:N_CONFIRMED]:
             self.tell(f"measuring again {proposal.candidate.dialect}: {describe(proposal)}")
-            again = self.judge.evaluate(proposal.candidate, max_time_s=CONFIRM_TIME_S)
+            again = self.judge.evaluate(proposal.candidate, max_time_s=longest_s)
             self.archive.add_evaluation(self.run_id, again)
             if select.wins(again):
                 return proposal, again
@@ -358,7 +358,6 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
-    check(task, device.torch_name)
     with Judge(task, device=device, settings=settings) as court:
         return court.evaluate(candidate)
 

@@ -16,7 +16,6 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.docket.cases import Case, Docket, OnStep, Step
 from kernelwright.judge import JUDGE_VERSION, Judge
-from kernelwright.load import check
 
 PROPOSER = "file"
 """Who proposed a candidate that somebody put into a folder."""
@@ -36,7 +35,6 @@ def judge_all(
     """
     task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
-    check(task, device.torch_name)
     verdicts: dict[str, Evaluation] = {}
     try:
         with (

@@ -70,6 +70,17 @@ class Reference:
             )
         return [_on_device(value, device) for value in values]
 
+    def blank_inputs(self) -> list[Any]:
+        """``inputs`` on the CPU with any values: memory that nobody reads costs nothing.
+
+        Raises:
+            TaskError, DeviceError: as ``inputs``.
+        """
+        try:
+            return [_blank(value) for value in self._call("get_inputs", CHECK_SEED, "meta")]
+        except (TaskError, NotImplementedError):  # it looks at what it draws
+            return self.inputs(CHECK_SEED)
+
     def other_inputs(self, seed: int, device: str = "cpu") -> list[list[Any]]:
         """Further sets of arguments that the task declares legal; none where it says nothing.
 
@@ -205,6 +216,17 @@ def _flat(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [part for item in value for part in _flat(item)]
     return [value]
+
+
+def _blank(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, (list, tuple)):
+        parts = [_blank(item) for item in value]
+        return tuple(parts) if isinstance(value, tuple) else parts
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
 
 
 def _on_device(value: Any, device: str) -> Any:

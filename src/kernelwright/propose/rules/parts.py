@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from kernelwright.core.task import Task
+from kernelwright.load.reference import CHECK_SEED, Reference
 from kernelwright.propose.rules.capture import CannotCapture, Captured, capture
 from kernelwright.propose.rules.interface import face_of, reference_text, signature_of
 from kernelwright.propose.rules.module import Face
@@ -33,17 +34,19 @@ class Part:
 
 
 def open_parts(
-    task: Task, module: nn.Module, inputs: Sequence[Any], device_kind: str
+    task: Task, module: nn.Module, reference: Reference, device_kind: str
 ) -> tuple[Spliced, list[Part]]:
     """The reference's text, and its parts: one part where the whole module can be captured.
+
+    ``module`` is one that ``reference`` has built.
 
     Raises:
         CannotCapture: neither the module nor any module in it can be.
     """
     try:
-        captured = capture(module, inputs)
+        captured = capture(module, reference.blank_inputs())
     except CannotCapture:
-        return _children(task, module, inputs, device_kind)
+        return _children(task, module, reference.inputs(CHECK_SEED), device_kind)
     text = reference_text(task, module, captured)
     face, arguments = face_of(task.name, module, captured, text, device_kind)
     return text, [Part("", captured, face, arguments, text.signature)]

@@ -77,7 +77,7 @@ class Workshop:
         reference = open_reference(self.brief.task)
         module = reference.build(SEED)
         kind = self.brief.device.torch_name.partition(":")[0]
-        self.text, self.parts = open_parts(self.brief.task, module, reference.inputs(SEED), kind)
+        self.text, self.parts = open_parts(self.brief.task, module, reference, kind)
 
     @property
     def target(self) -> Target:
