@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
-from kernelwright.dialects.simt.source import Source
 from kernelwright.port.build_flags import Flags, build_flags, is_built
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
+from kernelwright.port.reach import names_in_reach
 from kernelwright.propose.port import Translation, translate, translate_cmake, translate_python
-from kernelwright.propose.port.names import declared
 from kernelwright.propose.port.python_text import device_texts
 from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
 
@@ -110,12 +109,14 @@ def port(
         raise UsageError("nothing to port", seen=str(root), do="name a file or a folder")
     names = {root: root.name} if root.is_file() else _find(root)
     texts = {p: p.read_text(errors="surrogateescape") for p in names}
-    own = frozenset(n for p, t in texts.items() if p.suffix in UNITS + HEADERS for n in _own(t))
+    own = names_in_reach({p: t for p, t in texts.items() if p.suffix in UNITS + HEADERS})
     folder = (root.parent if root.is_file() else root).resolve()
     flags, otherwise = build_flags(folder, (p for p in names if p.suffix in HEADERS))
     with tempfile.TemporaryDirectory() as scratch:
         under = Path(out) if out is not None else Path(scratch)
-        done = {p: _translated(p, t, to, names[p], own) for p, t in texts.items()}
+        done = {
+            p: _translated(p, t, to, names[p], own.get(p, frozenset())) for p, t in texts.items()
+        }
         written = {p: _write(under, names[p], done[p].text, to) for p in names}
         order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
 
@@ -204,11 +205,7 @@ def _find(root: Path) -> dict[Path, str]:
     return found
 
 
-def _own(text: str) -> frozenset[str]:
-    return declared(Source(text.encode(errors="surrogateescape")))
-
-
-def _translated(path: Path, text: str, to: str, name: str, own: frozenset[str]) -> Translation:
+def _translated(path: Path, text: str, to: str, name: str, own: Iterable[str]) -> Translation:
     if path.suffix == ".py":
         return translate_python(text, to=to, file=name)
     if path.name == BUILD or path.suffix == ".cmake":

@@ -14,7 +14,14 @@ RUNTIME, NAMES = "hip/hip_runtime.h", "hip/names.h"
 _DEFINED = re.compile(r"^#define (\w+)|^static inline \w+ (hip\w+)\(", re.MULTILINE)
 _HIP_NAME = re.compile(r"_*(hip|roc|miopen)\w*", re.IGNORECASE)
 """Names that only HIP and its libraries have: others would be redefined for CUDA's own headers."""
-_AFTER = {"hipcub/hipcub.hpp": "namespace hipcub = cub;\n"}
+_AFTER = {
+    "hipcub/hipcub.hpp": "namespace hipcub = cub;\n",
+    "hipblas/hipblas.h": "#define HIPBLAS_H\n",
+    "hipfft/hipfft.h": "#define HIPFFT_H_\n",
+    "hiprand/hiprand.h": "#define HIPRAND_H_\n",
+    "hipsolver/hipsolver.h": "#define HIPSOLVER_H\n",
+    "hipsparse/hipsparse.h": "#define HIPSPARSE_H\n",
+}
 """What a header needs beyond its counterpart and the names."""
 
 
@@ -44,6 +51,7 @@ def _texts(api: ApiMap) -> dict[str, str]:
         f"#define {hip} {row.hip}"  # in a map to CUDA the column `hip` holds CUDA's name
         for hip, row in sorted(api.names.items())
         if _HIP_NAME.fullmatch(hip) and row.hip.isidentifier() and hip not in by_hand
+        if row.kind != "guard"
     ]
     texts = {NAMES: "#pragma once\n" + "\n".join(lines) + "\n"}
     for hip, row in api.headers.items():

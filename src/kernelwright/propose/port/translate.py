@@ -7,11 +7,13 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import HEADERS
 from kernelwright.dialects.simt.source import Edit, Source, apply_edits
 from kernelwright.propose.port.calls import call_changes
+from kernelwright.propose.port.definitions import definition_changes
 from kernelwright.propose.port.finding import Finding, State
 from kernelwright.propose.port.hazards import hazard_changes
 from kernelwright.propose.port.launches import launch_changes
@@ -25,6 +27,10 @@ from kernelwright.propose.port.warp_synchrony import warp_synchrony_changes
 
 SIDES = ("hip", "cuda")
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
+_BEFORE_CODE = (
+    "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
+    "#ifndef", "#ifdef",
+)  # fmt: skip
 _DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
 
 
@@ -57,7 +63,7 @@ def translate(
     """
     if to not in SIDES:
         raise UsageError(f'cannot port to "{to}"', seen=to, do=nearest(to, SIDES))
-    source = Source(text.encode())
+    source = Source(text.encode(errors="surrogateescape"))
     api = load_map(to)
     names = frozenset(own) | declared(source)
     changes = list(call_changes(source, api, names, to))
@@ -68,6 +74,7 @@ def translate(
         changes += ptx_changes(source)
         changes += warp_synchrony_changes(source)
         changes += replacement_changes(source, names)
+        changes += definition_changes(source)
         changes += texture_changes(source)
     edits = [edit for change in changes for edit in change.edits]
     findings = [change.finding for change in changes]
@@ -80,7 +87,8 @@ def translate(
     placed = sorted(
         (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
     )
-    return Translation(apply_edits(source.text, edits).decode(), tuple(placed))
+    ported = apply_edits(source.text, edits).decode(errors="surrogateescape")
+    return Translation(ported, tuple(placed))
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
@@ -102,23 +110,36 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
     edits = [Edit(0, 0, "".join(lines))] if lines else []
     functions = _functions(needs)
     if functions:
-        at = _after_includes(source, includes)
+        at = _after_includes(source, source.root)
         edits.append(Edit(at, at, functions))
     return edits
 
 
-def _after_includes(source: Source, includes: list[object]) -> int:
-    """The first line's start after the last top-level include that precedes any other code."""
+def _after_includes(source: Source, root: Any) -> int:
+    """The first line's start after the last include that precedes any other code.
+
+    The guard around a header's whole text is looked into.
+    """
     at = 0
-    for node in source.root.children:
+    for node in root.children:
         if node.type == "preproc_include":
             at = node.end_byte
-        elif node.type not in ("comment", "preproc_def", "preproc_call", "using_declaration"):
+        elif node.type == "preproc_ifdef" and not at and node.end_byte >= _last_byte(source):
+            return _after_includes(source, node)
+        elif node.type not in _BEFORE_CODE:
             break
+        elif node.type == "preproc_def" and root is not source.root and not at:
+            at = node.end_byte  # the guard's own definition
     if not at or at >= len(source.text) or source.text[at - 1 : at] == b"\n":
         return at
     newline = source.text.find(b"\n", at)
     return len(source.text) if newline < 0 else newline + 1
+
+
+def _last_byte(source: Source) -> int:
+    """Where the text ends, white space and comments aside."""
+    code = [node for node in source.root.children if node.type != "comment"]
+    return code[-1].end_byte if code else 0
 
 
 @cache

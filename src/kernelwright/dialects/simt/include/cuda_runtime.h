@@ -6,6 +6,11 @@
 #define __CUDACC__ 1
 #define __NVCC__ 1
 #define CUDART_VERSION 12000
+// Guards of the runtime's headers, which programs ask for.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
 using SIMT_MASK = unsigned;
 using SIMT_BALLOT = unsigned;
 #include "simt/core.h"

@@ -1,5 +1,6 @@
 // cuRAND for the emulation.
 #pragma once
+#define CURAND_H_
 #include "cuda_runtime.h"
 #define RAND_IS_HOST 1
 #define RAND(name) curand##name

@@ -7,6 +7,10 @@
 #define __HIPCC__ 1
 #define __HIP_PLATFORM_AMD__ 1
 #define HIP_VERSION 70100000
+#define HIP_INCLUDE_HIP_HIP_RUNTIME_H
+#define HIP_INCLUDE_HIP_HIP_RUNTIME_API_H
+#define HIP_INCLUDE_HIP_DRIVER_TYPES_H
+#define HIP_INCLUDE_HIP_HIP_VECTOR_TYPES_H
 namespace simt {
 // HIP 7 refuses 32-bit masks when it compiles; so does the emulation.
 struct Mask64 {

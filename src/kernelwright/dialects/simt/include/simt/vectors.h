@@ -2,6 +2,8 @@
 #pragma once
 #include "simt/core.h"
 
+#include <type_traits>
+
 #define SIMT_VECTOR(type, name, align1, align2, align4)                                             \
   struct align1 name##1 { type x; };                                                                \
   struct align2 name##2 { type x, y; };                                                             \
@@ -34,21 +36,56 @@ constexpr uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { ret
 #undef SIMT_VECTOR
 
 #if SIMT_IS_HIP
-#define SIMT_OPERATOR(name, op)                                                                     \
-  inline name##2 operator op(name##2 a, name##2 b) { return {a.x op b.x, a.y op b.y}; }             \
-  inline name##3 operator op(name##3 a, name##3 b) { return {a.x op b.x, a.y op b.y, a.z op b.z}; } \
-  inline name##4 operator op(name##4 a, name##4 b) {                                                \
-    return {a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w};                                        \
-  }                                                                                                 \
-  inline name##2& operator op##=(name##2& a, name##2 b) { return a = a op b; }                      \
-  inline name##3& operator op##=(name##3& a, name##3 b) { return a = a op b; }                      \
-  inline name##4& operator op##=(name##4& a, name##4 b) { return a = a op b; }
-#define SIMT_OPERATORS(name) \
-  SIMT_OPERATOR(name, +) SIMT_OPERATOR(name, -) SIMT_OPERATOR(name, *) SIMT_OPERATOR(name, /)
-SIMT_OPERATORS(float)
-SIMT_OPERATORS(double)
-SIMT_OPERATORS(int)
-SIMT_OPERATORS(uint)
-#undef SIMT_OPERATORS
+// The operators that HIP gives its vector types, as templates: a program's own come before them.
+namespace simt {
+template <typename V> struct VectorOf { static constexpr unsigned n = 0; };
+#define SIMT_KIND(name)                                                     \
+  template <> struct VectorOf<name##2> { static constexpr unsigned n = 2; }; \
+  template <> struct VectorOf<name##3> { static constexpr unsigned n = 3; }; \
+  template <> struct VectorOf<name##4> { static constexpr unsigned n = 4; };
+SIMT_KIND(char) SIMT_KIND(uchar) SIMT_KIND(short) SIMT_KIND(ushort) SIMT_KIND(int) SIMT_KIND(uint)
+SIMT_KIND(long) SIMT_KIND(ulong) SIMT_KIND(longlong) SIMT_KIND(ulonglong) SIMT_KIND(float)
+SIMT_KIND(double)
+#undef SIMT_KIND
+template <typename V> using IfVector = std::enable_if_t<VectorOf<V>::n != 0, int>;
+template <typename V, typename U>
+using IfScaled = std::enable_if_t<VectorOf<V>::n != 0 && std::is_convertible_v<U, double>, int>;
+template <typename V> V filled(decltype(V::x) value) {
+  V all;
+  for (unsigned i = 0; i < VectorOf<V>::n; ++i) (&all.x)[i] = value;
+  return all;
+}
+}  // namespace simt
+#define SIMT_OPERATOR(op)                                                                            \
+  template <typename V, simt::IfVector<V> = 0> V operator op(const V& a, const V& b) {               \
+    V all;                                                                                           \
+    for (unsigned i = 0; i < simt::VectorOf<V>::n; ++i) (&all.x)[i] = (&a.x)[i] op (&b.x)[i];        \
+    return all;                                                                                      \
+  }                                                                                                  \
+  template <typename V, typename U, simt::IfScaled<V, U> = 0> V operator op(const V& a, U b) {       \
+    return a op simt::filled<V>(b);                                                                  \
+  }                                                                                                  \
+  template <typename U, typename V, simt::IfScaled<V, U> = 0> V operator op(U a, const V& b) {       \
+    return simt::filled<V>(a) op b;                                                                  \
+  }                                                                                                  \
+  template <typename V, simt::IfVector<V> = 0> V& operator op##=(V& a, const V& b) { return a = a op b; } \
+  template <typename V, typename U, simt::IfScaled<V, U> = 0> V& operator op##=(V& a, U b) {         \
+    return a = a op simt::filled<V>(b);                                                              \
+  }
+SIMT_OPERATOR(+)
+SIMT_OPERATOR(-)
+SIMT_OPERATOR(*)
+SIMT_OPERATOR(/)
+SIMT_OPERATOR(%)
+SIMT_OPERATOR(&)
+SIMT_OPERATOR(|)
+SIMT_OPERATOR(^)
 #undef SIMT_OPERATOR
+template <typename V, simt::IfVector<V> = 0> V operator-(const V& a) { return simt::filled<V>(0) - a; }
+template <typename V, simt::IfVector<V> = 0> bool operator==(const V& a, const V& b) {
+  for (unsigned i = 0; i < simt::VectorOf<V>::n; ++i)
+    if (!((&a.x)[i] == (&b.x)[i])) return false;
+  return true;
+}
+template <typename V, simt::IfVector<V> = 0> bool operator!=(const V& a, const V& b) { return !(a == b); }
 #endif

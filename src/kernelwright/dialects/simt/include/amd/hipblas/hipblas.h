@@ -2,6 +2,7 @@
 // The emulation has what libraries/blas.h defines; the rest is declared.
 // Source of the declarations: hipBLAS's API reference, ROCm 7.0 (complex numbers are HIP's).
 #pragma once
+#define HIPBLAS_H
 #include <hip/hip_complex.h>
 #include <hip/hip_runtime.h>
 #define BLAS(name) hipblas##name

@@ -2,6 +2,7 @@
 // Source: hipFFT's API reference, ROCm 6.2.
 // Not compared with AMD's own header: a program that compiles with this may not with that.
 #pragma once
+#define HIPFFT_H_
 #include <cstddef>
 #include <hip/hip_complex.h>
 #include <hip/hip_runtime.h>

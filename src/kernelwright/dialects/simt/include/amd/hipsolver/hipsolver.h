@@ -3,6 +3,7 @@
 // Source: hipSOLVER's API reference, ROCm 6.2, "Compatibility API".
 // Not compared with AMD's own header: a program that compiles with this may not with that.
 #pragma once
+#define HIPSOLVER_H
 #include <hip/hip_complex.h>
 #include <hip/hip_runtime.h>
 #include <hipblas/hipblas.h>

@@ -3,6 +3,7 @@
 // Source: hipSPARSE's API reference, ROCm 5.3 to 6.2 (SpMV and after take const descriptors now).
 // Not compared with AMD's own header: a program that compiles with this may not with that.
 #pragma once
+#define HIPSPARSE_H
 #include <cstddef>
 #include <cstdint>
 #include <hip/hip_complex.h>

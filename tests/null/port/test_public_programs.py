@@ -1,0 +1,142 @@
+"""What public programs showed: constructs that no program of the bench has."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.port.reach import names_in_reach
+from kernelwright.propose.port import State, translate
+from kernelwright.propose.port.table import load_map
+
+HEAD = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+
+
+def body(text: str):
+    return translate(f"{HEAD}__global__ void k(int* p) {{\n{text}\n}}\n", implicit=False)
+
+
+def test_bytes_that_are_no_utf8_stay():
+    text = b"// caf\xe9\nvoid f() { cudaFree(0); }\n".decode(errors="surrogateescape")
+    assert translate(text).text.encode(errors="surrogateescape").startswith(b"#include")
+    assert "caf\udce9" in translate(text).text
+
+
+def test_guards_of_cudas_headers_are_those_of_hips():
+    done = translate("#ifdef __DRIVER_TYPES_H__\n#endif\n#ifdef CUBLAS_API_H_\n#endif\n")
+    assert "#ifdef HIP_INCLUDE_HIP_DRIVER_TYPES_H" in done.text
+    assert "#ifdef HIPBLAS_H" in done.text
+    assert load_map("cuda").names["HIPBLAS_H"].hip == "CUBLAS_API_H_"
+
+
+def test_names_that_another_program_of_the_tree_declares_are_cudas_here(tmp_path):
+    texts = {
+        Path("a/main.cu"): '#include "own.h"\nvoid f() { cudaMine(); }\n',
+        Path("a/own.h"): '#include "deep/more.h"\n',
+        Path("inc/deep/more.h"): "void cudaMine();\n",
+        Path("b/wrap.h"): "typedef int CUtexObject;\n",
+    }
+    reach = names_in_reach(texts)
+    assert "cudaMine" in reach[Path("a/main.cu")]
+    assert "CUtexObject" not in reach[Path("a/main.cu")]
+    assert "CUtexObject" in reach[Path("b/wrap.h")]
+
+
+def test_of_several_headers_of_a_name_the_one_beside_is_meant():
+    texts = {
+        Path("a/m.cu"): '#include "n.h"\n',
+        Path("a/n.h"): "void cudaA();\n",
+        Path("b/n.h"): "void cudaB();\n",
+    }
+    assert names_in_reach(texts)[Path("a/m.cu")] & {"cudaA", "cudaB"} == {"cudaA"}
+
+
+def test_a_qualified_name_of_a_group_is_not_the_programs_own():
+    done = translate(
+        HEAD + "template <class T> __global__ void reduce(T* p) {\n"
+        "v = cg::reduce(t, v, cg::plus<int>());\n}\n"
+    )
+    assert "port_group_reduce(t, v, port_plus<int>())" in done.text
+
+
+@pytest.mark.parametrize(
+    ("text", "became"),
+    [
+        (
+            "cg::memcpy_async(b, s, p, n); cg::wait(b);",
+            "port_group_copy(b, s, p, n); port_group_wait(b);",
+        ),
+        ("cg::wait_prior<1>(b);", "port_group_wait(b);"),
+        ("v = cg::inclusive_scan(t, v);", "v = port_group_inclusive_scan(t, v);"),
+        (
+            "v = cg::exclusive_scan(t, v, cg::plus<int>());",
+            "port_group_exclusive_scan(t, v, port_plus<int>())",
+        ),
+    ],
+)
+def test_group_operations_are_written_by_hand(text, became):
+    done = body(text)
+    assert became in done.text
+    assert not done.unported
+
+
+@pytest.mark.parametrize(
+    "text", ["cg::block_tile_memory<256> s;", "auto g = cg::labeled_partition(t, 1);"]
+)
+def test_names_of_groups_that_hip_has_not_are_reported(text):
+    assert [f.state for f in body(text).unported] == [State.UNPORTED]
+
+
+def test_own_functions_stand_behind_the_includes_inside_a_guard():
+    done = translate(
+        "#ifndef G\n#define G\n#include <cooperative_groups.h>\n__global__ void k(int* p) {\n"
+        "v = cooperative_groups::reduce(t, v, cooperative_groups::plus<int>()); }\n#endif\n"
+    )
+    assert done.text.index("hip_cooperative_groups.h") < done.text.index("PORT_GROUP_REDUCE")
+    assert done.text.index("#define G") < done.text.index("PORT_GROUP_REDUCE")
+
+
+def test_operators_on_vectors_that_hip_has_are_left_out_there():
+    text = (
+        "inline float3 operator*(float3 a, float3 b) { return make_float3(a.x * b.x, a.y * b.y, "
+        "a.z * b.z); }\n"
+        "inline void operator+=(float3& a, const float3& b) { a.x += b.x; a.y += b.y; }\n"
+        "inline float3 operator*(float3 a, float s) { return make_float3(a.x * s, 0, 0); }\n"
+    )
+    done = translate(text, implicit=False)
+    assert done.text.count("#ifndef __HIP_PLATFORM_AMD__") == done.text.count("#endif") == 2
+    assert "#endif\ninline float3 operator*(float3 a, float s)" in done.text
+
+
+def test_an_operator_that_computes_something_else_than_hips_is_reported():
+    text = "inline float operator*(float3 a, float3 b) { return dot(a, b); }\n"
+    done = translate(text, implicit=False)
+    assert done.text == text
+    assert [f.construct for f in done.unported] == ["operator* of float3"]
+
+
+def test_two_definitions_on_a_line_are_guarded_apart():
+    one = "float{0} operator*(float{0} a, float{0} b) {{ return {{a.x * b.x, a.y * b.y}}; }}"
+    done = translate(one.format(2) + " " + one.format(4) + "\n", implicit=False)
+    assert done.text.count("#ifndef") == done.text.count("#endif") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "became"),
+    [
+        ("struct cudaGraphicsResource* r;", "hipGraphicsResource* r;"),
+        ("void CUDART_CB f(void* p) {}", "void f(void* p) {}"),
+        ("void f() { cudaEventCreate(&e, 2); }", "hipEventCreateWithFlags(&e, 2)"),
+        ("void f() { cudaMalloc3DArray(&a, &d, e); }", "hipMalloc3DArray(&a, &d, e, 0)"),
+        ("void f() { cudaGraphAddDependencies(g, a, b, nullptr, 2); }", "(g, a, b, 2)"),
+        (
+            "void f() { cudaMemcpyToSymbolAsync(s, p, 4); }",
+            "(HIP_SYMBOL(s), p, 4, 0, hipMemcpyHostToDevice)",
+        ),
+        ("__global__ void k() { atomicInc_system(p, 3); }", "port_atomicInc_system(p, 3)"),
+        ("void f() { uint3 g = n(); k<<<g, 32>>>(); }", "k<<<dim3(g.x, g.y, g.z), 32>>>()"),
+    ],
+)
+def test_forms_that_hip_has_not_are_written_otherwise(text, became):
+    done = translate(text, implicit=False)
+    assert became in done.text
+    assert not done.unported
