@@ -31,8 +31,7 @@ N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two diale
 MIN_EVALUATED = 3  # a budget spent on slow baselines still buys a first look at the candidates
 N_CONFIRMED = 3  # the best of many noisy measurements is flattered; this many are measured again
 CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
-"""Of rounds, and of the budget at most: a gain of a few per cent is decided where a first look
-leaves it open."""
+"""Of rounds, and of the budget at most: decides a gain that a first look leaves open."""
 
 History = list[tuple[Proposal, Evaluation]]
 
@@ -48,8 +47,7 @@ class Progress:
     """The best speedup so far against the strongest library setting."""
     n_done: int
     seconds_left: float
-    tokens: int = 0
-    """Read and written by models in this run."""
+    tokens: int = 0  # read and written by models in this run
     cost_usd: float = 0.0
     """Of this run's models, those whose price was stated."""
 
@@ -87,9 +85,11 @@ class Result:
 
 def optimize(
     task: Task, *, settings: Settings, on_progress: OnProgress = lambda progress: None,
-    nursery: Nursery | None = None,
+    nursery: Nursery | None = None, stops_early: bool = False,
 ) -> Result:  # fmt: skip
     """Search for a kernel that beats the strongest library setting, within the budget.
+
+    With ``stops_early`` nothing is proposed where the strongest setting is as fast as a copy.
 
     Everything proposed and judged goes to the archive at once. A search that was stopped goes on
     where it was: what the archive holds for this task, machine and judge is not judged again.
@@ -110,12 +110,12 @@ def optimize(
     ):
         search = _Search(task, device, dialects, settings, archive, judge, on_progress)
         try:
-            search.run()
-            best = search.confirm()
-            interrupted = False
+            search.ended = judge.nothing_to_win() if stops_early else {}
+            if not search.ended:
+                search.run()
+            best, interrupted = search.confirm(), False
         except KeyboardInterrupt:
-            best = select.best(search.history)
-            interrupted = True
+            best, interrupted = select.best(search.history), True
         return search.finish(best, interrupted)
 
 
@@ -131,6 +131,8 @@ class _Search:
     judge: Judge
     on_progress: OnProgress
     history: History = field(default_factory=list)
+    ended: dict[str, Any] = field(default_factory=dict)
+    """Why nothing was proposed, with what was measured."""
 
     def __post_init__(self) -> None:
         self.deadline = time.monotonic() + self.settings.budget_s
@@ -182,7 +184,7 @@ class _Search:
                     taken.append(proposal)
                     yield proposal.candidate
 
-        with contextlib.closing(self.judge.evaluate_all(unseen())) as found:
+        with contextlib.closing(self.judge.evaluate_all(unseen(), first_look=True)) as found:
             while not self.is_late(until, n_before):
                 if taken:
                     self.tell(f"{taken[0].candidate.dialect}: {describe(taken[0])}")
@@ -270,13 +272,12 @@ class _Search:
 
     def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
         """Write the best source, or the library setting that nothing beat, and close the run."""
-        has_time = time.monotonic() < self.deadline
-        is_known = has_time or any(found.timing for _, found in self.history)
+        is_known = time.monotonic() < self.deadline or any(e.timing for _, e in self.history)
         strongest = self.judge.strongest if is_known else ""
         candidate = best[0].candidate if best else library_candidate(self.task, strongest or EAGER)
         path = write_source(candidate, Path(self.settings.out), self.task.name)
         if not interrupted:
-            self.archive.finish_run(self.run_id)
+            self.archive.finish_run(self.run_id, self.ended)
         return Result(
             task=self.task,
             best=best[0] if best else None,

@@ -108,10 +108,18 @@ class Archive:
             )
         return run
 
-    def finish_run(self, run: str) -> None:
-        """Say that a run came to its end; one that was cut off is never finished."""
+    def finish_run(self, run: str, ended: Mapping[str, Any] | None = None) -> None:
+        """Say that a run came to its end; one that was cut off is never finished.
+
+        ``ended`` are facts about an end that no verdict tells of; they are added to its settings.
+        """
         with self._writing() as connection:
             unfinished = (tables.run.c.id == run) & tables.run.c.finished_at.is_(None)
+            if ended:
+                told = connection.execute(sa.select(tables.run.c.settings).where(unfinished))
+                whole = json.loads(told.scalar_one()) | {"ended": dict(ended)}
+                changed = sa.update(tables.run).where(unfinished)
+                connection.execute(changed.values(settings=rows.pack(whole)))
             connection.execute(sa.update(tables.run).where(unfinished).values(finished_at=_now()))
 
     def add_proposal(

@@ -84,14 +84,17 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     if chapter is None and error:
         return {**place, "task": task, **error}
     timing = chapter.evaluation.timing if chapter else None
+    ended = outcome.ended or {}
+    measured = ended.get("baseline_ns", {})
     return {
         **place,
         "task": task,
         **error,
         "best": _best(chapter) if chapter else None,
         "candidates": chapter.counts if chapter else {},
-        "strongest": timing.strongest if timing else "library",
-        "baseline_ns": facts.baseline_ns(chapter.history) if chapter else {},
+        "strongest": timing.strongest if timing else ended.get("strongest", "library"),
+        "baseline_ns": (facts.baseline_ns(chapter.history) if chapter else {}) or measured,
+        **({"ended": ended["why"]} if ended else {}),
     }
 
 
@@ -116,7 +119,7 @@ def line(outcome: Outcome) -> str:
     elif "error" in told and not told.get("best"):
         said = "error: " + facts.printable(told["error"]["what"], 80)
     elif told["best"] is None:
-        said = "library stays best"
+        said = f"library stays best{': ' + told['ended'] if 'ended' in told else ''}"
     else:
         ratio = told["best"]["speedup"][told["strongest"]]
         said = f"{told['best']['dialect']} {ratio['median']:.2f} × {told['strongest']}"

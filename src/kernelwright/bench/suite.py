@@ -40,6 +40,8 @@ class Outcome:
     """Absent where nothing was judged."""
     error: dict[str, Any] | None = None
     """What, seen, do: why the search did not come to its end."""
+    ended: dict[str, Any] | None = None
+    """Why nothing was proposed: the strongest setting, the library's times."""
     was_run: bool = True
     """False where the time for the whole suite was over before its turn."""
 
@@ -102,7 +104,8 @@ def run(
         if not _is_searched(entry.task, settings):
             was_run = time.monotonic() < last_start
             error = _in_a_process(entry.task, settings, limit_s, nursery) if was_run else None
-        return Outcome(entry, chapter(entry.task, settings, device), error, was_run)
+        told = chapter(entry.task, settings, device)
+        return Outcome(entry, told, error, _ended(entry.task, settings), was_run)
 
     with WarmProgram() as nursery:
         found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
@@ -125,6 +128,14 @@ def _is_searched(task: Task, settings: Settings) -> bool:
         verdicts = archive.evaluations(task=task.digest) if finished else []
     versions = {verdict.judge_version for verdict in verdicts}
     return bool(finished) and (not versions or JUDGE_VERSION in versions)
+
+
+def _ended(task: Task, settings: Settings) -> dict[str, Any] | None:
+    """What the last search of a task on this device said of an end without candidates."""
+    with Archive(settings.archive) as archive:
+        found = [run for run in archive.runs(task.digest) if run.finished_at]
+    here = [run for run in found if run.settings["device"] == settings.device]
+    return here[-1].settings.get("ended") if here else None
 
 
 def chapter(task: Task, settings: Settings, device: str) -> Chapter | None:
@@ -184,7 +195,7 @@ def _search(task: Task, settings: Settings, answer: Connection, nursery: Nursery
     # Its parent stops it by this, also where a shell in the background had it ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        search.optimize(task, settings=settings, nursery=nursery)
+        search.optimize(task, settings=settings, nursery=nursery, stops_early=True)
         answer.send(None)
     except KernelwrightError as error:
         answer.send(error_facts(error))

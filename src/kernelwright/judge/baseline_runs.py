@@ -25,6 +25,7 @@ from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.roofline import Copying
 from kernelwright.judge.runner import Program, Region, Runner, contents
 from kernelwright.judge.timing import RunnerFailed, Stopwatch
 from kernelwright.judge.turns import Turns
@@ -52,6 +53,7 @@ class BaselineRuns:
         self._task, self._place = task, place
         self._children, self._oracle = children, oracle
         self._stopwatch, self._turns = stopwatch, turns
+        self._copying = Copying(place, oracle.moved_bytes)
         self._compiling = collections.defaultdict(threading.Lock)
         self._stack = ExitStack()
         self._region: Region | None = None
@@ -93,8 +95,7 @@ class BaselineRuns:
         if self.median_ns:
             return
         self.start()
-        with self._turns.alone():
-            self._calibrate()
+        self._calibrate()
         for futures in self._waves:
             for name, future in futures.items():
                 try:
@@ -117,6 +118,19 @@ class BaselineRuns:
         """The fastest setting."""
         self.measure()
         return self._fastest()
+
+    def nothing_to_win(self) -> dict[str, Any]:
+        """Why no candidate can be much faster than these, and what was measured; else nothing.
+
+        Not asked of a degenerate task, of whose inputs not all has to be read.
+        """
+        strongest = self.strongest
+        with self._turns.alone():
+            why = self._copying.leaves_nothing(self.median_ns[strongest])
+        if not why or self._oracle.warnings:
+            return {}
+        measured = {"baseline_ns": self.median_ns, "dropped": self.dropped}
+        return {"why": f"{strongest} {why}", "strongest": strongest, **measured}
 
     def kept(self) -> dict[str, Runner]:
         """The settings that every candidate is timed beside."""
@@ -177,8 +191,10 @@ class BaselineRuns:
         try:
             shapes = [(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]
             program = Program(EMPTY_MODULE, "ModelNew", [shapes], 0, {})
-            runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
-            self._stopwatch.calibrate(runner, oracle.first_arguments)
+            with runner.beside(self._turns):
+                runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
+            with self._turns.alone():
+                self._stopwatch.calibrate(runner, oracle.first_arguments)
         except Refused as refused:  # no candidate's fault
             raise DeviceError(
                 "a module that does nothing cannot be measured",

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
+from typing import Any
 
 import torch
 
@@ -49,8 +50,9 @@ SLOWEST = 50.0
 ORACLE_BUDGET_S = 10.0
 """Of the reference's own runs, once per task; then the remaining distributions are left out."""
 FEWEST_DRAWS = 6
-TIME_BUDGET_S = 0.75
-"""Of rounds per candidate; with a build of one second it keeps a verdict near two seconds."""
+TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
+"""Of rounds per candidate, and of a search's budget at most; with a build of one second it keeps a
+verdict near two seconds."""
 OUT_OF_MEMORY = "out of memory"
 
 
@@ -148,6 +150,11 @@ class Judge:
         """Median nanoseconds of every library setting, measured once, before the first verdict."""
         return self._baselines.median_ns
 
+    def nothing_to_win(self) -> dict[str, Any]:
+        """Why no candidate can be much faster than the library, and what was measured; empty where
+        one may be."""
+        return self._baselines.nothing_to_win()
+
     @property
     def dropped(self) -> dict[str, str]:
         """Library settings that do not run this task, with the reason."""
@@ -170,9 +177,12 @@ class Judge:
         return self._conclude(prepared, max_time_s)
 
     def evaluate_all(
-        self, candidates: Iterable[Candidate], *, timed: bool = True
+        self, candidates: Iterable[Candidate], *, timed: bool = True, first_look: bool = False
     ) -> Iterator[Evaluation]:
         """The verdict on each, in order; the next are built while one is examined.
+
+        With ``first_look`` losers are timed for less where the budget is small, and nobody finds
+        out of what kind they are: what wins is to be measured again.
 
         What is built ahead stands still while anything is timed. Where one of several finds too
         little memory it is judged again without the others. To stop early, close the iterator.
@@ -183,6 +193,8 @@ class Judge:
         most = min(self.place.most_ahead, len(os.sched_getaffinity(0)))
         length = 0 if self._baselines.is_crowded else most
         share = MEMORY_SHARE / (length + 1)
+        longest_s = min(TIME_BUDGET_S, TIME_SHARE * self.settings.budget_s)
+        how = {"max_time_s": longest_s if first_look else TIME_BUDGET_S, "is_first": first_look}
         line = Line(
             candidates,
             lambda candidate: self._admit(candidate, timed=timed),
@@ -191,7 +203,7 @@ class Judge:
         )
         with contextlib.closing(line):
             for prepared in line:
-                evaluation = self._conclude(prepared, TIME_BUDGET_S)
+                evaluation = self._conclude(prepared, **how)
                 if not line.is_alone and lacked_memory(evaluation):
                     line.restart()
                     evaluation = self.evaluate(prepared.candidate, timed=timed)
@@ -252,13 +264,15 @@ class Judge:
         except (Refused, DeviceError, MemoryError, torch.OutOfMemoryError) as error:
             admitted.error = error
 
-    def _conclude(self, prepared: Preparation, max_time_s: float) -> Evaluation:
+    def _conclude(
+        self, prepared: Preparation, max_time_s: float, *, is_first: bool = False
+    ) -> Evaluation:
         """Examine what was prepared, and end it."""
         verdict = prepared.verdict
         try:
             if prepared.error is not None:
                 raise prepared.error
-            self._examine(prepared, prepared.runner, max_time_s)
+            self._examine(prepared, prepared.runner, max_time_s, is_first=is_first)
         except Refused as refused:
             return verdict.conclude(refused.status, refused.reason)
         except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
@@ -267,7 +281,9 @@ class Judge:
             prepared.close()
         return verdict.conclude(Status.PASSED)
 
-    def _examine(self, prepared: Preparation, runner: Runner, max_time_s: float) -> None:
+    def _examine(
+        self, prepared: Preparation, runner: Runner, max_time_s: float, *, is_first: bool
+    ) -> None:
         """Check a built candidate's results, and time it."""
         verdict = prepared.verdict
         self.stopwatch.prioritise(runner)
@@ -283,9 +299,14 @@ class Judge:
             looks = Looks(derive_seed(verdict.seed, "looks")) if runner.is_read else None
             verdict.timing = self._time(verdict, check, looks, max_time_s)
             verdict.numerics = check.tally.numerics()
+            timed_ns = verdict.timing.median_ns(CANDIDATE)
+            is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
+            if is_first and not is_win:
+                return
+            if not runner.is_read:  # a device's profiler takes a second to start: not alone
+                with runner.beside(self.turns), contextlib.suppress(Refused):
+                    runner.profile(self.oracle.first_arguments)
             with self.turns.alone():
-                timed_ns = verdict.timing.median_ns(CANDIDATE)
-                is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
                 if is_win:
                     overhead_ns = self.stopwatch.overhead_ns
                     self._reading.refuse_impossible(timed_ns, overhead_ns=overhead_ns)

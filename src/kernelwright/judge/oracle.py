@@ -337,8 +337,15 @@ class Oracle:
 
     def _counted(self, arguments: list[Any]) -> tuple[list[torch.Tensor], int]:
         """The reference's outputs, and the arithmetic that they took."""
-        with FlopCounterMode(display=False) as counter, torch.no_grad():
-            return flatten(self.modules[TASK](*arguments)), counter.get_total_flops()
+        seen = ", ".join(f"{kind}{list(shape)}" for kind, shape in map(_shape, arguments))
+        what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
+        with (
+            task_code(self.task, what, advice, context=f"with {seen}"),
+            FlopCounterMode(display=False) as counter,
+            torch.no_grad(),
+        ):
+            output = self.modules[TASK](*arguments)
+        return flatten(output), counter.get_total_flops()
 
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
         if self.mutates_arguments:

@@ -19,6 +19,9 @@ MARGIN = 4.0
 """What one measurement may miss: calls cost time too, and candidates may write better."""
 CACHED_SHARE = 0.25
 """Of the last-level cache: results that stay in it are written faster than to memory."""
+N_COPIES, LARGE_BYTES, NEARLY = 8, 1 << 30, 0.87
+"""What is smaller takes time that no copy tells of; whoever reaches that share can become 1.15
+times as fast at most."""
 N_PRODUCTS = 10
 SIDE = {"cpu": 1024, "cuda": 4096}
 """Of the square matrices whose product shows how fast a device calculates."""
@@ -40,6 +43,45 @@ def peak_bytes_per_s(place: Place) -> float:
         place.settle()
         best_s = min(best_s, time.perf_counter() - start_s)
     return MARGIN * n_bytes / best_s
+
+
+class Copying:
+    """The time in which a device copies as much as a task has to read and write.
+
+    A setting that takes hardly longer leaves nothing to win, unless not all has to be read.
+    """
+
+    def __init__(self, place: Place, moved_bytes: int) -> None:
+        self._place, self.moved_bytes = place, moved_bytes
+        self._least_ns: float | None = None
+
+    def leaves_nothing(self, timed_ns: float) -> str:
+        """Why nothing can be won over this time; empty where something may be."""
+        if self.moved_bytes < LARGE_BYTES:
+            return ""
+        if self._least_ns is None:
+            self._least_ns = self.moved_bytes / copied_bytes_per_s(self._place) * 1e9
+        share = self._least_ns / timed_ns
+        if share < NEARLY:
+            return ""
+        gigabytes = self.moved_bytes / 1e9
+        return f"moves its {gigabytes:.1f} GB at {share:.0%} of the rate at which a copy does"
+
+
+def copied_bytes_per_s(place: Place) -> float:
+    """The bytes a second, read and written, of a large copy; infinite where memory is short."""
+    try:
+        one, other = (torch.ones(LARGE_BYTES // 4, device=place.name) for _ in range(2))
+    except (torch.OutOfMemoryError, RuntimeError):
+        return float("inf")
+    best_s = float("inf")
+    for _ in range(N_COPIES):
+        place.settle()
+        start_s = time.perf_counter()
+        other.copy_(one)
+        place.settle()
+        best_s = min(best_s, time.perf_counter() - start_s)
+    return 2 * LARGE_BYTES / best_s
 
 
 def least_ns(claims: list[Claim], like: list[torch.Tensor], bytes_per_s: float) -> float:

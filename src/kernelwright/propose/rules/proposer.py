@@ -31,6 +31,9 @@ EMITTERS = {
 NAME = "rules"
 SEED = 0
 """Weights and inputs are only looked at for their shapes."""
+COMPILE_S = 15.0
+"""What the library's compiler may take to search for one candidate (10 to 50 s on an H200): it is
+not asked where the whole time is less."""
 N_FIRST = 4
 """Schedules per program and dialect in a first round; the best are refined later."""
 
@@ -168,6 +171,8 @@ def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterat
     if not is_library and not any(program.own()):
         return
     schedules = emitter.schedules(program, workshop.target)
+    if workshop.brief.budget_s < COMPILE_S:
+        schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
         yield workshop.proposal(variant, emitter, schedule)
 
