@@ -38,8 +38,10 @@ EMITTER = TritonEmitter()
 COMPILED = (
     "unary_smooth", "unary_float64", "reductions_short", "softmax_columns", "layer_norm",
     "scan_max", "pool_argmax", "product_odd", "product_bfloat16", "convolution",
-    "product_even",
+    "product_even", "convolution_rounded", "convolution_transposed",
 )  # fmt: skip
+OWN = ("_kernel", "_in_three", "channels_last")
+"""How kernels' names end."""
 IN_PARTS = (
     {"split": "before", "descriptors": False}, {"split": "inside", "descriptors": False},
     {"split": "before", "descriptors": True},
@@ -97,7 +99,7 @@ def not_compiled(name: str) -> str:
         forward = build(source(program, EMITTER.emit(program, schedule, target)))
         launches: list = []
         for key, value in list(forward.__globals__.items()):
-            if isinstance(value, triton.JITFunction) and key.endswith(("_kernel", "_in_three")):
+            if isinstance(value, triton.JITFunction) and key.endswith(OWN):
                 forward.__globals__[key] = Recorder(value, launches)
         forward(*(torch.empty(t.shape, dtype=getattr(torch, t.dtype)) for t in program.inputs))
         for function, tensors, options in launches:

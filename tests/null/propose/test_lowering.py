@@ -117,6 +117,14 @@ PRODUCTS = {
     "strided convolution": (
         Wrapped(lambda x, c: F.mish(c(x)) * 2, nn.Conv2d(3, 4, 3, 2, 1)), [R(2, 3, 8, 8)], 1
     ),
+    "transposed convolution": (
+        Wrapped(lambda x, c: c(x).tanh(), nn.ConvTranspose2d(3, 4, (3, 4), 2, 1, 1)),
+        [R(2, 3, 5, 6)], 1,
+    ),
+    "transposed convolution with gaps": (
+        Wrapped(lambda x, c: c(x) + 1, nn.ConvTranspose1d(3, 4, 3, 4, 1, dilation=2)),
+        [R(2, 3, 7)], 1,
+    ),
     "gated": (
         Wrapped(lambda x, a, b: F.silu(a(x)) * b(x), nn.Linear(8, 16), nn.Linear(8, 16)),
         [R(2, 4, 8)], 2,

@@ -147,6 +147,24 @@ class Gather(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Stretched(Node):
+    """What a transposed convolution multiplies: ``arg`` (image, channel, *in) in the space
+    (image, any, *out, channel, *tap), at positions ``(out + padding - dilation * tap) / stride``.
+
+    Zero where a position is no whole number or outside of ``arg``.
+    """
+
+    arg: Node
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        return (self.arg,)
+
+
+@dataclass(frozen=True, eq=False)
 class Product(Node):
     """A matrix product or convolution, ``sum over the folded dimensions of a * b``.
 
@@ -161,6 +179,8 @@ class Product(Node):
     batch: tuple[int, ...]
     m: tuple[int, ...]
     n: tuple[int, ...]
+    tf32: bool = False
+    """As ``ir.Contraction.tf32``."""
 
     @property
     def args(self) -> tuple[Node, ...]:

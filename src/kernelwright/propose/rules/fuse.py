@@ -22,6 +22,7 @@ from kernelwright.propose.rules.flow import (
     Reshape,
     Running,
     Source,
+    Stretched,
     Unsupported,
     View,
     walk,
@@ -259,7 +260,7 @@ def _dense_strides(tensor: Tensor) -> list[int]:
 
 def _base(node: Node) -> Node:
     """What a view is a view of."""
-    while isinstance(node, (View, Reshape)):
+    while isinstance(node, (View, Reshape, Stretched)):
         node = node.arg
     return node
 

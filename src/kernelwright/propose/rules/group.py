@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kernelwright.propose.rules.body import Body, Coordinates, DoesNotFit, infer
-from kernelwright.propose.rules.flow import Fold, Node, Product, Running
-from kernelwright.propose.rules.indexing import NeedsSplit, NotAffine, is_permutation, ravel
+from kernelwright.propose.rules.flow import Fold, Node, Product, Running, Stretched
+from kernelwright.propose.rules.indexing import (
+    NeedsSplit,
+    NotAffine,
+    is_permutation,
+    plus,
+    ravel,
+    times,
+)
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,
@@ -14,6 +21,7 @@ from kernelwright.propose.rules.ir import (
     Contraction,
     Kernel,
     Load,
+    Stretch,
     Tensor,
 )
 from kernelwright.propose.rules.tidy import tidy
@@ -63,7 +71,12 @@ def _product_nest(
         value, axes = body.axis(f"{group}{dim}", size)
         coordinates.append(value)
         groups[group].extend(axes)
-    a, b = (_operand(nest, node, tuple(coordinates)) for node in (anchor.a, anchor.b))
+    at = tuple(coordinates)
+    b, stretches = _operand(nest, anchor.b, at), ()
+    if isinstance(anchor.a, Stretched):
+        a, stretches = _stretched(nest, anchor.a, at)
+    else:
+        a = _operand(nest, anchor.a, at)
     body.define(anchor, tuple(coordinates[: len(anchor.shape)]), "acc")
     nest.outer = [*groups["batch"], *groups["m"], *groups["n"]]
     for node in nodes:
@@ -72,7 +85,9 @@ def _product_nest(
     for node in stored:
         body.store(node, body.home[node])
     axes = {group: tuple(members) for group, members in groups.items()}
-    return Contraction(name, **axes, a=a, b=b, body=tuple(body.ops))
+    return Contraction(
+        name, **axes, a=a, b=b, body=tuple(body.ops), stretches=stretches, tf32=anchor.tf32
+    )
 
 
 def _operand(nest: _Nest, node: Node, at: Coordinates) -> Load:
@@ -84,6 +99,26 @@ def _operand(nest: _Nest, node: Node, at: Coordinates) -> Load:
         case [Load() as load] | [Load() as load, Compute(op="cast")] if not load.gather:
             return load
     raise DoesNotFit("an operand of a product that is not in memory")
+
+
+def _stretched(nest: _Nest, node: Stretched, at: Coordinates) -> tuple[Load, tuple[Stretch, ...]]:
+    """The load of a transposed convolution, and how it reads along every dimension in space."""
+    tensor = nest.body.kept.get(node.arg)
+    if tensor is None:
+        raise DoesNotFit("an operand of a product that is not in memory")
+    spatial = len(node.stride)
+    out, taps = at[2 : 2 + spatial], at[3 + spatial :]
+    if any(len(c.terms) != 1 or c.terms[0][1] != 1 or c.offset for c in (*out, *taps)):
+        raise DoesNotFit("a dimension of a transposed convolution that is split, or of size one")
+    places = (at[0], at[2 + spatial], *out)
+    steps = (times(c, s) for c, s in zip(places, tensor.strides, strict=True))
+    stretches = tuple(
+        Stretch(o.terms[0][0], k.terms[0][0], *numbers)
+        for o, k, *numbers in zip(
+            out, taps, tensor.shape[2:], node.stride, node.padding, node.dilation, strict=True
+        )
+    )
+    return Load("a", tensor, plus(*steps)), stretches
 
 
 class _Nest:

@@ -142,11 +142,31 @@ def _run_contraction(step: Contraction, memory: Memory) -> None:
         value = _load(load, axes, {}, memory).expand([a.size for a in axes])
         return value.reshape(sizes)
 
-    a = operand(step.a, step.m, step.k)
+    if step.stretches:
+        sizes = [math.prod(axis.size for axis in group) for group in (step.m, step.k)]
+        a = _stretched(step, memory).reshape(1, *sizes)
+    else:
+        a = operand(step.a, step.m, step.k)
     b = operand(step.b, step.k, step.n)
     outer = (*step.batch, *step.m, *step.n)
     acc = torch.bmm(a.float(), b.float()) if a.dtype != torch.float64 else torch.bmm(a, b)
     _run_body(outer, (), step.body, {"acc": acc.reshape([x.size for x in outer])}, memory)
+
+
+def _stretched(step: Contraction, memory: Memory) -> torch.Tensor:
+    """The operand ``a`` of a transposed convolution, at every point of m and k."""
+    axes = (*step.m, *step.k)
+    stretched = {s.out for s in step.stretches}
+    index = _index(Affine(tuple(t for t in step.a.index.terms if t[0] not in stretched)), axes)
+    inside = torch.ones([1] * len(axes), dtype=torch.bool)
+    for s in step.stretches:
+        far = _index(Affine(((s.out, 1), (s.tap, -s.dilation)), s.padding), axes)
+        at = far.div(s.stride, rounding_mode="floor")
+        inside = inside & (at * s.stride == far) & (at >= 0) & (at < s.size)
+        index = index + at * step.a.index.coefficient(s.out)
+    index, inside = torch.broadcast_tensors(index, inside)
+    loaded = _memory_of(memory[step.a.tensor.name])[torch.where(inside, index, 0)]
+    return torch.where(inside, loaded, 0.0).expand([a.size for a in axes])
 
 
 def _run_body(

@@ -227,6 +227,23 @@ class Kernel:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """How a transposed convolution reads along one dimension: at the position
+    ``(out + padding - dilation * tap) / stride``, and zero where that is no whole number from 0 to
+    ``size - 1``. The load's index has the position's coefficient at ``out``, and none at ``tap``.
+    """
+
+    out: str
+    """An axis of ``m``."""
+    tap: str
+    """An axis of ``k``."""
+    size: int
+    stride: int
+    padding: int
+    dilation: int
+
+
+@dataclass(frozen=True)
 class Contraction:
     """``acc[batch, m, n] = sum over k of a * b``, then an epilogue on every element.
 
@@ -246,6 +263,11 @@ class Contraction:
     b: Load
     body: tuple[Op, ...]
     origin: tuple[str, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
+    """Of ``a``: one per dimension in space of a transposed convolution."""
+    tf32: bool = False
+    """Whether the reference's operator may round its operands to TF32, as convolutions do on a
+    GPU (``torch.backends.cudnn.allow_tf32``, true by default)."""
 
     @property
     def reads(self) -> tuple[Tensor, ...]:

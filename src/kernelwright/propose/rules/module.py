@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelwright.propose.rules.emit.base import Derived, Emitted
@@ -65,7 +65,8 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     sections = [reference.definitions, emitted.definitions, guard, model]
     imports = (*reference.imports, *emitted.imports)
-    return file_text(_docstring(program, face), imports, sections)
+    conditions = (*face.conditions, *emitted.conditions)
+    return file_text(_docstring(program, replace(face, conditions=conditions)), imports, sections)
 
 
 def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str]) -> str:
@@ -113,7 +114,8 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
     steps = [step for step in program.steps if step not in prepared]
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
-    test = " and ".join([*face.conditions, f"_as_expected({face.expected}, {tensors})"])
+    conditions = [*face.conditions, *emitted.conditions]
+    test = " and ".join([*conditions, f"_as_expected({face.expected}, {tensors})"])
     guard = [
         *([face.unpacked] if face.unpacked else []),
         f"if not ({test}):",

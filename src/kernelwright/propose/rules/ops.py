@@ -16,6 +16,7 @@ from kernelwright.propose.rules.ir import (
     Reduce,
     Scan,
     Store,
+    Stretch,
     Tensor,
 )
 
@@ -79,3 +80,10 @@ def with_names(
         case Store():
             other = replace(op, tensor=named(op.tensor), value=value(op.value))
     return other
+
+
+def stretches_named(
+    stretches: tuple[Stretch, ...], name: Callable[[str], str]
+) -> tuple[Stretch, ...]:
+    """Stretches over axes with other names."""
+    return tuple(replace(s, out=name(s.out), tap=name(s.tap)) for s in stretches)

@@ -16,7 +16,13 @@ from kernelwright.propose.rules.ir import (
     Scan,
     Store,
 )
-from kernelwright.propose.rules.ops import arguments, indices, with_indices, with_names
+from kernelwright.propose.rules.ops import (
+    arguments,
+    indices,
+    stretches_named,
+    with_indices,
+    with_names,
+)
 
 Nest = TypeVar("Nest", Kernel, Contraction)
 _LETTERS = {"outer": "i", "inner": "r", "batch": "b", "m": "m", "n": "n", "k": "k"}
@@ -33,6 +39,8 @@ def tidy(nest: Nest) -> Nest:
         for position, axis in enumerate(getattr(nest, group))
     }
     nest = _with_indices(nest, lambda index: in_terms_of(index, names))
+    if isinstance(nest, Contraction):
+        nest = replace(nest, stretches=stretches_named(nest.stretches, names.__getitem__))
     axes: dict[str, Any] = {
         group: tuple(Axis(names[axis.name], axis.size) for axis in getattr(nest, group))
         for group in _groups(nest)
@@ -58,11 +66,15 @@ def _joined(nest: Nest) -> Nest:
     """The same nest with the axes of each group joined where every index allows it."""
     ops = nest.body if isinstance(nest, Kernel) else (nest.a, nest.b, *nest.body)
     used = [index for op in ops for index in indices(op)]
+    if isinstance(nest, Contraction):  # what is stretched stays by itself
+        used += [Affine(((n, 1),)) for s in nest.stretches for n in (s.out, s.tap)]
     axes: dict[str, Any] = {}
     names: dict[str, str] = {}
     for group in _groups(nest):
         axes[group], kept = joined(getattr(nest, group), used)
         names |= kept
+    if isinstance(nest, Contraction):
+        axes["stretches"] = stretches_named(nest.stretches, names.__getitem__)
     return replace(_with_indices(nest, lambda index: in_terms_of(index, names)), **axes)
 
 

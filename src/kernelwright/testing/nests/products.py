@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kernelwright.propose.rules.ir import (
     Affine,
     Bound,
@@ -10,6 +12,8 @@ from kernelwright.propose.rules.ir import (
     Load,
     Program,
     Store,
+    Stretch,
+    Tensor,
     contiguous,
 )
 from kernelwright.testing.nests.notation import axes, case, full, program, row_major, tensor
@@ -114,13 +118,25 @@ def product_float64() -> Program:
 @case
 def convolution() -> Program:
     """Padding 1, stride 2, kernel 3: rows are output pixels, k is (channel, row, column)."""
+    step, tensors = _convolution(5)
+    return program(step, inputs=tensors)
+
+
+@case
+def convolution_rounded() -> Program:
+    """The same, of 16 channels and in TF32 where the device has it."""
+    step, tensors = _convolution(16)
+    return program(replace(step, tf32=True), inputs=tensors)
+
+
+def _convolution(channels: int) -> tuple[Contraction, tuple[Tensor, ...]]:
     n, oc = axes("n2"), axes("o20")
     m = (*n, *axes("y7 x6"))
-    k = axes("c5 i3 j3")
-    x = contiguous("x", (2, 5, 13, 11), "float32")
-    w = contiguous("w", (20, 5, 3, 3), "float32")
+    k = axes(f"c{channels} i3 j3")
+    x = contiguous("x", (2, channels, 13, 11), "float32")
+    w = contiguous("w", (20, channels, 3, 3), "float32")
     row, column = Affine.of({"y": 2, "i": 1}, -1), Affine.of({"x": 2, "j": 1}, -1)
-    at = Affine.of({"n": 715, "c": 143, "y": 22, "i": 11, "x": 2, "j": 1}, -12)
+    steps = {"n": 143 * channels, "c": 143, "y": 22, "i": 11, "x": 2, "j": 1}
     bounds = (Bound(row, 0, 13), Bound(column, 0, 11))
     out = contiguous("out", (2, 20, 7, 6), "float32")
     body = (
@@ -128,7 +144,27 @@ def convolution() -> Program:
         Store(out, Affine.of({"n": 840, "o": 42, "y": 6, "x": 1}), "y0"),
     )
     step = Contraction(
-        "conv", (), m, oc, k, Load("x0", x, at, bounds),
-        Load("w0", w, Affine.of({"o": 45, "c": 9, "i": 3, "j": 1})), body,
+        "conv", (), m, oc, k, Load("x0", x, Affine.of(steps, -12), bounds),
+        Load("w0", w, Affine.of({"o": 9 * channels, "c": 9, "i": 3, "j": 1})), body,
     )  # fmt: skip
-    return program(step, inputs=(x, w))
+    return step, (x, w)
+
+
+@case
+def convolution_transposed() -> Program:
+    """Stride 2 and kernel 3 along rows; along columns stride 4, kernel 5, every second tap."""
+    m, n, k = axes("n2 y9 x19"), axes("o20"), axes("c3 i3 j5")
+    x = contiguous("x", (2, 3, 5, 4), "float32")
+    w = contiguous("w", (3, 20, 3, 5), "float32")
+    out = contiguous("out", (2, 20, 9, 19), "float32")
+    body = (
+        Load("b0", contiguous("b", (20,), "float32"), Affine.of({"o": 1})),
+        Compute("y0", "add", ("acc", "b0"), "float32"),
+        Store(out, Affine.of({"n": 3420, "o": 171, "y": 19, "x": 1}), "y0"),
+    )
+    step = Contraction(
+        "conv", (), m, n, k, Load("x0", x, Affine.of({"n": 60, "c": 20, "y": 4, "x": 1})),
+        Load("w0", w, Affine.of({"c": 300, "o": 15, "i": 5, "j": 1})), body,
+        stretches=(Stretch("y", "i", 5, 2, 1, 1), Stretch("x", "j", 4, 4, 1, 2)), tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w, contiguous("b", (20,), "float32")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Kernel
-from kernelwright.propose.rules.ops import AnyOp, with_indices, with_names
+from kernelwright.propose.rules.ops import AnyOp, stretches_named, with_indices, with_names
 
 
 def anonymous(
@@ -32,7 +32,9 @@ def anonymous(
         outer, inner = axes_(step.outer), axes_(step.inner)
         return Kernel(name, outer, inner, tuple(map(op_, step.body)))
     groups = [axes_(group) for group in (step.batch, step.m, step.n, step.k)]
-    return Contraction(name, *groups, op_(step.a), op_(step.b), tuple(map(op_, step.body)))
+    a, b, body = op_(step.a), op_(step.b), tuple(map(op_, step.body))
+    stretches = stretches_named(step.stretches, axes)
+    return Contraction(name, *groups, a, b, body, stretches=stretches, tf32=step.tf32)
 
 
 def _numbering(letter: str, fixed: dict[str, str] | None = None) -> Callable[[str], str]:

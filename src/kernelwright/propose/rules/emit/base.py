@@ -55,6 +55,8 @@ class Emitted:
     derived: tuple[Derived, ...] = ()
     """What launches name beside the program's tensors. The file makes it before the first launch
     that needs it; where a parameter decides it, once per version of that parameter."""
+    conditions: tuple[str, ...] = ()
+    """Python expressions that hold where the kernels may be used."""
 
 
 class Emitter(Protocol):

@@ -213,7 +213,7 @@ def supports(step: Contraction) -> bool:
     library's are faster), bounds or gathers in an operand, float64.
     """
     operands = (step.a, step.b)
-    if any(load.bounds or load.gather for load in operands):
+    if step.stretches or any(load.bounds or load.gather for load in operands):
         return False
     if any(load.tensor.dtype not in ("float32", *HALVES) for load in operands):
         return False

@@ -28,7 +28,7 @@ class CudaEmitter:
         if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
             return False
         if isinstance(step, Contraction):
-            return is_thin(step)
+            return is_thin(step) and not step.stretches
         scans = [op for op in step.body if isinstance(op, Scan)]
         return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
 

@@ -12,6 +12,13 @@ from kernelwright.propose.rules.emit.gpu_launch import Launched, assemble
 from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
+from kernelwright.propose.rules.emit.triton_convolution import emit_convolution
+from kernelwright.propose.rules.emit.triton_convolution_schedule import (
+    convolution_choices,
+    convolution_neighbours,
+    is_convolution,
+)
+from kernelwright.propose.rules.emit.triton_image import image_kernels
 from kernelwright.propose.rules.emit.triton_kernel import emit_kernel
 from kernelwright.propose.rules.emit.triton_ops import TYPES, prelude
 from kernelwright.propose.rules.emit.triton_product import emit_product
@@ -40,7 +47,7 @@ class TritonEmitter:
         if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
             return False
         if isinstance(step, Contraction):
-            return True
+            return is_convolution(step) or not step.stretches
         directions = {op.reverse for op in step.body if isinstance(op, Scan)}
         return len(directions) <= 1 and (not directions or len(step.inner) == 1)
 
@@ -64,7 +71,8 @@ class TritonEmitter:
 
         parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
         splits = "".join(part.text for part in parts.derived)
-        kernels = "\n\n".join([*split_kernels(splits, interpreted=interpreted), *parts.texts])
+        shared = [*split_kernels(splits, interpreted=interpreted), *image_kernels(splits)]
+        kernels = "\n\n".join([*shared, *parts.texts])
         before = prelude(kernels, interpreted=interpreted)
         launches = "".join(parts.launches.values())
         used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: "TensorDescriptor." in launches}
@@ -72,13 +80,17 @@ class TritonEmitter:
         replay, runner = (REPLAY, RUNNER) if schedule.get("graph") else ("", "")
         sections = [text.strip("\n") for text in (before, kernels, replay) if text]
         text = "\n\n\n".join(sections) + "\n"
-        return Emitted(imports, text, parts.launches, runner, tuple(parts.derived))
+        precisions = {schedule[step.name].get("precision") for step in program.own()}
+        is_rounded = "tf32" in precisions and not interpreted
+        conditions = ("torch.backends.cudnn.allow_tf32",) if is_rounded else ()
+        return Emitted(imports, text, parts.launches, runner, tuple(parts.derived), conditions)
 
 
 def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
     """The step as it is scheduled: few axes, inclusive scans, thin products as loops."""
     if isinstance(step, Contraction):
-        return collapse(as_loops(step)) if is_thin(step) else step
+        is_loop = is_thin(step) and not is_convolution(step)
+        return collapse(as_loops(step)) if is_loop else step
     return collapse(inclusive(step))
 
 
@@ -90,6 +102,8 @@ def _has_descriptors(target: Target) -> bool:
 
 def _choices(step: Kernel | Contraction, *, descriptors: bool, kept: Set[str]) -> list[Knobs]:
     simple = _simplified(step)
+    if isinstance(simple, Contraction) and is_convolution(simple):
+        return convolution_choices(simple)
     if isinstance(simple, Contraction):
         return product_choices(simple, descriptors=descriptors, kept=kept)
     return kernel_choices(simple)
@@ -97,7 +111,9 @@ def _choices(step: Kernel | Contraction, *, descriptors: bool, kept: Set[str]) -
 
 def _neighbours(step: Kernel | Contraction, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs]:
     simple = _simplified(step)
-    if isinstance(simple, Contraction):
+    if isinstance(simple, Contraction) and is_convolution(simple):
+        yield from convolution_neighbours(simple, knobs)
+    elif isinstance(simple, Contraction):
         yield from product_neighbours(simple, knobs, descriptors=descriptors)
     else:
         yield from kernel_neighbours(simple, knobs)
@@ -117,6 +133,8 @@ def _staged(step: Kernel | Contraction, knobs: Knobs) -> Stages:
 def _piece(piece: Kernel | Contraction, knobs: Knobs, *, interpreted: bool) -> Launched:
     """One kernel of a step. The step's knobs are for its main kernel; the small ones that add
     parts take the first choice."""
+    if isinstance(piece, Contraction) and is_convolution(piece):
+        return emit_convolution(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction):
         return emit_product(piece, knobs, interpreted=interpreted)
     is_main = "shape" in knobs and (knobs.get("parts", 1) == 1 or "_parts" in piece.name)

@@ -12,6 +12,7 @@ from kernelwright.propose.rules.flow import (
     Node,
     Product,
     Row,
+    Stretched,
     Unsupported,
     View,
     broadcast,
@@ -132,5 +133,30 @@ def _dense(result: Result, view: Node, weight: Node, spatial: int) -> Node:
     b = View(common, weight.dtype, weight, (row(1), row(rank), *kernel))
     m = (0, *range(2, rank))
     return Product(
-        result.shape, compute(view.dtype), a, b, (channels, *weight.shape[2:]), (), m, (1,)
-    )
+        result.shape, compute(view.dtype), a, b, (channels, *weight.shape[2:]), (), m, (1,),
+        tf32=view.dtype == "float32",
+    )  # fmt: skip
+
+
+@_product("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+def conv_transpose(
+    result: Result, x: Node, weight: Node, bias: Node | None = None, stride: Any = 1,
+    padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Node:  # fmt: skip
+    """The places of the image that every output is made from, times their weights."""
+    spatial = len(weight.shape) - 2
+    channels, out, *kernel = weight.shape
+    if groups != 1 or len(x.shape) != spatial + 2 or x.dtype != "float32":
+        raise Unsupported("a transposed convolution in groups, without a batch, or not in float32")
+    if 1 in (*kernel, *result.shape[2:]):
+        raise Unsupported("a transposed convolution with a dimension of one")
+    numbers = [tuple(spread(v, spatial)) for v in (stride, padding, dilation)]
+    common = (*result.shape, channels, *kernel)
+    rank = spatial + 2
+    taps = [row(rank + 1 + d) for d in range(spatial)]
+    a = Stretched(common, x.dtype, x, *numbers)
+    b = View(common, weight.dtype, weight, (row(rank), row(1), *taps))
+    m = (0, *range(2, rank))
+    folded = (channels, *kernel)
+    value = Product(result.shape, "float32", a, b, folded, (), m, (1,), tf32=True)
+    return _with_bias(value, bias, result, (out, *[1] * spatial))

@@ -1,0 +1,87 @@
+"""Which knobs a convolution's Triton kernel gets, the most promising first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kernelwright.propose.rules.emit.gpu_axes import size_of
+from kernelwright.propose.rules.emit.gpu_schedule import N_PROCESSORS, Knobs, power_of_two
+from kernelwright.propose.rules.emit.triton_image import image_of, layouts
+from kernelwright.propose.rules.ir import Contraction
+
+LEAST_COLUMNS = 16
+"""Of a tile on tensor cores."""
+SHARED_BYTES = 227 * 1024
+"""Of a processor: CUDA C++ programming guide, compute capability 9.0."""
+LEAST_CHANNELS = 16
+"""With fewer the library mostly computes in float32 (measured on an H200: ordinary convolutions of
+3 and 8 channels did in 21 of 25 shapes, of 16 and more in none), and a copy of the image with
+channels last gains nothing."""
+
+
+def is_convolution(step: Contraction) -> bool:
+    """Whether the step is one that this emitter writes."""
+    return step.tf32 and bool(layouts(step)) and size_of(step.n) > 1
+
+
+def convolution_choices(step: Contraction) -> list[Knobs]:
+    """Tiles as wide as the output channels; the precision that the library is likely to have
+    comes first, then the other one."""
+    image = image_of(step, "as is")
+    channels = image.channel.size if image.channel else 1
+    is_exact = channels < LEAST_CHANNELS and not step.stretches
+    rounded = [_knobs(step, "tf32", layout, rows) for layout, rows in _tiles(step, channels)]
+    exact = [_knobs(step, "parts", layout, rows) for layout, rows in _tiles(step, channels)]
+    return [*exact, *rounded] if is_exact else [*rounded, *exact]
+
+
+def _tiles(step: Contraction, channels: int) -> list[tuple[str, int]]:
+    """Layouts and rows of tiles. From 16 to 31 channels the copy won, with more it did where few
+    phases share a position; elsewhere reading the image as it is (H200)."""
+    known = layouts(step)
+    wins = channels >= LEAST_CHANNELS and not step.stretches
+    first = "last" if wins and channels < 32 and "last" in known else "as is"
+    second = "last" if first == "as is" and "last" in known and wins else "as is"
+    return list(dict.fromkeys([(first, 128), (second, 128), (first, 64), (first, 256)]))
+
+
+def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
+    columns = min(128, max(LEAST_COLUMNS, power_of_two(size_of(step.n))))
+    image = image_of(step, layout)
+    depth = 32 if size_of(step.k) > 16 else 16
+    if layout == "last" and image.channel and image.channel.size % 32 == 16:
+        depth = 16
+    rows = min(rows, max(16, power_of_two(size_of(step.m) // N_PROCESSORS)))
+    if precision == "parts":  # sums and a chunk of them in registers
+        rows = min(rows, 128)
+    warps = 8 if rows * columns > (128 * 64 if precision == "parts" else 128 * 128) else 4
+    return {
+        "block_m": rows, "block_n": columns, "block_k": depth, "warps": warps, "stages": 3,
+        "precision": precision, "layout": layout,
+    }  # fmt: skip
+
+
+def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
+    """One knob changed: tiles by a factor of two, warps, stages, then the layout."""
+    limits = {"block_m": (16, 256), "warps": (2, 8), "block_k": (16, 64), "block_n": (16, 256)}
+    for name, (low, high) in limits.items():
+        for value in (knobs[name] * 2, knobs[name] // 2):
+            changed = {**knobs, name: value}
+            if low <= value <= high and _fits(changed):
+                yield changed
+    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
+        changed = {**knobs, "stages": stages}
+        if 2 <= stages <= 5 and _fits(changed):
+            yield changed
+    for layout in layouts(step):
+        if layout != knobs["layout"]:
+            yield {**knobs, "layout": layout}
+
+
+def _fits(knobs: Knobs) -> bool:
+    rows, columns, depth = (int(knobs[f"block_{x}"]) for x in "mnk")
+    in_parts = knobs["precision"] == "parts"
+    sums = math.ceil(rows * columns / (32 * int(knobs["warps"]))) * (2 if in_parts else 1)
+    held_bytes = (4 * rows + (6 if in_parts else 4) * columns) * depth * int(knobs["stages"])
+    return sums <= 128 and held_bytes <= SHARED_BYTES

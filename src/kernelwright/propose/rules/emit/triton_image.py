@@ -1,0 +1,179 @@
+"""How a convolution's image and weights lie in memory while its kernel runs.
+
+``as is``: the image as the step before left it. ``last``: a copy with channels last, so that what
+a tap needs of all channels is contiguous, 16 bytes a load; rounded to TF32 where that is wanted.
+The weights become a matrix, a row per output channel: taps, then channels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from kernelwright.propose.rules.emit.base import Derived
+from kernelwright.propose.rules.emit.gpu_axes import size_of
+from kernelwright.propose.rules.emit.gpu_launch import allocation
+from kernelwright.propose.rules.emit.gpu_names import wrapped
+from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Tensor, contiguous
+
+_TILE = 4096
+"""Elements of a tile that is transposed."""
+_LAST = """\
+@triton.jit
+def channels_last(
+    image_ptr, last_ptr, CHANNELS: tl.constexpr, SIZE: tl.constexpr, BLOCK_C: tl.constexpr,
+    BLOCK: tl.constexpr, ROUNDED: tl.constexpr,
+):
+    # (image, channel, place) to (image, place, channel), rounded to TF32 where that is wanted
+    c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    image = tl.program_id(2).to(tl.int64) * (CHANNELS * SIZE)
+    live = (c < CHANNELS)[:, None] & (place < SIZE)[None, :]
+    x = tl.load(image_ptr + image + c[:, None] * SIZE + place[None, :], mask=live)
+    if ROUNDED:
+        bits = ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
+        x = tl.where(x == x, bits, x)
+    to = last_ptr + image + place[:, None] * CHANNELS + c[None, :]
+    tl.store(to, x.trans(), mask=live.trans())
+"""
+_ROUNDED_WEIGHT = '''\
+def rounded_to_tf32(x):
+    """``x`` with the 10 bits of mantissa that tensor cores read; they would cut the others off."""
+    bits = ((x.view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
+    return torch.where(x == x, bits, x)
+'''
+_PARTS_OF_WEIGHT = '''\
+def in_three(x):
+    """``x`` as a sum of three bfloat16 tensors, which hold all 24 bits."""
+    high = x.bfloat16()
+    rest = x - high.float()
+    middle = rest.bfloat16()
+    return torch.stack((high, middle, (rest - middle.float()).bfloat16()))
+'''
+
+
+@dataclass(frozen=True)
+class Image:
+    """The operand ``a`` of a convolution as its kernel reads it."""
+
+    channel: Axis | None
+    """The axis of input channels; None where there is one."""
+    taps: tuple[Axis, ...]
+    """The axes of the kernel's taps."""
+    start: Affine
+    """Over the rows' axes that are not stretched."""
+    coefficient: dict[str, int]
+    """By axis of k: how far apart in memory neighbours lie; of a stretched tap: positions."""
+    depth: int
+    """Products per output."""
+    is_copied: bool
+
+
+def image_of(step: Contraction, layout: str) -> Image:
+    """The image of ``step`` in ``layout``, one of ``layouts``."""
+    tensor, index = step.a.tensor, step.a.index
+    is_copied = layout == "last"
+    stretched = {s.tap: s.out for s in step.stretches}
+    channel = next(
+        (a for a in step.k
+         if a.name not in stretched and index.coefficient(a.name) == tensor.strides[1]),
+        None,
+    )  # fmt: skip
+    taps = tuple(axis for axis in step.k if axis != channel)
+    outs = set(stretched.values())
+
+    def moved(distance: int) -> int:
+        return _moved(distance, tensor) if is_copied else distance
+
+    start = {a: moved(c) for a, c in index.terms if a not in outs and _is_row(a, step)}
+    coefficient = {
+        axis.name: moved(index.coefficient(stretched.get(axis.name, axis.name))) for axis in step.k
+    }
+    offset = moved(index.offset)
+    return Image(channel, taps, Affine.of(start, offset), coefficient, size_of(step.k), is_copied)
+
+
+def _is_row(name: str, step: Contraction) -> bool:
+    return any(axis.name == name for axis in step.m)
+
+
+def _moved(distance: int, tensor: Tensor) -> int:
+    """What a distance in memory becomes when channels come last."""
+    channels, size = tensor.shape[1], math.prod(tensor.shape[2:])
+    if distance % (channels * size) == 0:
+        return distance
+    return distance // size if distance % size == 0 else distance * channels
+
+
+def layouts(step: Contraction) -> tuple[str, ...]:
+    """The layouts in which the step can read its image; empty where it is no convolution that
+    this emitter writes."""
+    a, b = step.a, step.b
+    simple = not (step.batch or a.gather or b.bounds or b.gather or b.index.offset)
+    tensors = (a.tensor, b.tensor)
+    if not simple or any(t.dtype != "float32" for t in tensors) or len(a.tensor.shape) < 3:
+        return ()
+    plain = contiguous("", a.tensor.shape, "float32").strides == a.tensor.strides
+    channels, size = a.tensor.shape[1], math.prod(a.tensor.shape[2:])
+    distances = [abs(c) for _, c in a.index.terms] + [abs(a.index.offset)]
+    is_clear = all(d < size or d % size == 0 for d in distances)  # no dimension counts as another
+    if plain and is_clear and channels > 1 and size > 1:
+        return ("as is", "last")
+    return ("as is",)
+
+
+def weight_name(step: Contraction) -> str:
+    """The tensor of the weights as a matrix."""
+    return f"{step.name}_weight"
+
+
+def parts_name(step: Contraction) -> str:
+    """The tensor of that matrix in three parts."""
+    return f"{step.name}_weight_in_three"
+
+
+def image_name(step: Contraction) -> str:
+    """The tensor of the image with channels last."""
+    return f"{step.name}_image"
+
+
+def weights(step: Contraction, image: Image, precision: str, *, is_rounded: bool) -> list[Derived]:
+    """The statements that make the weights a matrix, a row per output channel, and its parts."""
+    depth = (*image.taps, *([image.channel] if image.channel else []))
+    axes = (*step.n, *depth)
+    sizes = tuple(axis.size for axis in axes)
+    strides = tuple(step.b.index.coefficient(axis.name) for axis in axes)
+    name, source = weight_name(step), step.b.tensor.name
+    shape = f"{size_of(step.n)}, {size_of(depth)}"
+    matrix = f"{source}.as_strided({sizes}, {strides}).reshape({shape}).contiguous()"
+    matrix = f"rounded_to_tf32({matrix})" if is_rounded else matrix
+    whole = Derived(name, source, f"{name} = {matrix}")
+    if precision != "parts":
+        return [whole]
+    parts = parts_name(step)
+    return [whole, Derived(parts, source, f"{parts} = in_three({name})")]
+
+
+def laid_out(step: Contraction, image: Image, *, is_rounded: bool) -> Derived:
+    """The statements that copy the image with channels last."""
+    tensor = step.a.tensor
+    images, channels, size = *tensor.shape[:2], math.prod(tensor.shape[2:])
+    copy = contiguous(image_name(step), (images, size, channels), "float32")
+    block_c = min(64, max(4, 1 << (channels - 1).bit_length()))
+    block = max(32, _TILE // block_c)
+    grid = (math.ceil(size / block), math.ceil(channels / block_c), images)
+    constants = {
+        "CHANNELS": channels, "SIZE": size, "BLOCK_C": block_c, "BLOCK": block,
+        "ROUNDED": is_rounded,
+    }  # fmt: skip
+    groups = [[tensor.name, copy.name], [f"{key}={value}" for key, value in constants.items()]]
+    text = f"{allocation(copy, tensor.name)}\n{wrapped(f'channels_last[{grid}](', groups, ')')}"
+    return Derived(copy.name, tensor.name, text)
+
+
+def image_kernels(derived: str) -> list[str]:
+    """The functions that ``derived`` names."""
+    texts = {
+        "channels_last[": _LAST, "rounded_to_tf32(": _ROUNDED_WEIGHT, "in_three(": _PARTS_OF_WEIGHT,
+    }  # fmt: skip
+    return [text for name, text in texts.items() if name in derived]
