@@ -1,29 +1,32 @@
 // CUDA's thread model on one CPU thread: the threads of a block are fibers that switch at barriers
-// and warp shuffles, blocks run one after the other. Enough for emitted kernels; no atomics.
+// and warp shuffles, blocks run one after the other, or together as threads of this machine. Enough
+// for emitted kernels; no atomics.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <thread>
+#include <vector>
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __shared__ static
-#define __launch_bounds__(n)
+#define __shared__ static thread_local
+#define __launch_bounds__(...)
 
 struct Index { int x, y; };
-static Index threadIdx, blockIdx, gridDim, blockDim;
+static thread_local Index threadIdx, blockIdx, gridDim, blockDim;
 
 namespace simt {
-constexpr int MAX_THREADS = 1024, STACK_BYTES = 1 << 15;
+constexpr int MAX_THREADS = 1024, STACK_BYTES = 1 << 16;
 struct Fiber { ucontext_t context; char* stack; Index at; bool done; };
-static Fiber fibers[MAX_THREADS];
-static ucontext_t scheduler;
-static void (*kernel)(void**);
-static void** arguments;
-static int current, arrived, generation;
-static int warp_arrived[MAX_THREADS / 32], warp_generation[MAX_THREADS / 32];
-static long long exchange[MAX_THREADS];
+static thread_local Fiber fibers[MAX_THREADS];
+static thread_local ucontext_t scheduler;
+static thread_local void (*kernel)(void**);
+static thread_local void** arguments;
+static thread_local int current, arrived, generation;
+static thread_local int warp_arrived[MAX_THREADS / 32], warp_generation[MAX_THREADS / 32];
+static thread_local long long exchange[MAX_THREADS];
 
 static void yield() { swapcontext(&fibers[current].context, &scheduler); }
 static void meet(int& count, int& round, int n) {
@@ -45,12 +48,13 @@ template <class T> T from_lane(T x, int lane) {
     return y;
 }
 
-static void run(int blocks, int width, int height, void (*f)(void**), void** a) {
+static void run_blocks(
+    int first, int end, int blocks, int width, int height, void (*f)(void**), void** a) {
     const int n = width * height;
     kernel = f, arguments = a, blockDim = {width, height}, gridDim = {blocks, 1};
     for (int i = 0; i < n; ++i)
         if (!fibers[i].stack) fibers[i].stack = (char*)malloc(STACK_BYTES);
-    for (int block = 0; block < blocks; ++block) {
+    for (int block = first; block < end; ++block) {
         blockIdx = {block, 0}, arrived = 0;
         for (int i = 0; i < n; ++i) {
             Fiber& fiber = fibers[i];
@@ -70,7 +74,26 @@ static void run(int blocks, int width, int height, void (*f)(void**), void** a) 
             }
     }
 }
+
+static void run(int blocks, int width, int height, bool together, void (*f)(void**), void** a) {
+    if (!together) return run_blocks(0, blocks, blocks, width, height, f, a);
+    std::vector<std::thread> running;
+    for (int block = 0; block < blocks; ++block)
+        running.emplace_back(run_blocks, block, block + 1, blocks, width, height, f, a);
+    for (std::thread& thread : running) thread.join();
+}
 }  // namespace simt
+
+struct alignas(16) float4 { float x, y, z, w; };
+static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+static float4 from_memory(const float* from) {  // lets the other threads and blocks run first
+    simt::yield();
+    std::this_thread::yield();
+    const volatile float* now = from;
+    return {now[0], now[1], now[2], now[3]};
+}
+static void __syncwarp() { simt::meet_warp(); }
+static int __float_as_int(float x) { int y; memcpy(&y, &x, 4); return y; }
 
 static void __syncthreads() { simt::meet(simt::arrived, simt::generation, blockDim.x * blockDim.y); }
 template <class T> T __shfl_xor_sync(unsigned, T x, int mask) {

@@ -11,7 +11,14 @@ from pathlib import Path
 HEADER = Path(__file__).with_name("simt.h")
 _LOADER = re.compile(r"class Kernels:.*?\n\n\n(?=def aligned)", re.DOTALL)
 _SIGNATURE = re.compile(r'extern "C" __global__ void .*\n(\w+)\((.*?)\) \{')
-_PTX = {  # the two instructions that emitted text writes in assembly
+_PTX = {  # the instructions that emitted text writes in assembly
+    'asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"\n'
+    '                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(from) : "memory");': (
+        "v = from_memory(from);"
+    ),
+    "do y = *(volatile float*)(place + other); while": (
+        "do y = from_memory(place + other).x; while"
+    ),
     'asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));': "y = from_half(x.bits);",
     'asm("cvt.rn.f16.f32 %0, %1;" : "=h"(x.bits) : "f"(y));': "x.bits = to_half(y);",
 }
@@ -29,14 +36,23 @@ class Kernels:
         folder = Path(tempfile.mkdtemp(prefix="simt-"))
         text = folder / "kernels.cpp"
         text.write_text(f'#include "{HEADER}"\n{source}\n{entries}')
-        flags = ["-O0", "-std=c++17", "-mf16c", "-shared", "-fPIC", "-w", "-ffp-contract=off"]
+        flags = [
+            "-O0",
+            "-std=c++17",
+            "-mf16c",
+            "-shared",
+            "-fPIC",
+            "-pthread",
+            "-w",
+            "-ffp-contract=off",
+        ]
         library = folder / "kernels.so"
         subprocess.run(["g++", *flags, str(text), "-o", str(library)], check=True)
         self._library = ctypes.CDLL(str(library))
 
-    def launch(self, name, blocks, threads, *tensors):
+    def launch(self, name, blocks, threads, *tensors, together=False):
         pointers = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
-        getattr(self._library, f"run_{name}")(blocks, *threads, pointers)
+        getattr(self._library, f"run_{name}")(blocks, *threads, together, pointers)
 
 
 def _entry(name: str, parameters: str) -> str:
@@ -44,8 +60,8 @@ def _entry(name: str, parameters: str) -> str:
     arguments = ", ".join(f"({kind})a[{i}]" for i, kind in enumerate(types))
     return (
         f"static void call_{name}(void** a) {{ {name}({arguments}); }}\n"
-        f'extern "C" void run_{name}(int blocks, int x, int y, void** a) '
-        f"{{ simt::run(blocks, x, y, call_{name}, a); }}\n"
+        f'extern "C" void run_{name}(int blocks, int x, int y, int together, void** a) '
+        f"{{ simt::run(blocks, x, y, together, call_{name}, a); }}\n"
     )
 
 

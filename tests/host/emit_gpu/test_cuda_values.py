@@ -35,3 +35,13 @@ def test_every_refinement_computes_it_too(name):
     for schedule in EMITTER.refine(program, first, GPU):
         text = source(program, EMITTER.emit(program, schedule, GPU))
         assert mismatch(build(on_cpu(text))(*inputs), program, inputs) == "", text
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "softmax_short"])
+def test_blocks_that_share_a_row_compute_what_one_does(name):
+    program = CASES[name]()
+    inputs = example_inputs(program, special=name in SPECIAL)
+    knobs = {"shape": "row", "threads": 64, "vector": 1, "rows": 1, "keep": True, "together": 3}
+    schedule = {step.name: knobs for step in program.own()}
+    text = source(program, EMITTER.emit(program, schedule, GPU))
+    assert mismatch(build(on_cpu(text))(*inputs), program, inputs) == "", text

@@ -8,6 +8,7 @@ Prints one JSON object: by case what is wrong with it.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 
@@ -40,12 +41,14 @@ COMPILED = (
     "scan_max", "pool_argmax", "product_odd", "product_bfloat16", "convolution",
     "product_even", "convolution_rounded", "convolution_transposed",
 )  # fmt: skip
-OWN = ("_kernel", "_in_three", "channels_last")
-"""How kernels' names end."""
+THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (
-    {"split": "before", "descriptors": False}, {"split": "inside", "descriptors": False},
-    {"split": "before", "descriptors": True},
-)  # fmt: skip
+    {**THREE, "split": "before", "descriptors": False},
+    {**THREE, "split": "inside", "descriptors": False},
+    {**THREE, "split": "before", "descriptors": True},
+    {**TWO, "split": "before", "descriptors": False},
+    {**TWO, "split": "before", "descriptors": True},
+)
 POINTERS = {
     torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16",
     torch.float16: "*fp16", torch.int64: "*i64", torch.int32: "*i32", torch.bool: "*i1",
@@ -53,11 +56,13 @@ POINTERS = {
 
 
 def in_parts(program, schedules):
-    """Of every way to split operands in bfloat16 parts the first schedule, in that way."""
+    """Of every way to split operands in parts the first schedule, in that way."""
     names = [step.name for step in program.own() if isinstance(step, Contraction)]
-    for name in names:
-        found = [s for s in schedules if s[name].get("precision") == "bf16x3_6"]
-        for way in IN_PARTS if found else ():
+    for name, way in itertools.product(names, IN_PARTS):
+        # Three parts can be had wherever two can, which needs operands that are matrices.
+        possible = (way["precision"], TWO["precision"])
+        found = [s for s in schedules if s[name].get("precision") in possible]
+        if found:
             yield {**found[0], name: {**found[0][name], **way}}
 
 
@@ -99,7 +104,9 @@ def not_compiled(name: str) -> str:
         forward = build(source(program, EMITTER.emit(program, schedule, target)))
         launches: list = []
         for key, value in list(forward.__globals__.items()):
-            if isinstance(value, triton.JITFunction) and key.endswith(OWN):
+            if isinstance(value, triton.JITFunction) and key.endswith(
+                ("_kernel", "_in_three", "_in_two", "_rows", "channels_last")
+            ):
                 forward.__globals__[key] = Recorder(value, launches)
         forward(*(torch.empty(t.shape, dtype=getattr(torch, t.dtype)) for t in program.inputs))
         for function, tensors, options in launches:
@@ -111,7 +118,7 @@ def not_compiled(name: str) -> str:
 def kind_of(argument) -> str:
     """The type of a kernel's argument, in Triton's words."""
     if isinstance(argument, TensorDescriptor):
-        return f"tensordesc<bf16[{', '.join(map(str, argument.block_shape))}]>"
+        return f"tensordesc<{POINTERS[argument.base.dtype][1:]}[{', '.join(map(str, argument.block_shape))}]>"
     return POINTERS[argument.dtype]
 
 

@@ -15,6 +15,7 @@ from kernelwright.propose.rules.flow import Constant, Node, Source
 from kernelwright.propose.rules.fuse import Fusion, Group, fuse
 from kernelwright.propose.rules.ir import Call, Program, Ref, Step, Tensor
 from kernelwright.propose.rules.lower.graph import Flow, is_view, name_of, tensor_of, to_flow
+from kernelwright.propose.rules.recurrent import own_recurrences
 from kernelwright.propose.rules.reuse import reuse_memory
 from kernelwright.propose.rules.steps import variable
 
@@ -36,7 +37,7 @@ def assemble_supported(
         refused = [step.name for step in program.own() if not supports(step)]
         fresh = {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:
-            return reuse_memory(program)
+            return reuse_memory(own_recurrences(program, supports))
         called |= fresh
 
 

@@ -13,6 +13,7 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.export.graph_signature import InputKind, OutputKind
 
 from kernelwright.propose.rules.lower.every import HANDLERS
+from kernelwright.propose.rules.recurrent import left_whole, restore
 from kernelwright.propose.rules.steps import variable
 
 if TYPE_CHECKING:
@@ -66,8 +67,11 @@ def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.export.export(module, tuple(inputs), strict=False)
-            return _read(program.run_decompositions(decompositions()), module, inputs)
+            with left_whole():
+                program = torch.export.export(module, tuple(inputs), strict=False)
+            program = program.run_decompositions(decompositions())
+            restore(program.graph_module.graph)
+            return _read(program, module, inputs)
     except (MemoryError, KeyboardInterrupt):
         raise
     except Exception as error:  # export raises errors of every kind for what it cannot trace

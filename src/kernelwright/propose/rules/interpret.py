@@ -24,6 +24,7 @@ from kernelwright.propose.rules.ir import (
     Load,
     Op,
     Program,
+    Recurrence,
     Reduce,
     Ref,
     Scan,
@@ -85,7 +86,7 @@ def interpret(
     return resolve(program.outputs, memory)
 
 
-def run_step(step: Call | Kernel | Contraction, memory: Memory) -> None:
+def run_step(step: Call | Kernel | Contraction | Recurrence, memory: Memory) -> None:
     """Run one step; its results are added to ``memory`` (or written in place where they are)."""
     match step:
         case Call():
@@ -94,6 +95,8 @@ def run_step(step: Call | Kernel | Contraction, memory: Memory) -> None:
             _run_body(step.outer, step.inner, step.body, {}, memory)
         case Contraction():
             _run_contraction(step, memory)
+        case Recurrence():
+            _run_recurrence(step, memory)
 
 
 def resolve(structure: Any, memory: Memory) -> Any:
@@ -151,6 +154,18 @@ def _run_contraction(step: Contraction, memory: Memory) -> None:
     outer = (*step.batch, *step.m, *step.n)
     acc = torch.bmm(a.float(), b.float()) if a.dtype != torch.float64 else torch.bmm(a, b)
     _run_body(outer, (), step.body, {"acc": acc.reshape([x.size for x in outer])}, memory)
+
+
+def _run_recurrence(step: Recurrence, memory: Memory) -> None:
+    states = [memory[tensor.name] for tensor in step.states]
+    results = getattr(torch.ops.aten, step.cell).input(
+        memory[step.x.name],
+        states if step.cell == "lstm" else states[0],
+        [memory[tensor.name] for tensor in step.weights],
+        step.biased, step.n_layers, 0.0, False, step.bidirectional, step.batch_first,
+    )  # fmt: skip
+    for tensor, result in zip(step.results, results, strict=True):
+        memory[tensor.name] = result
 
 
 def _stretched(step: Contraction, memory: Memory) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 A ``Program`` is what ``forward`` does: a list of steps over named tensors. A step is a ``Call``
 (PyTorch does it), or own code: a ``Contraction`` (a matrix product or convolution with its
-epilogue) or a ``Kernel``. A kernel is a loop nest
+epilogue), a ``Recurrence`` (a whole recurrent network) or a ``Kernel``. A kernel is a loop nest
 
     for outer axes (independent of each other):        scope "outer"
         for inner axes (reduced or scanned over):      scope "inner"
@@ -282,6 +282,48 @@ class Contraction:
 
 
 @dataclass(frozen=True)
+class Recurrence:
+    """A recurrent network over whole sequences, with all its layers and directions.
+
+    It means what torch's operator of that name does: 'lstm', 'gru', 'rnn_tanh' or 'rnn_relu'.
+    ``weights`` has per layer and direction those for the input, those for the hidden state, and
+    where ``biased`` the two biases; ``states`` are the first hidden states (and cell states);
+    ``results`` the last layer's sequence and the last states.
+    """
+
+    name: str
+    cell: str
+    x: Tensor
+    states: tuple[Tensor, ...]
+    weights: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
+    n_layers: int
+    biased: bool
+    bidirectional: bool
+    batch_first: bool
+    origin: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        """The tensors it loads from: the input, the states, the weights."""
+        return tuple(dict.fromkeys((self.x, *self.states, *self.weights)))
+
+    @property
+    def writes(self) -> tuple[Tensor, ...]:
+        """The tensors it stores to."""
+        return self.results
+
+    @property
+    def hidden(self) -> int:
+        """Hidden units of a layer in one direction."""
+        return self.states[0].shape[-1]
+
+    @property
+    def n_directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+
+@dataclass(frozen=True)
 class Call:
     """A step that PyTorch does: ``target(*args, **kwargs)`` → ``outputs``.
 
@@ -303,7 +345,7 @@ class Ref:
     name: str
 
 
-Step = Call | Kernel | Contraction
+Step = Call | Kernel | Contraction | Recurrence
 
 
 @dataclass(frozen=True)
@@ -327,6 +369,6 @@ class Program:
     """Names of results (Python truth values, made from attributes alone) that must hold: where
     one does not, the program means nothing and the reference's forward is taken."""
 
-    def own(self) -> Iterator[Kernel | Contraction]:
+    def own(self) -> Iterator[Kernel | Contraction | Recurrence]:
         """The steps that own code does."""
         return (step for step in self.steps if not isinstance(step, Call))

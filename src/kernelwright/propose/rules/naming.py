@@ -12,11 +12,13 @@ from kernelwright.propose.rules.ir import (
     Load,
     Op,
     Program,
+    Recurrence,
     Ref,
     Step,
     Store,
     Tensor,
 )
+from kernelwright.propose.rules.recurrent import with_tensors
 from kernelwright.propose.rules.steps import variable
 
 _TAKEN = frozenset({
@@ -66,6 +68,10 @@ def _step(step: Step, names: dict[str, str], steps: dict[str, str]) -> Step:
         case Kernel():
             body = tuple(_op(op, names) for op in step.body)
             return replace(step, name=steps[step.name], body=body)
+        case Recurrence():
+            return with_tensors(
+                step, lambda tensor: replace(tensor, name=names[tensor.name]), steps[step.name]
+            )
         case Contraction():
             body = tuple(_op(op, names) for op in step.body)
             a, b = _op(step.a, names), _op(step.b, names)

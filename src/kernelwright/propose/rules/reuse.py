@@ -15,6 +15,7 @@ from kernelwright.propose.rules.ir import (
     Kernel,
     Load,
     Program,
+    Recurrence,
     Reduce,
     Ref,
     Scan,
@@ -24,6 +25,7 @@ from kernelwright.propose.rules.ir import (
 )
 from kernelwright.propose.rules.ops import arguments
 from kernelwright.propose.rules.prepared import made, needs, prepared_steps
+from kernelwright.propose.rules.recurrent import with_tensors
 from kernelwright.propose.rules.steps import references
 
 FRESH = frozenset({
@@ -146,6 +148,8 @@ def _with_tensors(program: Program, instead: Mapping[str, Tensor]) -> Program:
     def step_(step: Step) -> Step:
         if isinstance(step, Call):
             return replace(step, args=structure(step.args), kwargs=structure(step.kwargs))
+        if isinstance(step, Recurrence):
+            return with_tensors(step, lambda tensor: instead.get(tensor.name, tensor))
         body = tuple(map(op_, step.body))
         if isinstance(step, Contraction):
             return replace(step, a=op_(step.a), b=op_(step.b), body=body)

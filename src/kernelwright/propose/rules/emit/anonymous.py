@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Kernel
+from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Kernel, Recurrence, Tensor
 from kernelwright.propose.rules.ops import AnyOp, stretches_named, with_indices, with_names
+from kernelwright.propose.rules.recurrent import with_tensors
 
 
 def anonymous(
-    step: Kernel | Contraction, name: str, *, keep_axes: bool = False
-) -> Kernel | Contraction:
+    step: Kernel | Contraction | Recurrence, name: str, *, keep_axes: bool = False
+) -> Kernel | Contraction | Recurrence:
     """``step`` as ``name``, with its tensors, values and axes numbered in order of appearance.
 
     ``keep_axes``: axes keep their names, where knobs speak of them.
@@ -28,6 +30,9 @@ def anonymous(
     def op_(op: AnyOp) -> AnyOp:
         return with_names(with_indices(op, index_), values, tensors)
 
+    if isinstance(step, Recurrence):
+        numbered = with_tensors(step, lambda t: Tensor(tensors(t.name), *_kind(t)), name)
+        return replace(numbered, origin=())
     if isinstance(step, Kernel):
         outer, inner = axes_(step.outer), axes_(step.inner)
         return Kernel(name, outer, inner, tuple(map(op_, step.body)))
@@ -35,6 +40,10 @@ def anonymous(
     a, b, body = op_(step.a), op_(step.b), tuple(map(op_, step.body))
     stretches = stretches_named(step.stretches, axes)
     return Contraction(name, *groups, a, b, body, stretches=stretches, tf32=step.tf32)
+
+
+def _kind(tensor: Tensor) -> tuple[tuple[int, ...], str, tuple[int, ...]]:
+    return tensor.shape, tensor.dtype, tensor.strides
 
 
 def _numbering(letter: str, fixed: dict[str, str] | None = None) -> Callable[[str], str]:

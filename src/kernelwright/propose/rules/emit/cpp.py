@@ -23,6 +23,7 @@ from kernelwright.propose.rules.ir import (
     Contraction,
     Kernel,
     Program,
+    Recurrence,
     Step,
     Tensor,
     contiguous,
@@ -39,7 +40,9 @@ class CppEmitter:
 
     def supports(self, step: Step) -> bool:
         """Steps over dtypes that C++ has; of contractions, the matrix products."""
-        if isinstance(step, Call) or (isinstance(step, Contraction) and not is_product(step)):
+        if isinstance(step, (Call, Recurrence)):
+            return False
+        if isinstance(step, Contraction) and not is_product(step):
             return False
         return all(tensor.dtype in MEMORY for tensor in (*step.reads, *step.writes))
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kernelwright.propose.rules.emit import cuda_recurrence
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
 from kernelwright.propose.rules.emit.cuda_kernel import emit_kernel
 from kernelwright.propose.rules.emit.cuda_loader import IMPORTS, definitions
 from kernelwright.propose.rules.emit.cuda_ops import TYPES, prelude
 from kernelwright.propose.rules.emit.cuda_schedule import kernel_choices, kernel_neighbours
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
-from kernelwright.propose.rules.emit.gpu_launch import Launched, assemble
+from kernelwright.propose.rules.emit.gpu_launch import Launched, Own, assemble
 from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split
-from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
+from kernelwright.propose.rules.ir import (
+    Contraction,
+    Kernel,
+    Program,
+    Recurrence,
+    Scan,
+    Step,
+)
 
 
 class CudaEmitter:
@@ -23,6 +31,8 @@ class CudaEmitter:
     dialect = "cuda"
 
     def supports(self, step: Step) -> bool:
+        if isinstance(step, Recurrence):
+            return cuda_recurrence.supports(step)
         if not isinstance(step, (Kernel, Contraction)):
             return False
         if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
@@ -41,7 +51,9 @@ class CudaEmitter:
         return distinct(options, lambda near: self.emit(program, near, target), schedule)
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
-        def piece_of(piece: Kernel | Contraction, step: Kernel | Contraction) -> Launched:
+        def piece_of(piece: Own, step: Own) -> Launched:
+            if isinstance(piece, Recurrence):
+                return cuda_recurrence.emit_recurrence(piece, schedule[step.name])
             assert isinstance(piece, Kernel)
             return _piece(piece, schedule[step.name])
 
@@ -59,16 +71,22 @@ def _simplified(step: Kernel | Contraction) -> Kernel:
     return collapse(kernel)
 
 
-def _choices(step: Kernel | Contraction) -> list[Knobs]:
+def _choices(step: Own) -> list[Knobs]:
+    if isinstance(step, Recurrence):
+        return cuda_recurrence.choices(step)
     return kernel_choices(_simplified(step))
 
 
-def _neighbours(step: Kernel | Contraction, knobs: Knobs) -> Iterator[Knobs]:
+def _neighbours(step: Own, knobs: Knobs) -> Iterator[Knobs]:
+    if isinstance(step, Recurrence):
+        return cuda_recurrence.neighbours(step, knobs)
     return kernel_neighbours(_simplified(step), knobs)
 
 
-def _staged(step: Kernel | Contraction, knobs: Knobs) -> Stages:
+def _staged(step: Own, knobs: Knobs) -> Stages:
     """The kernels that do the step: one, or more where its rows are cut into parts."""
+    if isinstance(step, Recurrence):
+        return Stages((step,))
     simple = _simplified(step)
     parts = knobs.get("parts", 1)
     if parts == 1:

@@ -13,7 +13,7 @@ from kernelwright.propose.rules.emit.cuda_ops import BYTES, HALF, TYPES, held, l
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names
 from kernelwright.propose.rules.emit.gpu_text import affine, grouped
 from kernelwright.propose.rules.indexing import extent
-from kernelwright.propose.rules.ir import Bound, Compute, Const, Iota, Load, Op, Store
+from kernelwright.propose.rules.ir import Axis, Bound, Compute, Const, Iota, Kernel, Load, Op, Store
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "not"})
 _RANK = tuple(TYPES)
@@ -51,6 +51,15 @@ def packs(op: Load | Store, point: Point) -> bool:
         return False
     rest = [c for axis, c in op.index.terms if axis != point.along]
     return all(c % point.vector == 0 for c in (*rest, op.index.offset))
+
+
+def packed_tensors(kernel: Kernel, axes: tuple[Axis, ...], vector: int) -> set[str]:
+    """The tensors of which packs along the last of ``axes`` are moved, and so must be aligned."""
+    if vector == 1:
+        return set()
+    probe = Point({}, {a.name: a.size for a in axes}, vector=vector, along=axes[-1].name)
+    moved = [op for op in kernel.body if isinstance(op, (Load, Store))]
+    return {op.tensor.name for op in moved if packs(op, probe)}
 
 
 class Body:

@@ -3,7 +3,7 @@
 Three layouts of threads. ``lanes``: a thread per point of the outer axes, or per pack of
 neighbours; it walks the inner axes alone. ``row``: the threads of a block, or of a warp, stand
 along one row. ``column``: a block is a tile, x runs over neighbouring rows, y along the inner axes.
-Rows that fit are kept in registers between passes.
+Rows that fit are kept in registers between passes, if need be in those of several blocks together.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kernelwright.propose.rules.emit.cuda_body import Body, Point, Value, at_lane, packs
-from kernelwright.propose.rules.emit.cuda_ops import COMBINE, TYPES, held, literal
-from kernelwright.propose.rules.emit.gpu_axes import size_of, start_value, tensors_of
+from kernelwright.propose.rules.emit import cuda_groups
+from kernelwright.propose.rules.emit.cuda_body import Body, Point, Value, at_lane, packed_tensors
+from kernelwright.propose.rules.emit.cuda_ops import TYPES, held, neutral
+from kernelwright.propose.rules.emit.cuda_words import COMBINE, RESERVED
+from kernelwright.propose.rules.emit.gpu_axes import size_of, tensors_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name
 from kernelwright.propose.rules.emit.gpu_passes import Pass, kept_values, passes
@@ -22,17 +24,6 @@ from kernelwright.propose.rules.emit.gpu_stages import dtypes
 from kernelwright.propose.rules.emit.gpu_text import decomposed, row_number
 from kernelwright.propose.rules.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
 
-RESERVED = (
-    "row", "column", "lane", "item", "live", "place", "start", "position", "INF", "NAN", "DEVICE",
-    "THREADS", "ROWS", "COLUMNS", "ITEMS", "LANES", "HEIGHT", "POINTS", "threadIdx", "blockIdx",
-    "gridDim", "blockDim", "maximum", "minimum", "exp", "log", "float16", "bfloat16", "double",
-    "int", "long", "short", "signed", "unsigned", "char", "bool", "const", "auto", "struct", "put",
-    "void", "template", "typename", "case", "switch", "do", "default", "new", "delete", "this",
-    "union", "volatile", "register", "inline", "static", "operator", "y0", "y1", "yn", "j0", "j1",
-    "jn", "sum", "pow", "sin", "cos", "tanh", "erf", "floor", "ceil", "round", "trunc", "fmod",
-)  # fmt: skip
-"""C++ words, functions of CUDA's library, and names that the emitted statements use."""
-_START = {"sum": 0, "prod": 1, "any": False, "all": True}
 _MAX_BLOCKS = 32 * N_PROCESSORS
 """Blocks of a grid-stride loop: as many as can be resident, so that none waits for a place."""
 
@@ -47,8 +38,12 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any]) -> Launched:
         for t in writer.tensors
     ]
     blocks, threads = writer.grid
+    before = ""
+    if writer.together > 1:
+        before = cuda_groups.exchange_text(kernel, writer.together)
+        tensors += [f"{kernel.name}_exchange", "together=True"]
     launch = f'KERNELS.launch("{writer.name}", {blocks}, {threads}, {", ".join(tensors)})'
-    return Launched(text, launch)
+    return Launched(text, before + launch)
 
 
 class _Writer:
@@ -66,6 +61,7 @@ class _Writer:
         self.n_columns = size_of(kernel.inner)
         self.has_scan = any(isinstance(op, Scan) for op in kernel.body)
         self.keep = bool(knobs.get("keep", False))
+        self.together = int(knobs.get("together", 1))
         self.passes = passes(kernel, keep=self.keep)
         self.kept = kept_values(self.passes) if self.keep else set()
         self.dtypes = dtypes(kernel)
@@ -74,17 +70,13 @@ class _Writer:
         self.body = Body(self.lines, Names([*RESERVED, *(t.name for t in self.tensors)]))
         sizes = {a.name: a.size for a in (*kernel.outer, *kernel.inner)}
         self.point = Point({}, sizes)
-        self.packed: set[str] = set()
-        if self.vector > 1:
-            along = (kernel.outer if self.shape == "lanes" else kernel.inner)[-1].name
-            probe = Point({}, sizes, vector=self.vector, along=along)
-            moved = [op for op in kernel.body if isinstance(op, (Load, Store))]
-            self.packed = {op.tensor.name for op in moved if packs(op, probe)}
+        along = kernel.outer if self.shape == "lanes" else kernel.inner
+        self.packed = packed_tensors(kernel, along, self.vector)
 
     @property
     def items(self) -> int:
         """How many packs of a row one thread keeps."""
-        return -(-self.n_columns // (self.threads * self.vector))
+        return -(-self.n_columns // (self.threads * self.vector * self.together))
 
     @property
     def grid(self) -> tuple[int, tuple[int, int]]:
@@ -94,6 +86,8 @@ class _Writer:
             return min(wanted, _MAX_BLOCKS), (self.threads, 1)
         if self.shape == "column":
             return -(-self.n_rows // self.threads), (self.threads, self.rows)
+        if self.together > 1:
+            return cuda_groups.n_blocks(self.n_rows, self.together), (self.threads, 1)
         return -(-self.n_rows // self.rows), (self.threads, self.rows)
 
     def text(self) -> str:
@@ -105,19 +99,23 @@ class _Writer:
                 self._outer(part)
                 if part.inner:
                     self._walk_row(part)
+            if self.together > 1:
+                self._close()
         x, y = self.grid[1]
+        least = ", 2" if self.together > 1 else ""
         head = Lines()
         head.add(*(f"// {line}" for line in self.kernel.origin))
-        head.add(f'extern "C" __global__ void __launch_bounds__({x * y})')
+        head.add(f'extern "C" __global__ void __launch_bounds__({x * y}{least})')
         head.add(f"{self.name}({', '.join(self._parameters())}) {{")
         return f"{head.text()}\n{self.lines.text()}\n}}\n"
 
     def _parameters(self) -> list[str]:
         written = {t.name for t in self.kernel.writes}
-        return [
+        parameters = [
             f"{'' if t.name in written else 'const '}{TYPES[t.dtype]}* __restrict__ {t.name}"
             for t in self.tensors
         ]
+        return [*parameters, *(["float* __restrict__ exchange"] if self.together > 1 else [])]
 
     def _open(self, text: str) -> None:
         self.lines.add(text)
@@ -209,6 +207,11 @@ class _Writer:
                 row = f"{block} * {self.rows} + threadIdx.y"
         self.lines.add(f"constexpr int COLUMNS = {self.n_columns};")
         self.live = ""
+        if self.together > 1:
+            self.lines.add(*cuda_groups.head(self.n_rows, self.together, self.index))
+            self.lines.depth += 1
+            self._axes("row", self.kernel.outer, self.point)
+            return
         if self.n_rows % together:
             last = self.n_rows - 1
             self.lines.add(f"const {self.index} place = {row};")
@@ -226,7 +229,8 @@ class _Writer:
         """What stands before a pass; one thread of the row stores."""
         point = Point(self.point.axis_text, self.point.sizes)
         if self.shape != "lanes":
-            point.guard = " && ".join(filter(None, (f"{self._own_column} == 0", self.live)))
+            own = "part == 0" if self.together > 1 else self.live
+            point.guard = " && ".join(filter(None, (f"{self._own_column} == 0", own)))
         for op in part.outer:
             self.body.emit(op, point)
 
@@ -272,8 +276,9 @@ class _Writer:
         if self.keep:
             self.lines.add("#pragma unroll")
             self._open(f"for (int item = 0; item < {self.items}; ++item) {{")
-            self.lines.add(f"const int column = (item * THREADS + threadIdx.x){step};")
-            if self.items * self.threads * self.vector == self.n_columns:
+            item = f"(part * {self.items} + item)" if self.together > 1 else "item"
+            self.lines.add(f"const int column = ({item} * THREADS + threadIdx.x){step};")
+            if self.items * self.threads * self.vector * self.together == self.n_columns:
                 return 1
             self._open("if (column < COLUMNS) {")
             return 2
@@ -305,7 +310,8 @@ class _Writer:
             if isinstance(op, Reduce):
                 # threads past the end of a scanned row go along, and see its last element again
                 live = "live" if carries and self.n_columns % self.threads else ""
-                self._accumulate(op, own[op.name], self._column_number(), live=live)
+                at = "column + lane" if is_vector else "column"
+                self._accumulate(op, own[op.name], at, live=live)
             elif isinstance(op, Scan):
                 self._scan(op, carries[op.name])
             elif isinstance(op, Load) and op.name in loaded:
@@ -327,9 +333,6 @@ class _Writer:
         else:
             self.body.store_packs(ops, point, filled)
 
-    def _column_number(self) -> str:
-        return "column + lane" if self.vector > 1 else "column"
-
     # --- reductions and scans --------------------------------------------------------------
 
     def _dtype(self, op: Reduce | Scan) -> str:
@@ -337,10 +340,7 @@ class _Writer:
         return held(self.dtypes[op.arg] if op.op.startswith("arg") else op.dtype)
 
     def _start_of(self, op: Reduce | Scan) -> str:
-        dtype = self._dtype(op)
-        if op.op in _START:
-            return literal(_START[op.op], dtype)
-        return literal(start_value(op.op.removeprefix("arg"), dtype), dtype)
+        return neutral(op.op, self._dtype(op))
 
     def _accumulator(self, op: Reduce) -> str:
         """The thread's own part of a reduction; for argmax with the place of the best."""
@@ -381,6 +381,8 @@ class _Writer:
             text = f"warp_reduce({combine})"
         else:
             text = f"block_reduce<THREADS>({combine})"
+        if self.together > 1:
+            text = cuda_groups.group_text(self.kernel, op, text, self._start_of(op), self.together)
         place = ".at" if op.op.startswith("arg") else ""
         self.body.define(op.name, text + place, op.dtype)
 

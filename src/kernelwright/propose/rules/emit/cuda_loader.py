@@ -49,8 +49,9 @@ class Kernels:
             self.driver.cuGetErrorString(status, ctypes.byref(text))
             raise RuntimeError(f"CUDA: {(text.value or b'unknown error').decode()}")
 
-    def launch(self, name, blocks, threads, *tensors):
-        """Run a kernel on the current stream; every argument is a tensor's pointer."""
+    def launch(self, name, blocks, threads, *tensors, together=False):
+        """Run a kernel on the current stream; every argument is a tensor's pointer. Blocks that
+        wait for each other run ``together``: CUDA refuses where not all of them can."""
         pointers = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
         first = ctypes.addressof(pointers)
         step = ctypes.sizeof(ctypes.c_void_p)
@@ -58,12 +59,12 @@ class Kernels:
         arguments = (ctypes.c_void_p * len(tensors))(*places)
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         across, down = threads
-        function = self.functions[name]
-        self.check(
-            self.driver.cuLaunchKernel(
-                function, blocks, 1, 1, across, down, 1, 0, stream, arguments, None
-            )
-        )
+        sizes = (blocks, 1, 1, across, down, 1, 0)
+        what = (self.functions[name], *sizes, stream, arguments)
+        if together:
+            self.check(self.driver.cuLaunchCooperativeKernel(*what))
+        else:
+            self.check(self.driver.cuLaunchKernel(*what, None))
 
 
 def aligned(tensor):

@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 import re
 
+from kernelwright.propose.rules.emit.cuda_groups import GROUP_REDUCE
+from kernelwright.propose.rules.emit.cuda_recurrence_text import RECURRENCE
+from kernelwright.propose.rules.emit.gpu_axes import start_value
+
 HALF = ("float16", "bfloat16")
 TYPES = {
     "float64": "double", "float32": "float", "float16": "float16", "bfloat16": "bfloat16",
@@ -32,8 +36,8 @@ _FUNCTIONS = {  # names in CUDA's math library without the f of float; rint roun
     "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc", "pow": "pow",
     "fmod": "fmod", "atan2": "atan2",
 }  # fmt: skip
-COMBINE = {"sum": "Sum", "prod": "Product", "max": "Maximum", "min": "Minimum", "any": "Any",
-           "all": "All", "argmax": "FirstGreatest", "argmin": "FirstLeast"}  # fmt: skip
+
+_START = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 _PIECES = {  # name → text; emitted where the name is used
     "float16": """\
@@ -186,15 +190,17 @@ DEVICE T block_scan(T x, T start, T& total, Combine combine) {
 }
 """,
 }
+_PIECES |= {"run_cell": RECURRENCE, "group_reduce": GROUP_REDUCE}
 _NEEDS = {
     "Maximum": ("maximum",), "Minimum": ("minimum",), "FirstGreatest": ("Place",),
     "FirstLeast": ("Place",), "warp_reduce": ("shuffle",), "block_reduce": ("warp_reduce",),
-    "shuffle_place": ("shuffle", "Place"), "NAN": (),
+    "shuffle_place": ("shuffle", "Place"), "NAN": (), "group_reduce": ("warp_reduce",),
 }  # fmt: skip
 _ORDER = (
     "float16", "bfloat16", "INF", "NAN", "Pack", "maximum", "minimum", "Sum", "Product", "Maximum",
     "Minimum", "Any", "All", "Place", "FirstGreatest", "FirstLeast", "shuffle", "shuffle_place",
     "warp_reduce", "block_reduce", "column_reduce", "block_scan",
+    "run_cell", "group_reduce",
 )  # fmt: skip
 
 
@@ -234,6 +240,13 @@ def literal(value: float | int | bool, dtype: str) -> str:
         return repr(value) + ("" if dtype == "float64" else "f")
     text = "NAN" if value != value else "INF" if value > 0 else "-INF"
     return f"(double)({text})" if dtype == "float64" else text
+
+
+def neutral(op: str, dtype: str) -> str:
+    """The number that a reduction or scan starts from."""
+    if op in _START:
+        return literal(_START[op], dtype)
+    return literal(start_value(op.removeprefix("arg"), dtype), dtype)
 
 
 def pointwise(op: str, args: list[str], dtype: str) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from kernelwright.propose.rules.emit.cuda_body import widest
+from kernelwright.propose.rules.emit.cuda_groups import GROUP_THREADS, blocks_together
 from kernelwright.propose.rules.emit.gpu_schedule import (
     N_PROCESSORS,
     Knobs,
@@ -76,6 +77,9 @@ def _rows(kernel: Kernel, shape: Nest) -> list[Knobs]:
             _row(256, vector, parts=2 * parts),
         ]
     options: list[Knobs] = []
+    together = blocks_together(kernel, vector)
+    if together > 1:
+        options.append({**_row(GROUP_THREADS, vector, keep=True), "together": together})
     if shape.n_columns <= 32 * MAX_KEPT:
         rows = 4 if shape.n_rows >= 4 * N_PROCESSORS else 1
         options.append(_row(32, vector, rows=rows, keep=True))
@@ -119,7 +123,7 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
             if low <= value <= high and _is_legal(kernel, changed):
                 yield changed
     if knobs.get("keep"):
-        yield {**knobs, "keep": False}
+        yield {**{k: v for k, v in knobs.items() if k != "together"}, "keep": False}
 
 
 def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:
@@ -129,6 +133,8 @@ def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:
         return False
     if knobs["shape"] == "row" and rows > 1 and knobs["threads"] != 32:
         return False
+    if knobs.get("together"):
+        return knobs["threads"] == GROUP_THREADS and rows == 1
     if knobs.get("keep"):
         packs = math.ceil(nest(kernel).n_columns / (knobs["threads"] * knobs["vector"]))
         return packs * knobs["vector"] <= 2 * MAX_KEPT

@@ -10,8 +10,18 @@ from kernelwright.propose.rules.emit.anonymous import anonymous
 from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.gpu_names import function_name
 from kernelwright.propose.rules.emit.gpu_stages import Stages
-from kernelwright.propose.rules.ir import Call, Contraction, Kernel, Program, Tensor, contiguous
+from kernelwright.propose.rules.ir import (
+    Call,
+    Contraction,
+    Kernel,
+    Program,
+    Recurrence,
+    Tensor,
+    contiguous,
+)
 from kernelwright.propose.rules.prepared import overwritten
+
+Own = Kernel | Contraction | Recurrence
 
 
 @dataclass(frozen=True)
@@ -22,6 +32,8 @@ class Launched:
     launch: str
     derived: tuple[Derived, ...] = ()
     """What the launch needs made before."""
+    others: tuple[str, ...] = ()
+    """Functions in the text beside the one that has the step's name; their names begin with it."""
 
 
 @dataclass
@@ -40,13 +52,17 @@ class Parts:
     def share(self, launched: Launched, step: str, changing: set[str]) -> str:
         """The launch, with what it needs noted; what another step needs too is made once."""
         launch = launched.launch
+        renamed: dict[str, str] = {}
         for new in launched.derived:
+            for old, name in renamed.items():  # what this one follows from may be shared already
+                new = replace(new, text=_renamed(new.text, old, name))
             at = self._same(new) if new.source not in changing else None
             if at is None:
                 self.derived.append(replace(new, steps=(step,)))
                 continue
             known = self.derived[at]
             self.derived[at] = replace(known, steps=tuple(dict.fromkeys((*known.steps, step))))
+            renamed[new.name] = known.name
             launch = _renamed(launch, new.name, known.name)
         return launch
 
@@ -65,8 +81,8 @@ def _renamed(text: str, old: str, new: str) -> str:
 
 def assemble(
     program: Program,
-    stages_of: Callable[[Kernel | Contraction], Stages],
-    emit: Callable[[Kernel | Contraction, Kernel | Contraction], Launched],
+    stages_of: Callable[[Own], Stages],
+    emit: Callable[[Own, Own], Launched],
 ) -> Parts:
     """Every own step as kernels and launches.
 
@@ -87,7 +103,7 @@ def assemble(
             if kind not in known:
                 known[kind] = own
                 parts.texts.append(launched.text)
-                parts.names.append(own)
+                parts.names += [own, *launched.others]
             launch = parts.share(launched, step.name, changing)
             lines.extend(launch.replace(own, known[kind]).split("\n"))
         parts.launches[step.name] = "\n".join(lines)

@@ -12,7 +12,14 @@ from typing import Any
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.emit.gpu_axes import size_of
-from kernelwright.propose.rules.ir import Contraction, Kernel, Load, Program, Scan
+from kernelwright.propose.rules.ir import (
+    Contraction,
+    Kernel,
+    Load,
+    Program,
+    Recurrence,
+    Scan,
+)
 
 Knobs = Mapping[str, Any]
 
@@ -26,6 +33,10 @@ MAX_SCHEDULES = 6
 LAUNCH_S = 10e-6
 """What a launch from Python is taken to cost. It only says what is tried first: with a CUDA graph
 or without, both are tried, and the judge decides."""
+
+TIME_STEP_S = 1.5e-6
+"""A time step of a recurrent network: a state goes through the L2 cache to other processors. A
+guess, not measured."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +155,10 @@ def _is_launch_bound(program: Program) -> bool:
     return len(program.steps) > 1 and own_s < LAUNCH_S * len(program.steps)
 
 
-def _cost(step: Kernel | Contraction) -> float:
+def _cost(step: Kernel | Contraction | Recurrence) -> float:
     """Seconds that a step takes at least, to order steps by."""
+    if isinstance(step, Recurrence):
+        return TIME_STEP_S * step.x.shape[1 if step.batch_first else 0]
     moved_bytes = 4.0 * sum(t.n_elements for t in (*step.reads, *step.writes))
     seconds = moved_bytes / 4.28e12  # copy bandwidth measured on an H200
     if isinstance(step, Contraction):

@@ -25,6 +25,7 @@ from kernelwright.propose.rules.ir import (
     Kernel,
     Load,
     Op,
+    Recurrence,
     Reduce,
     Scan,
     Store,
@@ -41,7 +42,7 @@ _VALUE_OF = {"argmax": "max", "argmin": "min"}
 class Stages:
     """Kernels to run in order, and the tensors they hand to each other."""
 
-    steps: tuple[Kernel | Contraction, ...]
+    steps: tuple[Kernel | Contraction | Recurrence, ...]
     workspace: tuple[Tensor, ...] = ()
 
 

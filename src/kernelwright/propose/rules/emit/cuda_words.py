@@ -1,0 +1,18 @@
+"""Names in emitted CUDA: the reductions', and those that its own values cannot have."""
+
+from __future__ import annotations
+
+RESERVED = (
+    "row", "column", "lane", "item", "live", "place", "start", "position", "INF", "NAN", "DEVICE",
+    "THREADS", "ROWS", "COLUMNS", "ITEMS", "LANES", "HEIGHT", "POINTS", "threadIdx", "blockIdx",
+    "gridDim", "blockDim", "maximum", "minimum", "exp", "log", "float16", "bfloat16", "double",
+    "int", "long", "short", "signed", "unsigned", "char", "bool", "const", "auto", "struct", "put",
+    "void", "template", "typename", "case", "switch", "do", "default", "new", "delete", "this",
+    "union", "volatile", "part", "exchange", "float", "GROUPS",
+    "register", "inline", "static", "operator", "y0", "y1", "yn", "j0", "j1",
+    "jn", "sum", "pow", "sin", "cos", "tanh", "erf", "floor", "ceil", "round", "trunc", "fmod",
+)  # fmt: skip
+"""C++ words, functions of CUDA's library, and names that the emitted statements use."""
+
+COMBINE = {"sum": "Sum", "prod": "Product", "max": "Maximum", "min": "Minimum", "any": "Any",
+           "all": "All", "argmax": "FirstGreatest", "argmin": "FirstLeast"}  # fmt: skip

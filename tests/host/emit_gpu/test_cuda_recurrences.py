@@ -1,0 +1,90 @@
+"""Recurrent networks in CUDA, run thread by thread with all blocks at a time."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import torch
+from simt import on_cpu
+from torch import nn
+
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import capture
+from kernelwright.propose.rules.emit.base import Target
+from kernelwright.propose.rules.emit.cuda import CudaEmitter
+from kernelwright.propose.rules.fuse import Fusion
+from kernelwright.propose.rules.interpret import interpret
+from kernelwright.propose.rules.ir import Recurrence
+from kernelwright.testing.emitters import build, source
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+GPU = Target("cuda:sm_90")
+EMITTER = CudaEmitter()
+NETWORKS = {
+    "lstm": nn.LSTM(8, 16, 3, batch_first=True),
+    "lstm_both_ways": nn.LSTM(8, 16, 2, batch_first=True, bidirectional=True),
+    "gru": nn.GRU(8, 16, 2),
+    "gru_both_ways": nn.GRU(12, 16, 2, bidirectional=True),
+    "gru_without_biases": nn.GRU(8, 32, 1, bias=False),
+    "rnn": nn.RNN(8, 16, 2, nonlinearity="relu"),
+}
+
+
+class Whole(nn.Module):
+    """All results of a recurrent network."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x, *states):
+        sequence, last = self.network(x, states if len(states) == 2 else states[0])
+        return (sequence, *last) if isinstance(last, tuple) else (sequence, last)
+
+
+def captured(name: str):
+    network = NETWORKS[name]
+    torch.manual_seed(0)
+    n_states = 2 if isinstance(network, nn.LSTM) else 1
+    rows = network.num_layers * (2 if network.bidirectional else 1)
+    shape = (4, 5, network.input_size) if network.batch_first else (5, 4, network.input_size)
+    states = [torch.randn(rows, 4, network.hidden_size) for _ in range(n_states)]
+    inputs = [torch.randn(shape), *states]
+    module = Whole(network)
+    program = assemble_supported(capture(module, inputs), Fusion(), EMITTER.supports, products=True)
+    return module, inputs, program
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_schedule_computes_what_torch_does(name):
+    module, inputs, program = captured(name)
+    assert any(isinstance(step, Recurrence) for step in program.own())
+    parameters = dict(module.named_parameters())
+    by_name = [parameters[path].detach() for _, path in program.attributes]
+    whole = with_parameters_as_inputs(program)
+    with torch.no_grad():
+        expected = module(*inputs)
+    for schedule in EMITTER.schedules(program, GPU):
+        text = source(whole, EMITTER.emit(program, schedule, GPU))
+        for got, wanted in zip(build(on_cpu(text))(*inputs, *by_name), expected, strict=True):
+            torch.testing.assert_close(got, wanted, rtol=2e-6, atol=2e-6)
+
+
+def test_its_meaning_is_torch_s():
+    module, inputs, program = captured("lstm")
+    with torch.no_grad():
+        for got, wanted in zip(
+            interpret(program, inputs, dict(module.named_parameters())),
+            module(*inputs),
+            strict=True,
+        ):
+            torch.testing.assert_close(got, wanted)
+
+
+def with_parameters_as_inputs(program):
+    """The program as ``source`` takes it: no attributes."""
+    from dataclasses import replace
+
+    tensors = tuple(tensor for tensor, _ in program.attributes)
+    return replace(program, inputs=(*program.inputs, *tensors), attributes=())
