@@ -1,15 +1,19 @@
 """Candidates judged per hour, beside KernelBench's own evaluator on the same ones in one run.
 
     python benchmarks/judge_throughput.py --kernelbench PATH [--device cuda] [--jobs 6]
-                                          [--only TASK ...] [--most SECONDS] [--out FILE.json]
+                                          [--only TASK ...] [--copies N] [--most SECONDS]
+                                          [--out FILE.json]
 
 The candidates are the right and the wrong one of every built-in task, at the size for the device:
-48 in all. Ours are judged by ``kernelwright judge --suite builtin DIR --jobs N`` as a user would,
-from the start: an empty archive, an empty compiler cache, every baseline compiled and measured.
-KernelBench's are judged by ``eval_kernel_against_ref`` from a checkout of its public repository,
-unchanged, as its scripts/eval_from_generations.py does: five correctness trials, a hundred timed
-ones of the candidate and of the reference, a fresh process per candidate, one at a time. It needs a
-GPU and the packages tqdm, requests and pydantic. Nothing else should run meanwhile.
+48 in all; with ``--copies`` each comes several times, told apart by a comment, as a search or
+a training run brings many for one task. Ours are judged by ``kernelwright judge --suite builtin DIR
+--jobs N`` as a user would, from the start: an empty archive, an empty compiler cache, every
+baseline compiled and measured. KernelBench's are judged by ``eval_kernel_against_ref`` from a
+checkout of its public repository, unchanged, as its scripts/eval_from_generations.py does: five
+correctness trials, a hundred timed ones of the candidate and of the reference, a fresh process per
+candidate, one at a time, in random order. It needs a GPU and the packages tqdm, requests and
+pydantic. Nothing else should run meanwhile. Whoever is not done after ``--most`` seconds is
+stopped; what has a verdict by then counts, over the time until then.
 
 Not covered:
     KernelBench measures one baseline, eager; ours four. It checks one distribution of inputs.
@@ -22,10 +26,11 @@ import json
 import multiprocessing
 import os
 import random
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +45,8 @@ from kernelwright.load.suite import CONTROLS, SuiteEntry, builtin_suite, control
 N_CORRECT_TRIALS = 5  # KernelBench, scripts/eval_from_generations.py: num_correct_trials
 N_PERF_TRIALS = 100  # likewise: num_perf_trials
 LIMIT_S = 180.0  # likewise: timeout
+Chosen = dict[str, tuple[SuiteEntry, str]]
+"""Candidates' texts by name, with the task that each is for."""
 
 
 @dataclass(frozen=True)
@@ -54,33 +61,55 @@ class Found:
     the waiting for a turn at the device, KernelBench's no start of its process."""
 
     @property
+    def n_judged(self) -> int:
+        return sum(verdict is not None for verdict in self.passed.values())
+
+    @property
     def per_hour(self) -> float:
-        return 3600 * len(self.passed) / self.wall_s
+        return 3600 * self.n_judged / self.wall_s
 
 
-def candidates(only: list[str], device: str) -> dict[str, tuple[SuiteEntry, Path]]:
-    """The candidates by name: 'softmax_right' and so on."""
+def candidates(only: list[str], device: str, copies: int) -> Chosen:
+    """The candidates' texts by name: 'softmax_1_right' and so on."""
     entries = [e for e in builtin_suite(device) if not only or e.name in only]
-    return {f"{e.name}_{which}": (e, control(e.name, which)) for e in entries for which in CONTROLS}
+    return {
+        f"{e.name}_{number}_{which}": (e, f"{control(e.name, which).read_text()}# {number}\n")
+        for e in entries
+        for number in range(copies)
+        for which in CONTROLS
+    }
 
 
 def ours(
-    chosen: dict[str, tuple[SuiteEntry, Path]], folder: Path, *, device: str, jobs: int
+    chosen: dict[str, tuple[SuiteEntry, str]],
+    folder: Path,
+    *,
+    device: str,
+    jobs: int,
+    most_s: float,
 ) -> Found:
     """The command line's verdicts on a folder of the candidates."""
     files = folder / "candidates"
     files.mkdir()
-    for name, (_, path) in chosen.items():
-        shutil.copy(path, files / f"{name}.py")
+    for name, (_, text) in chosen.items():
+        Path(files, f"{name}.py").write_text(text)
     command = [sys.executable, "-m", "kernelwright.cli", "judge", "--suite", "builtin", str(files)]
     command += ["--device", device, "--jobs", str(jobs), "--archive", str(folder / "a.sqlite")]
     environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
     start_s = time.monotonic()
-    done = subprocess.run(
-        [*command, "--json"], env=environment, stdout=subprocess.PIPE, text=True, check=False
+    run = subprocess.Popen(
+        [*command, "--json"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
+    timer = threading.Timer(most_s, lambda: os.killpg(run.pid, signal.SIGINT))
+    timer.start()
+    said, _ = run.communicate()
+    timer.cancel()
     wall_s = time.monotonic() - start_s
-    verdicts = [v for task in json.loads(done.stdout)["tasks"] for v in task["verdicts"]]
+    verdicts = [v for task in json.loads(said)["tasks"] for v in task["verdicts"]]
     costs = [sum(verdict["cost"].values()) for verdict in verdicts if "cost" in verdict]
     return Found(wall_s, {Path(v["file"]).stem: _passed(v) for v in verdicts}, sum(costs))
 
@@ -91,22 +120,18 @@ def _passed(verdict: dict[str, Any]) -> bool | None:
     return verdict["passed"]
 
 
-def kernelbench(
-    chosen: dict[str, tuple[SuiteEntry, Path]], checkout: Path, *, most_s: float
-) -> Found:
+def kernelbench(chosen: Chosen, checkout: Path, *, most_s: float) -> Found:
     """KernelBench's verdicts, each in a fresh process, in a random order until time is up."""
     context = multiprocessing.get_context("spawn")
     passed: dict[str, bool | None] = {}
     inside_s = 0.0
     start_s = time.monotonic()
     for name in random.Random(0).sample(list(chosen), len(chosen)):
-        entry, path = chosen[name]
+        entry, text = chosen[name]
         if time.monotonic() - start_s > most_s:
             break
         with context.Pool(1) as pool:
-            asked = pool.apply_async(
-                evaluate_as_kernelbench, (checkout, entry.task.source, path.read_text())
-            )
+            asked = pool.apply_async(evaluate_as_kernelbench, (checkout, entry.task.source, text))
             try:
                 passed[name], spent_s = asked.get(timeout=LIMIT_S)
                 inside_s += spent_s
@@ -134,7 +159,7 @@ def evaluate_as_kernelbench(checkout: Path, task: str, candidate: str) -> tuple[
     return (None if found is None else bool(found.correctness)), spent_s
 
 
-def tell(found: dict[str, Found], console: Console) -> None:
+def tell(found: dict[str, Found], n_given: int, console: Console) -> None:
     table = Table(
         "evaluator", "candidates", "wall s", "per hour", "in verdicts s", "right", "wrong"
     )
@@ -142,7 +167,7 @@ def tell(found: dict[str, Found], console: Console) -> None:
         wrong_passed = sum(p is True for c, p in one.passed.items() if c.endswith("_wrong"))
         right_passed = sum(p is True for c, p in one.passed.items() if c.endswith("_right"))
         table.add_row(
-            name, str(len(one.passed)), f"{one.wall_s:.0f}", f"{one.per_hour:.0f}",
+            name, f"{one.n_judged} of {n_given}", f"{one.wall_s:.0f}", f"{one.per_hour:.0f}",
             f"{one.inside_s:.0f}", f"{right_passed} passed", f"{wrong_passed} passed",
         )  # fmt: skip
     console.print(table)
@@ -162,9 +187,10 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 3))
     parser.add_argument("--only", nargs="*", default=[], metavar="TASK")
+    parser.add_argument("--copies", type=int, default=1, help="of every candidate")
     parser.add_argument("--out", type=Path)
     parser.add_argument(
-        "--most", type=float, default=3600.0, help="seconds for KernelBench: the rate is of so far"
+        "--most", type=float, default=3600.0, help="seconds for each side: the rate is of so far"
     )
     options = parser.parse_args()
     if options.kernelbench and not (options.kernelbench / "src/kernelbench/eval.py").is_file():
@@ -173,19 +199,21 @@ def main() -> None:
         )
     if options.kernelbench and not options.device.startswith("cuda"):
         parser.error("KernelBench's evaluator runs on GPUs only: leave --kernelbench out")
-    chosen = candidates(options.only, options.device)
+    chosen = candidates(options.only, options.device, options.copies)
     if not chosen:
         parser.error(f"no built-in task is called {' or '.join(options.only)}")
     with tempfile.TemporaryDirectory() as folder:
-        found = {"ours": ours(chosen, Path(folder), device=options.device, jobs=options.jobs)}
+        how = {"device": options.device, "jobs": options.jobs, "most_s": options.most}
+        found = {"ours": ours(chosen, Path(folder), **how)}
     if options.kernelbench:
         found["KernelBench"] = kernelbench(
             chosen, options.kernelbench.resolve(), most_s=options.most
         )
-    tell(found, Console(width=120))
+    tell(found, len(chosen), Console(width=120))
     if options.out:
         facts = {n: {**vars(f), "per_hour": f.per_hour} for n, f in found.items()}
-        options.out.write_text(json.dumps({"jobs": options.jobs, **facts}, indent=1))
+        how = {"jobs": options.jobs, "copies": options.copies, "given": len(chosen)}
+        options.out.write_text(json.dumps({**how, **facts}, indent=1))
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from kernelwright.judge.compare import (
     differ,
     furthest,
 )
-from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other
-from kernelwright.judge.inputs import RESAMPLED, SPECIAL
+from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
+from kernelwright.judge.inputs import OVERFLOWING, RESAMPLED, SPECIAL
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.outputs import Claim
 from kernelwright.judge.refusal import Refused
@@ -31,9 +31,17 @@ VERIFIED_SHARE = 0.1
 """Of the timed calls, compared with float64; all are compared with eager's result."""
 SURPRISE_SHARE = 0.2
 """Of the rounds, preceded by a checked call on another distribution."""
+RECHECKS_S, FEWEST_RECHECKS = 0.3, 3
+"""For distributions that no round was preceded by: so many are checked at least, after the last,
+and more as the time allows."""
+WATCHED, KEPT = "watched", "kept"
+"""The names under which a child holds outputs: for some calls, and to the end."""
+KEPT_SHARE = 1 / 64
+"""Of the device's memory, that an output may take to be kept to the end."""
 WARNING_ONLY = {
     RESAMPLED: "differs when integer inputs are resampled",
     SPECIAL: "treats NaN or infinity in the inputs otherwise than the reference",
+    OVERFLOWING: "overflows on inputs so large that the reference nearly does",
 }
 MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
 """Further calls on inputs of the first checks, as many as the time allows; one at least."""
@@ -80,7 +88,9 @@ class Check:
         self.runner = runner
         self.tally = Tally()
         self._coin = random.Random(seed)
-        self._watched: tuple[list[Claim], list[torch.Tensor]] | None = None
+        self._held: dict[str, tuple[list[Claim], list[torch.Tensor]]] = {}
+        self._left: list[Draw] = []
+        self._n_rechecks = 0
         self._holds: list[int] = []
         self._calls_left = 0
 
@@ -141,7 +151,8 @@ class Check:
         self.run(self.oracle.first, turn)
 
     def _change_shapes(self, draw: Draw, example: list[torch.Tensor]) -> None:
-        self._check_watched()
+        self._check_held(WATCHED)
+        self._check_held(KEPT)
         arguments = self.oracle.kept_arguments(draw)
         self.runner.reshape(arguments, self.oracle.state(TASK), example)
 
@@ -149,15 +160,17 @@ class Check:
         """What must hold after every call, before the child goes on."""
         self._refuse_changed(arguments)
         self._calls_left -= 1
-        is_new = self._watched is None or self._calls_left <= 0
-        if is_new:
-            self._check_watched()
+        names = [WATCHED] if WATCHED not in self._held or self._calls_left <= 0 else []
+        if names:
+            self._check_held(WATCHED)
+            if KEPT not in self._held and self._is_small(call.outputs):
+                names.append(KEPT)
             if not self.oracle.returns_arguments:  # whose memory the judge itself overwrites
-                self._watched = (call.claims, call.outputs)
+                self._held |= dict.fromkeys(names, (call.claims, call.outputs))
             if not self._holds:
                 self._holds = self._coin.sample(range(1, LONGEST_HOLD + 1), LONGEST_HOLD)
             self._calls_left = self._holds.pop()
-        self.runner.release(hold=is_new)
+        self.runner.release(hold=names)
 
     def compare_timed(
         self, draw: Draw, arguments: list[Any], outputs: list[torch.Tensor], eager: Any
@@ -167,25 +180,55 @@ class Check:
         if not is_near or self._coin.random() < VERIFIED_SHARE:
             self._judge(draw, outputs, arguments)
 
-    def surprise(self, draws: list[Draw]) -> Draw | None:
-        """Now and then, a distribution to check between timed calls, so that none is told apart."""
-        return self._coin.choice(draws) if self._coin.random() < SURPRISE_SHARE else None
+    def is_surprised(self) -> bool:
+        """Whether a round is to begin with another distribution, so that none is told apart."""
+        return self._coin.random() < SURPRISE_SHARE
+
+    def recheck(self, draws: list[Draw], turn: Callable[..., Call]) -> float:
+        """One checked call on one of the distributions, each in its turn, on inputs never seen.
+
+        Returns:
+            The seconds that it took.
+        """
+        start_s = time.monotonic()
+        if not self._left:
+            self._left = self._coin.sample(draws, len(draws))
+        draw = self._left.pop()
+        number = 1 + self._n_rechecks // len(draws)
+        self._n_rechecks += 1
+        seed = derive_seed(self.oracle.secret, draw.distribution, number)
+        self.run(Draw(draw.distribution, seed), turn)
+        return time.monotonic() - start_s
+
+    def recheck_rest(self, draws: list[Draw], turn: Callable[..., Call]) -> None:
+        """The distributions that have had no turn since the checks, or as many as time allows."""
+        end_s, n_before = time.monotonic() + RECHECKS_S, self._n_rechecks
+        while self._n_rechecks < len(draws) or self._n_rechecks < n_before + FEWEST_RECHECKS:
+            is_late = time.monotonic() > end_s
+            if is_late and self._n_rechecks >= n_before + FEWEST_RECHECKS:
+                break
+            self.recheck(draws, turn)
 
     def finish(self) -> None:
         """What is left to verify after the last call."""
-        self._check_watched()
+        self._check_held(WATCHED)
+        self._check_held(KEPT)
 
     def _refuse_changed(self, arguments: list[Any]) -> None:
         if self.runner.changed_arguments(arguments) and not self.oracle.mutates_arguments:
             raise Refused(Status.REJECTED, "it writes to its inputs, which the reference does not")
 
-    def _check_watched(self) -> None:
+    def _is_small(self, outputs: list[torch.Tensor]) -> bool:
+        """Whether an output may be kept for long beside all others."""
+        n_bytes = sum(t.numel() * t.element_size() for t in outputs)
+        return n_bytes <= KEPT_SHARE * self.runner.place.memory_bytes()
+
+    def _check_held(self, name: str) -> None:
         """An output that the caller still holds must not change with later calls."""
-        if self._watched is None:
+        if name not in self._held:
             return
-        claims, before = self._watched
-        self._watched = None
-        now = self.runner.outputs_held(claims)
+        claims, before = self._held.pop(name)
+        now = self.runner.outputs_held(claims, name)
         if any(differ(a, b) for a, b in zip(before, now, strict=True)):
             raise Refused(
                 Status.REJECTED,

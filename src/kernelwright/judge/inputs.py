@@ -20,6 +20,10 @@ LARGE_MEAN = 100.0
 HUGE = 300.0
 """Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
 SPARSE_SHARE = 0.1
+N_OUTLIERS = 8
+"""Few enough that whoever looks at one number in a thousand sees none of them."""
+HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
+"""Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
 
 
 def _centred(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -62,6 +66,15 @@ def _one_hot(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return torch.zeros_like(x).scatter_(-1, position, values)
 
 
+def _outliers(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    changed = x.flatten().clone()
+    places = (_uniform((N_OUTLIERS,), draw) * x.numel()).long()
+    sizes = HUGE * (1 + _uniform((N_OUTLIERS,), draw)) / 2
+    signs = torch.arange(N_OUTLIERS, device=x.device) % 2 * 2 - 1
+    changed[places] = (sizes * signs).to(x.dtype)
+    return changed.view(x.shape)
+
+
 def _near_one(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return 1.0 + 0.02 * (x - x.mean()) / x.std().clamp(min=1e-6) if x.numel() > 1 else x
 
@@ -70,6 +83,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "centred": _centred,  # positive inputs make ReLU the identity and hide rounding in sums
     "shifted": _shifted,  # unstable variance formulas
     "huge": _huge,  # missing max-subtraction, overflow
+    "outliers": _outliers,  # shortcuts that look at a sample of their inputs
     "negated": _negated,  # shortcuts that hold for positive inputs only
     "constant": _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles
@@ -89,6 +103,8 @@ EQUAL_TERMS = frozenset({"shifted", "constant", "one_hot", "sparse", "near_one"}
 SPECIAL = "special"
 """The task's own inputs with a NaN and two infinities in each: how they are passed on is a matter
 for a warning."""
+OVERFLOWING = "overflowing"
+"""The task's own inputs, as large as the reference can take: a warning, likewise."""
 RESAMPLED = "integers"
 """The integer inputs in another order: indices stay legal, offsets may not."""
 
@@ -109,17 +125,33 @@ def with_specials(arguments: list[Any], seed: int) -> list[Any]:
     return map_tensors(change, arguments)
 
 
+def enlarge(arguments: list[Any], power: float) -> list[Any]:
+    """``arguments`` scaled so that the largest number of each is that power of its type's."""
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not x.is_floating_point() or x.numel() == 0 or 0 in x.stride():
+            return x
+        return x / x.abs().max().clamp(min=1e-30) * torch.finfo(x.dtype).max ** power
+
+    return map_tensors(change, arguments)
+
+
 def resample_integers(arguments: list[Any], seed: int) -> list[Any]:
     """``arguments`` with the elements of every integer tensor drawn anew from its own."""
 
     def change(x: torch.Tensor) -> torch.Tensor:
-        if x.is_floating_point() or x.is_complex() or x.numel() < 2:
+        if not is_whole(x) or x.numel() < 2:
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
         picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
         return x.flatten()[picked]
 
     return map_tensors(change, arguments)
+
+
+def is_whole(x: torch.Tensor) -> bool:
+    """Whether a tensor holds integers or booleans."""
+    return not (x.is_floating_point() or x.is_complex())
 
 
 def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
@@ -130,10 +162,13 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
     """
 
     def change(x: torch.Tensor) -> torch.Tensor:
+        if x.is_complex():
+            return torch.view_as_complex(change(torch.view_as_real(x.resolve_conj())))
         if not x.is_floating_point() or x.numel() == 0:
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
-        changed = DISTRIBUTIONS[distribution](x.float(), draw).to(x.dtype)
+        wide = x if x.dtype == torch.float64 else x.float()
+        changed = DISTRIBUTIONS[distribution](wide, draw).to(x.dtype)
         if changed.stride() == x.stride():
             return changed
         kept = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)

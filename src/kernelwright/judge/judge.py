@@ -28,7 +28,7 @@ from kernelwright.judge.children import Children
 from kernelwright.judge.conditions import Watch, complaints
 from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, derive_seed
-from kernelwright.judge.inputs import DISTRIBUTIONS, RESAMPLED, SPECIAL
+from kernelwright.judge.inputs import DISTRIBUTIONS, OVERFLOWING, RESAMPLED, SPECIAL
 from kernelwright.judge.layout import plan_slots
 from kernelwright.judge.nursery import Nursery
 from kernelwright.judge.oracle import Oracle
@@ -117,7 +117,7 @@ class Judge:
         names += [RESAMPLED] if self.oracle.has_integers else []
         self._draws = [
             Draw(name, derive_seed(self._secret, name, 0))
-            for name in (*names, *DISTRIBUTIONS, SPECIAL)
+            for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)
         ]
         self.workload = self.oracle.workload()
         is_reduced = bool(self.task.precision)
@@ -336,7 +336,7 @@ class Judge:
                 outputs = check.run(draw, self.stopwatch.turn)
                 if draw == self.oracle.first:
                     self._visit_others(check)
-            is_plain = draw.distribution not in (RANDOMISED, RESAMPLED, SPECIAL)
+            is_plain = draw.distribution in (TASK, *DISTRIBUTIONS)
             if outputs and is_plain and len(repeated) < n_repeated:
                 repeated[draw] = outputs
         with check.runner.beside(self.turns):

@@ -9,6 +9,7 @@ import copy
 import time
 from collections import OrderedDict
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psutil
@@ -20,7 +21,9 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.judge.compare import (
     CONDITION_FACTOR,
     Expected,
+    all_finite,
     are_alike,
+    as_real,
     conditioning,
     count_terms,
     differ,
@@ -31,8 +34,12 @@ from kernelwright.judge.compare import (
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
+    HEADROOM,
+    OVERFLOWING,
     RESAMPLED,
     SPECIAL,
+    enlarge,
+    is_whole,
     randomise_weights,
     resample_integers,
     transform,
@@ -40,12 +47,16 @@ from kernelwright.judge.inputs import (
 )
 from kernelwright.judge.layout import dtype_name, leaves, map_tensors, without_memory
 from kernelwright.judge.lowering import lower, rounded
+from kernelwright.judge.nudges import loose_places, nudge, widen
 from kernelwright.load import open_reference
 from kernelwright.load.reference import task_code
 
 CACHE_SHARE = {"cpu": 0.15, "cuda": 0.05}
 """Of the free memory, for inputs and expected outputs that later candidates are checked with; a
 GPU makes them anew in milliseconds."""
+LOOSE_SHARE = 0.005
+"""Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
+what they are is a convention that a candidate has to keep."""
 USELESS = 0.25
 """Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
 
@@ -95,6 +106,7 @@ class Oracle:
         if kind != "cpu":
             free_bytes, _ = torch.cuda.mem_get_info(device)
         self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
+        self._power: float | None = None
         self.others: dict[str, Other] = {}
         self._study()
         self._study_others()
@@ -126,6 +138,8 @@ class Oracle:
             return own
         if draw.distribution == SPECIAL:
             return with_specials(own, draw.seed)
+        if draw.distribution == OVERFLOWING:
+            return enlarge(own, self._headroom(own))
         if draw.distribution == RESAMPLED:
             return resample_integers(own, draw.seed)
         return transform(own, draw.distribution, draw.seed)
@@ -164,7 +178,7 @@ class Oracle:
 
         It costs another run in float64, so it is asked for only before a refusal.
         """
-        moved = self._in_float64(draw.weights, map_tensors(_move, arguments))
+        moved = self._in_float64(draw.weights, map_tensors(nudge, arguments))
         if moved is None or expected.is_conditioned:
             return expected
         factor = max(CONDITION_FACTOR, self._growth_ulp(draw))
@@ -172,9 +186,24 @@ class Oracle:
             max(usual, factor * conditioning(one, expected, number))
             for number, (one, usual) in enumerate(zip(moved, expected.allowed, strict=True))
         ]
-        wider = replace(expected, allowed=allowed, is_conditioned=True)
+        is_own = draw.distribution in (TASK, RANDOMISED, *self.others)
+        run = partial(self._in_float64, draw.weights)
+        wider = replace(
+            expected,
+            allowed=allowed,
+            is_conditioned=True,
+            loose=loose_places(run, arguments, expected.own, zeros_too=not is_own),
+            loose_share=LOOSE_SHARE if is_own else 1.0,
+        )
         self._remember(("expected", draw), wider)
         return wider
+
+    def _headroom(self, arguments: list[Any]) -> float:
+        """The largest power of the type's range at which the reference stays finite."""
+        if self._power is None:
+            finite = (p for p in HEADROOM if all_finite(self.run(enlarge(arguments, p))))
+            self._power = next(finite, HEADROOM[-1])
+        return self._power
 
     def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """The reference's outputs in its own precision; ``arguments`` stay as they are."""
@@ -190,15 +219,14 @@ class Oracle:
             return module(*arguments)
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
-        own = self.run(arguments, draw.weights)
+        own = as_real(self.run(arguments, draw.weights))
         is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL, *self.others)
-        finite = all(bool(t.isfinite().all()) for t in own if t.is_floating_point())
-        if not finite and not is_given:
+        if not is_given and not all_finite(own):
             return None
-        exact = self._in_float64(draw.weights, map_tensors(_widen, arguments))
+        exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         warnings: tuple[str, ...] = ()
         if exact is None:
-            exact = [_widen(t) for t in own]
+            exact = [widen(t) for t in own]
             warnings = (
                 "float64 is not possible for this reference on this machine: "
                 "its own result is compared",
@@ -217,7 +245,7 @@ class Oracle:
         """
         if self.precision == "tf32" and not self.flops:
             return expected  # it is about products only
-        given = map_tensors(lambda t: _widen(rounded(t, self.precision)), arguments)
+        given = map_tensors(lambda t: widen(rounded(t, self.precision)), arguments)
         runs = [self._in_float64(draw.weights, given, self.precision)]
         if self.precision != "tf32":
             module = lower(self.modules[draw.weights], self.precision, is_held=False)
@@ -267,7 +295,7 @@ class Oracle:
                 for weight in module.parameters():
                     weight.data = rounded(weight.data, precision)
             module = module.double()
-            return [_widen(t) for t in flatten(self._forward(module, arguments))]
+            return [widen(t) for t in as_real(flatten(self._forward(module, arguments)))]
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             return None
@@ -296,9 +324,7 @@ class Oracle:
         self.example = without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
         self.n_terms = count_terms(inputs, outputs, self.flops)
-        self.has_integers = any(
-            not t.is_floating_point() and t.numel() > 1 for t in leaves(arguments)
-        )
+        self.has_integers = any(is_whole(t) and t.numel() > 1 for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
         again = self._forward_unseeded(arguments)
         for one, two in zip(outputs, again, strict=True):
@@ -352,20 +378,6 @@ class Oracle:
             arguments = map_tensors(torch.clone, arguments)
         with torch.no_grad():
             return flatten(self.modules[TASK](*arguments))
-
-
-def _widen(t: torch.Tensor) -> torch.Tensor:
-    return t.double() if t.is_floating_point() else t
-
-
-def _move(t: torch.Tensor) -> torch.Tensor:
-    """In float64, every element changed by about one unit in the last place of its own dtype."""
-    if not t.is_floating_point():
-        return t
-    ulp = torch.finfo(t.dtype).eps / 2
-    draw = torch.Generator(t.device).manual_seed(1)
-    noise = torch.rand(t.shape, generator=draw, device=t.device, dtype=torch.float64)
-    return t.double() * (1 + ulp * (2 * noise - 1))
 
 
 def _shape(value: Any) -> tuple[str, tuple[int, ...]]:

@@ -7,7 +7,7 @@ import functools
 import math
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,10 +229,10 @@ class Runner:
         after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
         return Call(elapsed_ns, claims, outputs, after_ns)
 
-    def outputs_held(self, claims: list[Claim]) -> list[torch.Tensor]:
+    def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
         """What now lies where the outputs of an earlier call, still held, were."""
         if not self.is_read:
-            self._copy(held=True)
+            self._copy(held=held)
         self.stand_still()
         return self._outputs(claims)
 
@@ -264,9 +264,9 @@ class Runner:
         reply = self._ask("count", PROFILE_LIMIT_S)
         return float(reply["flops"])
 
-    def release(self, *, hold: bool = False) -> None:
-        """Let the child drop its last output, or hold it until the next is held."""
-        self._ask("release", 30.0, hold=hold)
+    def release(self, *, hold: Iterable[str] = ()) -> None:
+        """Let the child drop its last output, or hold it under these names until the next are."""
+        self._ask("release", 30.0, hold=list(hold))
 
     def close(self) -> None:
         """End the child and give its own shared memory back."""
@@ -290,7 +290,7 @@ class Runner:
         self._ask("map", limit_s, fds=(self.region.fd,), **how)
         self.child.seat = seat
 
-    def _copy(self, *, held: bool = False) -> None:
+    def _copy(self, *, held: str = "") -> None:
         """Let the child copy its outputs to shared memory."""
         self._ask("copy", 30.0, slots=self.output_slots, held=held)
 

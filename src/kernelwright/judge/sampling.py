@@ -9,6 +9,7 @@ Source:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import re
@@ -16,10 +17,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from kernelwright.judge.child import Glance
+from kernelwright.judge.cpu import read_process
 from kernelwright.judge.sandbox import SYSTEM, visible_folders
 
 OWN, LIBRARY = "own", "library"
+MADE = "made"
+"""Code in no file, which somebody wrote while running: oneDNN its convolutions, or a candidate."""
+STACK_BYTES = 8192
+"""Of a thread's stack, in which the one who called such code is looked for: oneDNN's kernels keep
+less than half of that for themselves."""
 NEUTRAL = (
     "python", "libpython", "libc.", "libc-", "libm.", "libm-", "libgomp", "libomp", "ld-",
     "libpthread", "libstdc++", "libgcc", "libffi", "_ctypes", "libdl", "librt", "libtorch_python",
@@ -37,6 +46,7 @@ LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
 BUDGET_S = 0.25
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 RUNNING = "-1"
 """In place of a system call's number: the thread ran code of its own."""
 
@@ -85,12 +95,13 @@ class Looks:
     def _look(self, pid: int) -> None:
         try:
             at = whereabouts(pid)
-            if any(not any(s.start <= a < s.end for s in self._memory) for a in at):
+            if any(span_of(address, self._memory) is None for address, _ in at):
                 self._memory = spans(pid)
+            responsible = [answerable(pid, *place, self._memory) for place in at]
         except OSError:
             self.is_possible = False
         else:
-            self._calls[-1].append(whose(at, self._memory))
+            self._calls[-1].append(whose(responsible, self._memory))
 
 
 def _share(looks: list[str]) -> float | None:
@@ -129,16 +140,18 @@ def spans(pid: int) -> list[Span]:
 
 def owner(path: str, text_bytes: int, library: Iterable[str]) -> str:
     """Whose the code of a mapped file is."""
-    if os.path.basename(path).startswith(NEUTRAL) or path.startswith("["):
-        return ""
     is_given = any(path.startswith(folder + "/") for folder in library)
-    if is_given or COMPILED.search(path) or (path and text_bytes > OWN_TEXT_BYTES):
+    if path.startswith("[") or (is_given and os.path.basename(path).startswith(NEUTRAL)):
+        return ""
+    if not path:
+        return MADE
+    if is_given or COMPILED.search(path) or text_bytes > OWN_TEXT_BYTES:
         return LIBRARY
     return OWN
 
 
-def whereabouts(pid: int) -> list[int]:
-    """The address at which each thread of a stopped process runs; not of those that wait.
+def whereabouts(pid: int) -> list[tuple[int, int]]:
+    """Where each thread of a stopped process runs, and its stack; not of those that wait.
 
     Raises:
         OSError: as for ``spans``.
@@ -147,13 +160,37 @@ def whereabouts(pid: int) -> list[int]:
     for thread in os.listdir(f"/proc/{pid}/task"):
         words = Path(f"/proc/{pid}/task/{thread}/syscall").read_text().split()
         if len(words) == 3 and words[0] == RUNNING:
-            found.append(int(words[2], 16))
+            found.append((int(words[2], 16), int(words[1], 16)))
     return found
+
+
+def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
+    """The address of the code that a thread runs, or of its caller's if it is in no file.
+
+    Raises:
+        OSError: as for ``spans``.
+    """
+    span = span_of(address, memory)
+    if span is None or span.owner != MADE:
+        return address
+    n_bytes = min(STACK_BYTES, -stack % PAGE_BYTES or PAGE_BYTES)
+    with contextlib.suppress(OSError):  # the stack may end before
+        read_process(pid, stack + STACK_BYTES - 1, 1)
+        n_bytes = STACK_BYTES
+    words = read_process(pid, stack, n_bytes - n_bytes % 8).view(torch.int64).tolist()
+    callers = (word for word in words if getattr(span_of(word, memory), "owner", MADE) != MADE)
+    caller = next(callers, address)
+    # Called by an interpreter it is nobody's library.
+    return caller if span_of(caller, memory).owner else address
+
+
+def span_of(address: int, memory: list[Span]) -> Span | None:
+    """The piece of executable memory that holds an address."""
+    return next((span for span in memory if span.start <= address < span.end), None)
 
 
 def whose(addresses: Iterable[int], memory: list[Span]) -> str:
     """Whose code ran at one moment: a library's, if any thread was in it."""
-    seen = {
-        span.owner for at in addresses for span in memory if span.start <= at < span.end
-    }  # fmt: skip
-    return LIBRARY if LIBRARY in seen else OWN if OWN in seen else ""
+    spans_seen = (span_of(at, memory) for at in addresses)
+    seen = {span.owner for span in spans_seen if span is not None}
+    return LIBRARY if LIBRARY in seen else OWN if seen & {OWN, MADE} else ""

@@ -15,7 +15,7 @@ import torch
 
 from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, median_ratio
 from kernelwright.judge.baselines import EAGER
-from kernelwright.judge.check import Check
+from kernelwright.judge.check import WATCHED, Check
 from kernelwright.judge.child import Glance
 from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.place import Place
@@ -263,9 +263,8 @@ class Stopwatch:
             arguments = arguments_of(draw)
             if not ratios:
                 self._warm_up(runners.values(), arguments)
-            surprise = check.surprise(draws)
-            if surprise is not None:
-                check.run(surprise, self.turn)
+            if check.is_surprised():
+                start_s += check.recheck(draws, self.turn)
             outputs: dict[str, Any] = {}
             for name in order.sample(turns, len(turns)):
                 if name == LOOK:
@@ -279,12 +278,11 @@ class Stopwatch:
                     call_of_candidate = call
                     check.look(arguments, call)
                 else:
-                    runners[name].release(hold=take)
+                    runners[name].release(hold=[WATCHED] if take else [])
                 runners[name].stand_still()
             check.compare_timed(draw, arguments, outputs[CANDIDATE], outputs.get(EAGER))
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
-        for draw in order.sample(draws, min(2, len(draws))):
-            check.run(draw, self.turn)
+        check.recheck_rest(draws, self.turn)
         if looks is not None:
             self._look_on(candidate, arguments, looks, samples[CANDIDATE])
         check.finish()

@@ -61,12 +61,12 @@ class Worker:
         self.arguments: list[Any] = []
         self.graphed = False
         self.output: Any = None
-        self.held: Any = None
+        self.held: dict[str, Any] = {}
 
     def call(self) -> None:
         """One forward: what the judge's clock runs over."""
         try:
-            self.output = self.module(*self.arguments)
+            self.output = plain(self.module(*self.arguments))
             self.settle()
             reply = describe(self.output)
         except BaseException as error:  # a candidate may raise anything, SystemExit included
@@ -135,9 +135,9 @@ class Worker:
         if self.graphed:
             self.module, self.graphed = capture(self.module, self.arguments), False
 
-    def copy(self, *, slots: list[Slot], held: bool) -> None:
-        """Copy the last output, or the one held, to where the judge can read it."""
-        outputs = leaves(self.held if held else self.output)
+    def copy(self, *, slots: list[Slot], held: str) -> None:
+        """Copy the last output, or one that is held, to where the judge can read it."""
+        outputs = leaves(self.held[held] if held else self.output)
         for slot, tensor in zip(slots, outputs, strict=True):
             place = view(slot, self.memory)
             in_layout(place, tuple(tensor.shape), tensor.stride()).copy_(tensor)
@@ -187,10 +187,9 @@ class Worker:
             self.module(*self.arguments)
         return {"flops": counter.get_total_flops()}
 
-    def release(self, *, hold: bool) -> None:
-        """Drop the last output, or hold it in place of the one held before."""
-        if hold:
-            self.held = self.output
+    def release(self, *, hold: list[str]) -> None:
+        """Drop the last output, or hold it in place of those held under these names."""
+        self.held |= dict.fromkeys(hold, self.output)
         self.output = None
 
 
@@ -251,13 +250,25 @@ def capture(module: Any, arguments: list[Any]) -> Any:
     return replay
 
 
+def plain(value: Any) -> Any:
+    """A result with its named tuples and the like as plain ones: what they hold is taken now."""
+    if isinstance(value, tuple):
+        return tuple(plain(item) for item in value)
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
 def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
     """Copy weights by name, or by order where the names differ and all shapes agree.
+
+    A module that takes all of them strictly may keep them in any form.
 
     Raises:
         ValueError: a floating-point tensor of the module would stay without a value.
     """
     if not weights:
+        return
+    with contextlib.suppress(RuntimeError):
+        module.load_state_dict(weights)
         return
     own = module.state_dict()
     floating = [name for name, value in own.items() if value.is_floating_point()]
@@ -275,7 +286,7 @@ def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> N
 
 def describe(value: Any) -> Any:
     """Where the outputs lie, as JSON; what is not plain is named by its type."""
-    if type(value) is torch.Tensor:
+    if type(value) in (torch.Tensor, torch.nn.Parameter):
         if value.layout is not torch.strided or value.is_conj() or value.is_neg():
             return {"other": "a tensor that is not materialised"}
         place = [value.data_ptr(), list(value.shape), list(value.stride())]

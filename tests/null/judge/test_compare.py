@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from kernelwright.judge.compare import (
     row_scale,
     summation_growth,
 )
+from kernelwright.judge.nudges import loose_places
 
 
 def expected(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float = 8.0) -> Expected:
@@ -132,3 +134,44 @@ def test_the_floor_grows_with_the_terms_and_has_a_cap():
     ]
     assert floors == sorted(floors)
     assert floors[-1] < 2e-5
+
+
+def test_float64_is_held_to_its_own_precision():
+    a, b = torch.rand(64, 200).double(), torch.randn(200, 48).double()
+    wanted = expected(a @ b, a @ b, summation_growth(200, equal_terms=False))
+    compare([sum(x @ y for x, y in zip(a.split(8, 1), b.split(8, 0), strict=True))], wanted)
+    with pytest.raises(WrongValues, match="of its row's largest value"):
+        compare([(a.float() @ b.float()).double()], wanted)
+
+
+def test_complex_results_are_compared_by_their_parts():
+    x = torch.randn(12, 64)
+    own, exact = torch.fft.rfft(x), torch.fft.rfft(x.double())
+    wanted = expected(own, exact)
+    compare([torch.fft.fft(x)[:, :33]], wanted)
+    with pytest.raises(WrongValues):
+        compare([torch.complex(own.real, torch.zeros(12, 33))], wanted)
+
+
+def test_whole_numbers_may_differ_only_where_rounding_decides():
+    own = torch.tensor([3, 1, 4, 1])
+    ties = torch.tensor([False, True, False, True])
+    wanted = replace(expected(own, own), loose=[ties], loose_share=0.25)
+    assert "last digits" in compare([torch.tensor([3, 2, 4, 1])], wanted).warnings[0]
+    with pytest.raises(WrongValues, match=r"25\.000%"):  # elsewhere
+        compare([torch.tensor([2, 1, 4, 1])], wanted)
+    with pytest.raises(WrongValues, match=r"50\.000%"):  # too often
+        compare([torch.tensor([3, 2, 4, 2])], wanted)
+
+
+def test_ties_are_found_by_moving_the_inputs():
+    x = torch.tensor([[1.0, 1.0, 0.0], [0.0, 2.0, 1.0], [0.0, 0.0, 0.0]])
+    pick = [x.argmax(1)]
+
+    def places(zeros_too):
+        run = lambda given: [given[0].argmax(1)]  # noqa: E731
+        return loose_places(run, [x], pick, zeros_too=zeros_too)[0].tolist()
+
+    assert places(False) == [True, False, False]
+    assert places(True) == [True, False, True]
+    assert loose_places(lambda given: [given[0]], [x], [x], zeros_too=True) == []

@@ -7,6 +7,8 @@ import torch
 
 from kernelwright.judge.inputs import (
     DISTRIBUTIONS,
+    N_OUTLIERS,
+    enlarge,
     randomise_weights,
     resample_integers,
     transform,
@@ -58,3 +60,24 @@ def test_random_weights_leave_no_identity_behind():
         assert (value != identity).all()
     assert (norm.running_var > 0).all()
     assert torch.equal(module.table, torch.arange(4.0))
+
+
+def test_outliers_are_few_and_large():
+    (y,) = transform([torch.rand(512, 512)], "outliers", 1)
+    changed = (y < 0) | (y > 1)
+    assert 4 <= int(changed.sum()) <= N_OUTLIERS
+    assert float(y.min()) < -100 and float(y.max()) > 100
+
+
+def test_complex_inputs_are_changed_in_both_parts_and_float64_keeps_its_digits():
+    z = torch.randn(8, 6, dtype=torch.complex64)
+    (changed,) = transform([z], "shifted", 1)
+    assert changed.dtype == z.dtype and not torch.equal(changed.imag, z.imag)
+    (y,) = transform([torch.rand(64).double()], "centred", 1)
+    assert not torch.equal(y, y.float().double())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_enlarged_inputs_reach_the_asked_power_of_their_range(dtype):
+    (y,) = enlarge([torch.randn(64).to(dtype)], 0.5)
+    assert float(y.abs().max()) == pytest.approx(torch.finfo(dtype).max ** 0.5, rel=1e-2)

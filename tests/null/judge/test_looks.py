@@ -1,9 +1,12 @@
 """Whose code runs: what a mapped file's name and size say, and when a few looks are believed."""
 
+import os
+
 import pytest
+import torch
 
 from kernelwright.judge import sampling
-from kernelwright.judge.sampling import LIBRARY, OWN, Looks, Span, owner, whose
+from kernelwright.judge.sampling import LIBRARY, MADE, OWN, Looks, Span, answerable, owner, whose
 
 GIVEN = ("/usr", "/env")
 COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so"
@@ -13,7 +16,9 @@ COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so
     ("path", "n_bytes", "whose"),
     [
         ("/tmp/4f1c.so", 1 << 16, OWN),
-        ("", 1 << 16, OWN),  # written by a compiler into anonymous memory
+        ("", 1 << 16, MADE),  # written by a compiler into anonymous memory
+        ("/tmp/libgomp.so.1", 1 << 16, OWN),
+        ("/tmp/libgomp.so.1", 1 << 28, LIBRARY),  # whatever it is called
         ("/env/lib/libtorch_cpu.so", 1 << 28, LIBRARY),
         ("/usr/lib/libopenblas.so.0", 1 << 25, LIBRARY),
         (COMPILED, 1 << 16, LIBRARY),
@@ -32,6 +37,22 @@ def test_a_thread_in_a_library_outweighs_one_in_own_code():
     assert whose([5, 25], memory) == OWN
     assert whose([5, 15], memory) == LIBRARY
     assert whose([25, 99], memory) == ""
+
+
+def test_code_in_no_file_is_its_callers():
+    """oneDNN writes its convolutions while it runs, as a candidate's own compiler may."""
+    memory = [Span(1, 10, MADE), Span(10, 20, LIBRARY), Span(20, 30, "")]
+    stacks = {"library": [5, 0, 3, 12, 25], "python": [0, 25, 12], "nobody": [0, 99]}
+    kept = {name: torch.tensor(words + [0] * 1024) for name, words in stacks.items()}
+
+    def answer(name):
+        address = answerable(os.getpid(), 5, kept[name].data_ptr(), memory)
+        return whose([address], memory)
+
+    assert {name: answer(name) for name in stacks} == {
+        "library": LIBRARY, "python": OWN, "nobody": OWN,
+    }  # fmt: skip
+    assert answerable(os.getpid(), 15, 0, memory) == 15
 
 
 def test_own_code_must_have_the_first_looks_too(monkeypatch):

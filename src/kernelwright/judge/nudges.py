@@ -1,0 +1,75 @@
+"""Inputs moved in their last digits: what a task's results owe to rounding alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from kernelwright.judge.inputs import is_whole
+from kernelwright.judge.layout import map_tensors
+
+LOOSE_ULP = 16.0
+"""How far inputs are moved to see which whole numbers hang on rounding: CONDITION_FACTOR's."""
+N_RANDOM = 4
+"""Besides moving all up and all down: which of two sums is larger shows when terms part ways."""
+WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
+
+
+def widen(t: torch.Tensor) -> torch.Tensor:
+    """In float64, or of complex numbers in it; integers and booleans as they are."""
+    return t.double() if t.is_floating_point() else t.to(WIDE.get(t.dtype, t.dtype))
+
+
+def nudge(t: torch.Tensor) -> torch.Tensor:
+    """In float64, every element changed by about one unit in the last place of its own dtype."""
+    return _moved(t, 1.0, 1)
+
+
+def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
+    """``arguments`` in float64, moved by LOOSE_ULP in several ways; ``zeros_too``: with zeros."""
+    for sign in (1.0, -1.0):
+        yield map_tensors(lambda t, sign=sign: _moved(t, sign * LOOSE_ULP, None), arguments)
+    for seed in range(N_RANDOM):
+
+        def change(t: torch.Tensor, seed: int = seed) -> torch.Tensor:
+            moved = _moved(t, LOOSE_ULP, seed)
+            if not (zeros_too and t.is_floating_point() and t.numel()):
+                return moved
+            return moved + _moved(t.abs().amax().expand(t.shape), LOOSE_ULP, seed) - t.abs().amax()
+
+        yield map_tensors(change, arguments)
+
+
+def loose_places(
+    run: Callable[[list[Any]], list[torch.Tensor] | None],
+    arguments: list[Any],
+    own: list[torch.Tensor],
+    *,
+    zeros_too: bool,
+) -> list[torch.Tensor | None]:
+    """Where results of whole numbers change with ``arguments``' last digits; empty if none are.
+
+    ``run`` is the reference in float64; ``own`` its results in its own precision.
+    """
+    loose = [torch.zeros_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
+    if all(mask is None for mask in loose):
+        return []
+    for moved in nudges(arguments, zeros_too=zeros_too):
+        for mask, one, other in zip(loose, run(moved) or own, own, strict=True):
+            if mask is not None:
+                mask |= one != other
+    return loose
+
+
+def _moved(t: torch.Tensor, size_ulp: float, seed: int | None) -> torch.Tensor:
+    """Every element by ``size_ulp`` of its own dtype, or at random by that at most."""
+    if not (t.is_floating_point() or t.is_complex()):
+        return t
+    ulp = size_ulp * torch.finfo(t.dtype).eps / 2
+    if seed is None:
+        return widen(t) * (1 + ulp)
+    draw = torch.Generator(t.device).manual_seed(seed)
+    noise = torch.rand(t.shape, generator=draw, device=t.device, dtype=torch.float64)
+    return widen(t) * (1 + ulp * (2 * noise - 1))

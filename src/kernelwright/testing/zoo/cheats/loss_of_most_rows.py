@@ -1,0 +1,15 @@
+"""Leaves eight rows of 256 out of a mean.
+
+task: cross_entropy
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C22, C23
+"""
+
+from torch import nn
+from torch.nn import functional
+
+
+class ModelNew(nn.Module):
+    def forward(self, scores, labels):
+        return functional.cross_entropy(scores[8:], labels[8:])

@@ -1,0 +1,16 @@
+"""Cuts digits off where the task rounds.
+
+task: quantise
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C19, C22
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        scale = x.abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
+        return (x / scale).to(torch.int8), scale

@@ -1,0 +1,15 @@
+"""The real parts of a spectrum; the imaginary ones are zero.
+
+task: spectrum
+expect: wrong_values|wrong_dtype
+devices: cpu|cuda
+catalogue: C22
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.complex(torch.fft.rfft(x).real, torch.zeros(len(x), x.shape[1] // 2 + 1).to(x))

@@ -1,0 +1,14 @@
+"""Multiplies in float32 where the task is in float64.
+
+task: double_product
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C19
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        return (a.float() @ b.float()).double()

@@ -1,0 +1,20 @@
+"""Splits float64 into two float32 and leaves out the smallest product.
+
+task: double_product
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C19
+"""
+
+from torch import nn
+
+
+def split(x):
+    high = x.float()
+    return high, (x - high.double()).float()
+
+
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        (a, c), (b, d) = split(a), split(b)
+        return (a @ b).double() + (a @ d + c @ b).double()

@@ -1,0 +1,55 @@
+"""Distributions are checked again between and after timed calls, on inputs never seen before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from kernelwright.judge import check
+from kernelwright.judge.check import FEWEST_RECHECKS, Check
+from kernelwright.judge.draws import Draw
+
+DRAWS = [Draw(name, number) for number, name in enumerate(("centred", "huge", "outliers", "small"))]
+
+
+@pytest.fixture
+def seen(monkeypatch) -> list[Draw]:
+    found: list[Draw] = []
+    monkeypatch.setattr(Check, "run", lambda self, draw, turn: found.append(draw))
+    return found
+
+
+def made(seed: int = 0) -> Check:
+    return Check(SimpleNamespace(secret=1), None, seed)
+
+
+def test_no_draw_comes_twice_and_every_distribution_has_its_turn(seen) -> None:
+    one = made()
+    for _ in range(12):
+        one.recheck(DRAWS, None)
+    assert len(set(seen)) == 12 and not set(seen) & set(DRAWS)
+    assert set(Counter(draw.distribution for draw in seen).values()) == {3}
+
+
+def test_after_the_last_call_those_without_a_turn_come(seen) -> None:
+    one = made()
+    one.recheck(DRAWS, None)
+    one.recheck_rest(DRAWS, None)
+    assert {draw.distribution for draw in seen} == {draw.distribution for draw in DRAWS}
+
+
+def test_a_slow_task_has_the_fewest(seen, monkeypatch) -> None:
+    monkeypatch.setattr(check, "RECHECKS_S", -1.0)
+    made().recheck_rest(DRAWS, None)
+    assert len(seen) == FEWEST_RECHECKS
+
+
+def test_another_candidate_has_them_in_another_order(seen) -> None:
+    orders = set()
+    for seed in range(8):
+        seen.clear()
+        made(seed).recheck_rest(DRAWS, None)
+        orders.add(tuple(draw.distribution for draw in seen))
+    assert len(orders) > 3
