@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from kernelwright import select
@@ -12,12 +13,14 @@ from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import JUDGE_VERSION, Judge
+from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram
 from kernelwright.propose.swarm.answer import read
 from kernelwright.train.reward import Judged, jumps
 
 NAME = "policy"
-N_OPEN = 2  # judges that stay open with their baselines, for when their task comes again
+N_OPEN = 2
+"""Judges that stay open with their baselines, for when their task comes again, where a device bears
+any number of them."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,14 @@ class Courtroom:
     def __init__(self, settings: Settings, device: Device, timed: bool) -> None:
         self.archive = Archive(settings.archive)
         self.settings, self.device, self.timed = settings, device, timed
+        self._stack = ExitStack()
+        self._nursery = self._stack.enter_context(WarmProgram())
         self._judges: dict[str, Judge] = {}
         self._runs: dict[str, str] = {}
 
     def close(self) -> None:
         self._close(0)
+        self._stack.close()
         self.archive.close()
 
     def sit(self, answers: Sequence[Answer]) -> tuple[list[Judged], int]:
@@ -72,6 +78,8 @@ class Courtroom:
                 known[candidate.normal] = again or verdict
                 n_new += 1
             judged.append(Judged(verdict, candidate.normal in shown, again))
+        if any(judge.place.most_judges is not None for judge in self._judges.values()):
+            self._close(0)  # the device bears few at a time: others wait for its chair
         return judged, n_new
 
     def _verdict(
@@ -100,7 +108,9 @@ class Courtroom:
         judge = self._judges.pop(task.digest, None)
         if judge is None:
             self._close(N_OPEN - 1)
-            judge = Judge(task, device=self.device, settings=self.settings).__enter__()
+            judge = Judge(
+                task, device=self.device, settings=self.settings, nursery=self._nursery
+            ).__enter__()
         self._judges[task.digest] = judge  # the last to be closed
         if task.digest not in self._runs:
             self.archive.add_task(task, [judge.workload])
