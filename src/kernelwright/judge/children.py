@@ -11,7 +11,7 @@ import torch
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge.child import MEMORY_SHARE, Zygote
-from kernelwright.judge.nursery import Nursery
+from kernelwright.judge.nursery import READ_AT_IMPORT, Nursery
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Region, Runner
@@ -39,7 +39,8 @@ class Children:
         key = tuple(sorted(extra.items()))
         with self._lock:
             if key not in self._zygotes:
-                self._zygotes[key] = Zygote(extra, threads=self._threads, nursery=self._nursery)
+                nursery = None if READ_AT_IMPORT & extra.keys() else self._nursery
+                self._zygotes[key] = Zygote(extra, threads=self._threads, nursery=nursery)
             return self._zygotes[key]
 
     def spawn(

@@ -18,6 +18,8 @@ from pathlib import Path
 from kernelwright.judge import sandbox, wire
 
 WARM = "--warm"
+READ_AT_IMPORT = {"TRITON_INTERPRET"}
+"""Variables that count when libraries are imported, which a nursery has done."""
 
 
 def start_program(
