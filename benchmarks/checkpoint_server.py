@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from kernelwright.core.call import Outcome
-from kernelwright.propose.swarm.checkpoint import CheckpointEndpoint
+from kernelwright.propose.swarm.checkpoint import MAX_OUTPUT_TOKENS, CheckpointEndpoint
 from kernelwright.propose.swarm.endpoint import Reply, parse
 
 LONGEST_S = 600.0  # as long as the swarm waits at most
@@ -28,6 +28,8 @@ class Handler(BaseHTTPRequestHandler):
     """Chat completions, streamed as one piece, and nothing else."""
 
     model: CheckpointEndpoint
+    most: int
+    """Tokens of an answer."""
 
     def do_GET(self) -> None:
         self._head(200, "application/json")
@@ -37,8 +39,8 @@ class Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         parameters = dict(self.model.parameters(asked.get("seed", 0)))
         parameters |= {name: asked[name] for name in ("temperature", "top_p") if name in asked}
-        wanted = asked.get("max_completion_tokens", parameters["max_output_tokens"])
-        parameters["max_output_tokens"] = min(wanted, parameters["max_output_tokens"])
+        wanted = asked.get("max_completion_tokens", self.most)
+        parameters["max_output_tokens"] = min(wanted, self.most)
         messages = [(said["role"], said["content"]) for said in asked["messages"]]
         began = time.monotonic()
         reply = self.model.ask(messages, parameters, LONGEST_S)
@@ -80,10 +82,11 @@ def events(reply: Reply) -> list[str]:
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--port", default=8123, show_default=True)
-def main(folder: Path, port: int) -> None:
+@click.option("--max-tokens", default=MAX_OUTPUT_TOKENS, show_default=True, help="Of an answer.")
+def main(folder: Path, port: int, max_tokens: int) -> None:
     """Serve the checkpoint in FOLDER until it is stopped."""
     name = f"hf:{folder.resolve()}"
-    Handler.model = CheckpointEndpoint(name, parse(name))
+    Handler.model, Handler.most = CheckpointEndpoint(name, parse(name)), max_tokens
     server = Server(("127.0.0.1", port), Handler)
     click.echo(f"ready: http://127.0.0.1:{port}/v1#local")
     server.serve_forever()
