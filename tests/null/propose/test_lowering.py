@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from kernelwright.propose.rules.assemble import assemble
+from kernelwright.propose.rules.assemble import assemble, assemble_supported
 from kernelwright.propose.rules.capture import CannotCapture, capture
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import interpret
@@ -247,3 +247,26 @@ def test_random_chains_keep_their_meaning(shape: list[int], ops: list[str], rows
 
     torch.manual_seed(math.prod(shape))
     check(Wrapped(chain), [R(shape)], Fusion(join_rows=rows))
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("bijl,lk->bijk", [(2, 3, 4, 20), (20, 5)]),
+        ("bclhn,bcshn,bhcls,bcshp->bclhp", [(2, 3, 4, 2, 9), (2, 3, 5, 2, 9), (2, 2, 3, 4, 5),
+                                            (2, 3, 5, 2, 6)]),
+        ("bhzc,bchpn->bzhpn", [(2, 2, 3, 3), (2, 3, 2, 4, 5)]),
+        ("ij,ij->", [(3, 12), (3, 12)]),
+        ("ab,cd->bd", [(3, 4), (5, 6)]),
+    ],
+)  # fmt: skip
+def test_einsum_is_own_code(equation, shapes):
+    class Sum(nn.Module):
+        def forward(self, *operands):
+            return torch.einsum(equation, *operands)
+
+    torch.manual_seed(0)
+    inputs = [torch.randn(shape) for shape in shapes]
+    program = assemble_supported(capture(Sum(), inputs), Fusion(), lambda step: True, products=True)
+    assert not any(isinstance(step, Call) for step in program.steps)
+    torch.testing.assert_close(interpret(program, inputs, {}), Sum()(*inputs), rtol=1e-5, atol=1e-4)
