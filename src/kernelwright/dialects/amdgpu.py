@@ -216,10 +216,23 @@ def _clang(
         clang, "-x", "hip", "-O2", "-std=c++17", "-w", f"--offload-arch={target}",
         "--offload-device-only", "--no-gpu-bundle-output", f"--rocm-path={tree}",
         f"--rocm-device-lib-path={tree / 'amdgcn/bitcode'}", "--hip-version=7.1.25424",
-        "-isystem", str(tree / "include"), "-idirafter", str(HEADERS / "amd"),
+        "-isystem", str(tree / "include"), "-idirafter", str(HEADERS / "amd"), *_of_openmp(),
         *flags, str(source), "-o", str(out),
     ]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+
+
+@functools.cache
+def _of_openmp() -> tuple[str, ...]:
+    """The folder of GCC's omp.h, for host code, where clang has none of its own."""
+    gcc = shutil.which("g++")
+    if gcc is None:
+        return ()
+    asked = subprocess.run(
+        [gcc, "-print-file-name=include"], capture_output=True, text=True, check=False
+    )
+    folder = Path(asked.stdout.strip())
+    return ("-idirafter", str(folder)) if (folder / "omp.h").exists() else ()
 
 
 def _errors(text: str) -> tuple[str, ...]:

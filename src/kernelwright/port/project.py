@@ -6,7 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError, nearest
@@ -15,8 +15,15 @@ from kernelwright.port.build_flags import Flags, build_flags, is_built
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
-from kernelwright.port.reach import names_in_reach
-from kernelwright.propose.port import Translation, translate, translate_cmake, translate_python
+from kernelwright.port.reach import includes_outside, inclusions, names_in_reach, with_includes
+from kernelwright.propose.port import (
+    Finding,
+    State,
+    Translation,
+    translate,
+    translate_cmake,
+    translate_python,
+)
 from kernelwright.propose.port.python_text import device_texts
 from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
 
@@ -27,7 +34,11 @@ RUNGS = (0, 1, 2, 3, 4)
 HARDWARE = {3: ("nvidia", runs_on_nvidia), 4: ("amd", runs_on_amd)}
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
 _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
-_DEVICE = re.compile(r"\b(cuda|hip)\w+|__global__|__device__|<<<|\bcu(blas|fft|rand|dnn|sparse)\w+")
+_DEVICE = re.compile(
+    r"\b(cuda|hip)\w+|__global__|__device__|__host__|<<<|\bcu(blas|fft|rand|dnn|sparse|solver)\w+"
+    r"|\bCU(_\w+|[a-z]\w+)\b|\bcu[A-Z]\w+|__(CUDACC|NVCC|HIPCC|CUDA_ARCH)_|\bdim3\b"
+    r"|include\s*[<\"](vector_types|cooperative_groups|device_|cub/|thrust/|nvtx|mma\.h|builtin_types)"
+)
 _BUILDS = re.compile(r"cuda|hip\b|hip_|\.cu\b", re.IGNORECASE)
 
 
@@ -107,9 +118,11 @@ def port(
     root = Path(path)
     if not root.exists():
         raise UsageError("nothing to port", seen=str(root), do="name a file or a folder")
-    names = {root: root.name} if root.is_file() else _find(root)
+    names = _with_includes(root) if root.is_file() else _find(root)
     texts = {p: p.read_text(errors="surrogateescape") for p in names}
-    own = names_in_reach({p: t for p, t in texts.items() if p.suffix in UNITS + HEADERS})
+    code = {p: t for p, t in texts.items() if p.suffix in UNITS + HEADERS}
+    included = inclusions(code)
+    own, parts = names_in_reach(code, included), set().union(*included.values())
     folder = (root.parent if root.is_file() else root).resolve()
     flags, otherwise = build_flags(folder, (p for p in names if p.suffix in HEADERS))
     with tempfile.TemporaryDirectory() as scratch:
@@ -117,6 +130,7 @@ def port(
         done = {
             p: _translated(p, t, to, names[p], own.get(p, frozenset())) for p, t in texts.items()
         }
+        done |= {p: _with_strangers(p, done[p], folder) for p in code}
         written = {p: _write(under, names[p], done[p].text, to) for p in names}
         order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
 
@@ -124,7 +138,8 @@ def port(
         for p in names:
             found = flags.get(p.resolve(), otherwise)
             beside = found.with_folder(p.resolve().parent)
-            original = _Original(names[p], texts[p], beside, beside.at(folder, under.resolve()))
+            moved = beside.at(folder, under.resolve())
+            original = _Original(names[p], texts[p], beside, moved, p in parts)
             place = str(written[p]) if out is not None else ""
             files.append(_checked(original, done[p], written[p], order, repairs, place))
         report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
@@ -139,6 +154,8 @@ class _Original:
     text: str
     flags: Flags
     ported_flags: Flags
+    is_included: bool = False
+    """By another file of the project."""
 
     @property
     def is_program(self) -> bool:
@@ -186,6 +203,29 @@ def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
             raise UsageError(f"no rung {rung}", seen=str(rung), do="choose of 0, 1, 2, 3, 4")
 
 
+def _with_includes(root: Path) -> dict[Path, str]:
+    """A file, and what it includes of its folder that holds device code."""
+    found = {root: root.name}
+    for path in with_includes(root):
+        text = path.read_text(errors="surrogateescape")
+        if path.suffix == ".cu" or (path.suffix in HEADERS and _DEVICE.search(text)):
+            found.setdefault(path, str(path.relative_to(root.parent)))
+    return found
+
+
+def _with_strangers(path: Path, translation: Translation, folder: Path) -> Translation:
+    """The translation, with a finding for each device header that it includes of other folders."""
+    left = [
+        Finding(
+            line, State.UNPORTED, f'"{name}"', reason="a file with device code in another folder",
+            advice="port the folder that holds both", file=str(path.name),
+        )
+        for line, name, found in includes_outside(path, folder)
+        if _DEVICE.search(found.read_text(errors="replace"))
+    ]  # fmt: skip
+    return replace(translation, findings=(*left, *translation.findings)) if left else translation
+
+
 def _find(root: Path) -> dict[Path, str]:
     """The files of a tree that hold device code or use its libraries."""
     found = {}
@@ -227,7 +267,8 @@ def _write(under: Path, name: str, text: str, to: str) -> Path:
 def _climb(
     original: _Original, translation: Translation, written: Path, order: _Order
 ) -> tuple[Rung, ...]:
-    is_unit = written.suffix in (".hip", ".cu")
+    is_part = original.is_included and not original.is_program  # checked with what includes it
+    is_unit = written.suffix in (".hip", ".cu") and not is_part
     rungs = []
     for number in sorted(set(order.rungs)):
         if number == 0:

@@ -1,7 +1,8 @@
-"""Which names a file of a project sees: its own, and those of the files that it includes."""
+"""What the files of a project include of each other, and which names a file sees by that."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,22 +10,54 @@ from pathlib import Path
 from kernelwright.dialects.simt.source import Source
 from kernelwright.propose.port.names import declared
 
+Inclusions = Mapping[Path, set[Path]]
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_QUOTED = re.compile(r"^\s*#\s*include\s*\"([^\"\n]+)\"", re.MULTILINE)
 
 
-def names_in_reach(texts: Mapping[Path, str]) -> dict[Path, frozenset[str]]:
-    """The names declared in each file and in the files of ``texts`` that it includes, and theirs.
+def inclusions(texts: Mapping[Path, str]) -> dict[Path, set[Path]]:
+    """The files of ``texts`` that each of them includes.
 
-    A name that another program of the same tree declares is not among them: there it may be CUDA's.
     Where several files have the name that is included, the one beside the includer is meant, else
     all of them.
     """
-    own = {path: declared(Source(_bytes(text))) for path, text in texts.items()}
     by_name: dict[str, list[Path]] = {}
     for path in texts:
         by_name.setdefault(path.name, []).append(path)
-    included = {path: set(_included(path, text, by_name)) for path, text in texts.items()}
+    return {path: set(_included(path, text, by_name)) for path, text in texts.items()}
+
+
+def names_in_reach(texts: Mapping[Path, str], included: Inclusions) -> dict[Path, frozenset[str]]:
+    """The names declared in each file and in the files that it includes, and theirs.
+
+    A name that another program of the same tree declares is not among them: there it may be CUDA's.
+    """
+    own = {path: declared(Source(_bytes(text))) for path, text in texts.items()}
     return {path: frozenset().union(*(own[p] for p in _reached(path, included))) for path in texts}
+
+
+def with_includes(path: Path) -> Iterator[Path]:
+    """A file, and the files of its folder and below that it includes in quotes, and theirs."""
+    seen, left = {path}, [path]
+    while left:
+        at = left.pop(0)
+        yield at
+        for written in _QUOTED.findall(at.read_text(errors="replace")):
+            found = Path(os.path.normpath(at.parent / written))
+            is_below = found.resolve().is_relative_to(path.parent.resolve())
+            if is_below and found.is_file() and found not in seen:
+                seen.add(found)
+                left.append(found)
+
+
+def includes_outside(path: Path, folder: Path) -> Iterator[tuple[int, str, Path]]:
+    """The files that ``path`` includes in quotes and that are not in ``folder``: the line, the name
+    as it is written, and where the file is."""
+    text = path.read_text(errors="replace")
+    for match in _QUOTED.finditer(text):
+        found = Path(os.path.normpath(path.parent / match[1]))
+        if found.is_file() and not found.resolve().is_relative_to(folder.resolve()):
+            yield text.count("\n", 0, match.start(1)) + 1, match[1], found
 
 
 def _bytes(text: str) -> bytes:
@@ -44,7 +77,7 @@ def _ends_with(path: Path, wanted: Path) -> bool:
     return list(path.parts[-len(parts) :]) == parts
 
 
-def _reached(path: Path, included: Mapping[Path, set[Path]]) -> set[Path]:
+def _reached(path: Path, included: Inclusions) -> set[Path]:
     seen, left = {path}, [path]
     while left:
         left += (new := included[left.pop()] - seen)

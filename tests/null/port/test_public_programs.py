@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.port.reach import names_in_reach
+from kernelwright.port.ladder import differences
+from kernelwright.port.reach import inclusions, names_in_reach, with_includes
 from kernelwright.propose.port import State, translate
 from kernelwright.propose.port.table import load_map
 
@@ -35,7 +36,7 @@ def test_names_that_another_program_of_the_tree_declares_are_cudas_here(tmp_path
         Path("inc/deep/more.h"): "void cudaMine();\n",
         Path("b/wrap.h"): "typedef int CUtexObject;\n",
     }
-    reach = names_in_reach(texts)
+    reach = names_in_reach(texts, inclusions(texts))
     assert "cudaMine" in reach[Path("a/main.cu")]
     assert "CUtexObject" not in reach[Path("a/main.cu")]
     assert "CUtexObject" in reach[Path("b/wrap.h")]
@@ -47,7 +48,8 @@ def test_of_several_headers_of_a_name_the_one_beside_is_meant():
         Path("a/n.h"): "void cudaA();\n",
         Path("b/n.h"): "void cudaB();\n",
     }
-    assert names_in_reach(texts)[Path("a/m.cu")] & {"cudaA", "cudaB"} == {"cudaA"}
+    reach = names_in_reach(texts, inclusions(texts))
+    assert reach[Path("a/m.cu")] & {"cudaA", "cudaB"} == {"cudaA"}
 
 
 def test_a_qualified_name_of_a_group_is_not_the_programs_own():
@@ -140,3 +142,31 @@ def test_forms_that_hip_has_not_are_written_otherwise(text, became):
     done = translate(text, implicit=False)
     assert became in done.text
     assert not done.unported
+
+
+def test_a_unit_that_is_included_has_the_other_suffix():
+    assert '#include "k.hip"' in translate('#include "k.cu"\n').text
+    assert '#include "k.cu"' in translate('#include "k.hip"\n', to="cuda").text
+
+
+def test_a_file_brings_what_it_includes_of_its_folder(tmp_path):
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "main.cu").write_text('#include "inc/a.cuh"\n#include "../out.h"\n#include <b.h>\n')
+    (tmp_path / "inc/a.cuh").write_text('#include "b.h"\n')
+    (tmp_path / "inc/b.h").write_text("")
+    (tmp_path / "b.h").write_text("")
+    found = [str(path.relative_to(tmp_path)) for path in with_includes(tmp_path / "main.cu")]
+    assert found == ["main.cu", "inc/a.cuh", "inc/b.h"]
+
+
+def test_insertions_at_one_place_keep_their_order():
+    done = translate(
+        'extern "C" __global__ void k() {\n asm("mov.u32 %0, %%laneid;" : "=r"(x)); }\n'
+    )
+    assert done.text.index("#include <hip/hip_runtime.h>") < done.text.index("#ifndef PORT_LANE")
+
+
+def test_times_and_rates_are_not_compared():
+    told = "sum 7\ntime 1.5 ms, 3.2e+01 GB/s (0.93 (s))\n"
+    assert not differences(told.replace("1.5", "2.25").replace("0.93", "1"), told, frozenset())
+    assert differences(told.replace("sum 7", "sum 8"), told, frozenset())

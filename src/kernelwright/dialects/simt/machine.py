@@ -136,8 +136,9 @@ def run(
         }  # fmt: skip
         try:
             done = subprocess.run(
-                [str(program), *arguments], env=environment, cwd=folder or scratch,
-                capture_output=True, text=True, errors="replace", timeout=limit_s, check=False,
+                ["program", *arguments], executable=program, env=environment,
+                cwd=folder or scratch, capture_output=True, text=True, errors="replace",
+                timeout=limit_s, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as late:
             output = late.stdout.decode(errors="replace") if late.stdout else ""

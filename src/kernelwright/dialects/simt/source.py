@@ -29,7 +29,7 @@ def apply_edits(text: bytes, edits: Iterable[Edit]) -> bytes:
     insert at one place, both are made, in the order given.
     """
     out, at = [], 0
-    for edit in sorted(set(edits), key=lambda e: (e.start, e.start != e.end, -e.end)):
+    for edit in sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.start != e.end, -e.end)):
         if edit.start < at:
             continue
         out += [text[at : edit.start], edit.text.encode()]

@@ -12,7 +12,7 @@ from kernelwright.propose.port.table import ApiMap, load_map
 HERE = Path(__file__).parent
 RUNTIME, NAMES = "hip/hip_runtime.h", "hip/names.h"
 _DEFINED = re.compile(r"^#define (\w+)|^static inline \w+ (hip\w+)\(", re.MULTILINE)
-_HIP_NAME = re.compile(r"_*(hip|roc|miopen)\w*", re.IGNORECASE)
+_HIP_NAME = re.compile(r"_*(make_)?(hip|roc|miopen)\w*", re.IGNORECASE)
 """Names that only HIP and its libraries have: others would be redefined for CUDA's own headers."""
 _AFTER = {
     "hipcub/hipcub.hpp": "namespace hipcub = cub;\n",

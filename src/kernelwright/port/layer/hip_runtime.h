@@ -79,10 +79,16 @@ __device__ static inline unsigned long long hip_layer_ballot(int predicate) {
 #define __ballot(predicate) hip_layer_ballot(predicate)
 #define __any(predicate) __any_sync(__activemask(), predicate)
 #define __all(predicate) __all_sync(__activemask(), predicate)
-#define __shfl(...) __shfl_sync(__activemask(), __VA_ARGS__)
-#define __shfl_up(...) __shfl_up_sync(__activemask(), __VA_ARGS__)
-#define __shfl_down(...) __shfl_down_sync(__activemask(), __VA_ARGS__)
-#define __shfl_xor(...) __shfl_xor_sync(__activemask(), __VA_ARGS__)
+// Functions, not macros: programs have macros of these names.
+#define HIP_LAYER_SHUFFLE(name)                                                              \
+  template <typename T> __device__ static inline T name(T value, int lane, int width = 32) { \
+    return name##_sync(__activemask(), value, lane, width);                                  \
+  }
+HIP_LAYER_SHUFFLE(__shfl)
+HIP_LAYER_SHUFFLE(__shfl_up)
+HIP_LAYER_SHUFFLE(__shfl_down)
+HIP_LAYER_SHUFFLE(__shfl_xor)
+#undef HIP_LAYER_SHUFFLE
 
 // Orders and scopes are those of CUDA's atomics, which are relaxed and device-wide.
 #define __HIP_MEMORY_SCOPE_SINGLETHREAD 1

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from kernelwright.propose.port.finding import Finding, State
+from kernelwright.propose.port.names import SUFFIXES
 from kernelwright.propose.port.table import TABLES
 from kernelwright.propose.port.translate import Translation
 
@@ -27,7 +28,6 @@ _OWNED = {
     "cuda": re.compile(r"(hip|roc|hiprtc|MIOpen)::\w+|(CMAKE_)?HIP(_\w+)?|hip(cc|_\w+)|-fgpu-\S*"),
 }
 WAY_BACK = "its value is of the other compiler or of its targets: choose it anew"
-_SUFFIX = {"hip": (".cu", ".hip"), "cuda": (".hip", ".cu")}
 
 
 @cache
@@ -50,7 +50,7 @@ def _words(to: str) -> dict[str, str]:
 def translate_cmake(text: str, *, to: str = "hip", file: str = "") -> Translation:
     """``text``, a CMake file; sources named ``*.cu`` are named ``*.hip``, or the reverse."""
     words, changed = _words(to), _tables()["changed"]
-    old, new = _SUFFIX[to]
+    old, new = SUFFIXES[to]
     findings: list[Finding] = []
 
     def replace(match: re.Match[str]) -> str:

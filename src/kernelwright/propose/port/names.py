@@ -19,6 +19,8 @@ DECLARATORS = {
     "optional_parameter_declaration", "template_parameter_list", "type_parameter_declaration",
     "namespace_alias_definition",
 }  # fmt: skip
+SUFFIXES = {"hip": (".cu", ".hip"), "cuda": (".hip", ".cu")}
+"""Suffixes of units, before and after, by the side that is ported to."""
 TYPE_OF = {"type", "value", "default_value", "body"}
 """Fields of a declaration that use names rather than declare them."""
 
@@ -89,6 +91,10 @@ class Names:
             if node.parent.type != "preproc_include":
                 continue
             name = self.source.text_of(node)[1:-1]
+            if node.type == "string_literal" and (became := self._renamed_file(name)):
+                found = Finding(self.source.line(node), State.TRANSLATED, f'"{name}"', became)
+                yield Edit(node.start_byte + 1, node.end_byte - 1, became), found
+                continue
             row = self.api.headers.get(name)
             if row is None and name.startswith("cub/"):
                 row = self.api.headers.get("cub/cub.cuh")
@@ -103,6 +109,11 @@ class Names:
                 continue
             found = Finding(self.source.line(node), State.TRANSLATED, f"<{name}>", f"<{row.hip}>")
             yield Edit(node.start_byte, node.end_byte, f"<{row.hip}>"), found
+
+    def _renamed_file(self, name: str) -> str:
+        """A unit that another includes is ported under the other side's suffix."""
+        old, new = SUFFIXES[self.api.to]
+        return name.removesuffix(old) + new if name.endswith(old) else ""
 
     def _is_foreign(self, name: str) -> bool:
         stem = name.rpartition("/")[2].rpartition(".")[0] or name

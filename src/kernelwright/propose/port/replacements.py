@@ -20,8 +20,11 @@ TYPEDEFS = {
 """Structures of CUDA whose counterparts are to be written otherwise after ``struct``. Source: HIP
 7.1, hip_runtime_api.h: the first four are names of types only, the others tags only."""
 
-CONVENTIONS = ("CUDART_CB", "CUDA_CB", "CUDARTAPI", "CUDAAPI")
-"""Macros before names of functions: conventions of Windows, nothing elsewhere, and HIP has none."""
+WORDS = {
+    **dict.fromkeys(("CUDART_CB", "CUDA_CB", "CUDARTAPI", "CUDAAPI"), "HIP has no such macro"),
+    "__grid_constant__": "HIP has no such promise; the parameter is read as it is",
+}
+"""Words that mean nothing on Linux or AMD, and what is said of them."""
 
 
 def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
@@ -29,7 +32,7 @@ def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]
     yield from group_changes(source, own)
     yield from _default_stream(source)
     yield from _elaborated_types(source, own)
-    yield from _calling_conventions(source)
+    yield from _words_without_meaning(source)
 
 
 def _default_stream(source: Source) -> Iterator[Change]:
@@ -57,13 +60,12 @@ def _elaborated_types(source: Source, own: frozenset[str]) -> Iterator[Change]:
         yield Change(found, (edit,), at=name.start_byte)
 
 
-def _calling_conventions(source: Source) -> Iterator[Change]:
-    for node in source.nodes("identifier", "type_identifier"):
+def _words_without_meaning(source: Source) -> Iterator[Change]:
+    for node in source.nodes("identifier", "type_identifier", "__grid_constant__"):
         name = source.text_of(node)
-        if name not in CONVENTIONS or node.parent.type.startswith("preproc"):
+        if name not in WORDS or node.parent.type.startswith("preproc"):
             continue
         end = node.end_byte
-        while source.text[end : end + 1] in (b" ", b"\t"):
-            end += 1
-        found = Finding(source.line(node), State.TRANSLATED, name, "", "HIP has no such macro")
+        end += len(source.text[end:]) - len(source.text[end:].lstrip(b" \t"))
+        found = Finding(source.line(node), State.TRANSLATED, name, "", WORDS[name])
         yield Change(found, (Edit(node.start_byte, end, ""),), at=node.start_byte)

@@ -48,6 +48,7 @@ class ApiMap:
 
     names: dict[str, Row]
     headers: dict[str, Row]
+    to: str
     owned: re.Pattern[str]
     """Names that belong to the side translated from, whether or not a table has them."""
 
@@ -85,7 +86,7 @@ def _to_hip() -> ApiMap:
             names[row.cuda] = row
     owned = [pattern for library in _libraries() for pattern in library["owned"]]
     headers = {row.cuda: row for row in _rows() if row.kind == "header"}
-    return ApiMap(names, headers, re.compile("|".join(owned)))
+    return ApiMap(names, headers, "hip", re.compile("|".join(owned)))
 
 
 def _mirrors(row: Row) -> bool:
@@ -107,5 +108,5 @@ def _to_cuda() -> ApiMap:
         if row.hip not in into or row.note == WAY_BACK or _mirrors(row):
             into[row.hip] = Row(**{**row.__dict__, "cuda": row.hip, "hip": row.cuda})
     return ApiMap(
-        names, headers, re.compile(r"hip[A-Z_]\w*|HIP_\w+|hiprtc\w*|roc\w+_\w+|__hip_\w+")
+        names, headers, "cuda", re.compile(r"hip[A-Z_]\w*|HIP_\w+|hiprtc\w*|roc\w+_\w+|__hip_\w+")
     )
