@@ -14,7 +14,7 @@ from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import interpret
 from kernelwright.propose.rules.lower.graph import to_flow
-from kernelwright.propose.rules.rewrite import RULES, rewrite
+from kernelwright.propose.rules.rewrite import BIASES, LAYOUTS, ORDINARY, RULES, rewrite
 
 R = torch.randn
 LINEAR = nn.Linear(6, 8)
@@ -22,6 +22,9 @@ WIDEN = nn.Linear(4, 64)
 NARROW = nn.Linear(64, 2)
 DECONV = nn.ConvTranspose2d(3, 5, 3, stride=2)
 DECONV3 = nn.ConvTranspose3d(2, 3, 2)
+CROPPED = nn.ConvTranspose2d(3, 5, 3, 2, 1, 1, dilation=3)
+PADDED3 = nn.ConvTranspose3d(3, 4, 3, 2, 1)
+CONV = nn.Conv2d(3, 4, 3)
 DROP = nn.Dropout(0.0)
 QKV = (R(2, 3, 5, 4), R(2, 3, 6, 4), R(2, 3, 6, 7))
 MASK = torch.rand(5, 6) < 0.4
@@ -83,6 +86,22 @@ EXAMPLES = {
     "the mean over all positions of a transposed convolution is a product of sums": [
         (lambda x: DECONV(x).mean((2, 3), keepdim=True), (R(2, 3, 4, 5),)),
         (lambda x: DECONV3(x).mean((2, 3, 4)), (R(2, 2, 3, 4, 5),)),
+        (lambda x: CROPPED(x).mean((2, 3)), (R(2, 3, 4, 5),)),
+    ],
+    "a factor leaves a mean": [
+        (lambda x: (CROPPED(x) * 0.5).mean((2, 3)), (R(2, 3, 4, 5),)),
+    ],
+    "a factor leaves an average pool": [
+        (lambda x: F.avg_pool2d(CONV(x) * 0.5, 2), (R(2, 3, 8, 9),)),
+    ],
+    "an average over the strides of a transposed convolution is a convolution": [
+        (lambda x: F.avg_pool3d(PADDED3(x), 2), (R(2, 3, 3, 4, 5),)),
+    ],
+    "an average over a convolution is a convolution of wider stride": [
+        (lambda x: F.avg_pool2d(CONV(x), 4), (R(2, 3, 18, 19),)),
+    ],
+    "the mean over one dimension of a transposed convolution is one of fewer dimensions": [
+        (lambda x: PADDED3(x).mean(2, keepdim=True), (R(2, 3, 3, 4, 5),)),
     ],
     "a product with a diagonal matrix scales rows": [
         (lambda a, b: torch.diag(a) @ b, (R(5), R(5, 3)))
@@ -118,7 +137,8 @@ class Wrapped(nn.Module):
     def __init__(self, function) -> None:
         super().__init__()
         self.function = function
-        self.parts = nn.ModuleList([LINEAR, NARROW, WIDEN, DECONV, DECONV3, DROP, CAUSAL])
+        parts = [LINEAR, NARROW, WIDEN, DECONV, DECONV3, DROP, CAUSAL, CROPPED, PADDED3, CONV]
+        self.parts = nn.ModuleList(parts)
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         return self.function(*inputs)
@@ -135,6 +155,31 @@ def test_a_rule_is_applied_and_keeps_the_values(name, function, inputs) -> None:
         torch.testing.assert_close(
             interpret(program, list(inputs), state), function(*inputs), rtol=2e-5, atol=2e-5
         )
+
+
+@pytest.mark.parametrize(
+    ("rules", "layer", "shape"),
+    [
+        (ORDINARY, nn.ConvTranspose1d(3, 4, 3, padding=1, dilation=2), (2, 3, 9)),
+        (ORDINARY, nn.ConvTranspose3d(3, 4, (3, 2, 1), bias=False), (2, 3, 4, 5, 3)),
+        (BIASES, nn.ConvTranspose2d(3, 4, 3, 2, 1), (2, 3, 4, 5)),
+        (LAYOUTS, nn.Conv2d(3, 4, 3), (2, 3, 4, 5)),
+    ],
+)
+def test_rules_of_variants_keep_the_values(rules, layer, shape) -> None:
+    module, x = nn.Sequential(layer, nn.Tanh()), R(shape)
+    rewritten, applied = rewrite(capture(module, (x,)), rules)
+    assert applied
+    program = assemble(to_flow(rewritten), Fusion())
+    with torch.no_grad():
+        seen = interpret(program, [x], module.state_dict())
+        torch.testing.assert_close(seen, module(x), rtol=2e-5, atol=2e-5)
+
+
+def test_sums_over_ranges_of_other_lengths_do_not_share_a_loop() -> None:
+    module, x = Wrapped(lambda x: (x[:, 1:].sum(1), x.sum(1))), R(4, 9)
+    seen = interpret(assemble(to_flow(capture(module, (x,))), Fusion()), [x], {})
+    torch.testing.assert_close(seen, (x[:, 1:].sum(1), x.sum(1)))
 
 
 def test_every_rule_has_an_example() -> None:

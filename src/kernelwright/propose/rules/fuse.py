@@ -272,6 +272,8 @@ def _kept(
     for node in order:
         if isinstance(node, Product):
             tables |= {_base(node.a), _base(node.b)}
+            if isinstance(node.a, Stretched):  # read at positions that no other view has
+                tables.add(node.a.arg)
     kept: dict[Node, Tensor] = {}
     for node in order:
         if isinstance(node, Source):

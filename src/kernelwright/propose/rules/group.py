@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from kernelwright.propose.rules.body import Body, Coordinates, DoesNotFit, infer
@@ -193,6 +194,10 @@ class _Nest:
         inner, outer = ({a.name for a in axes} for axes in (self.inner, self.outer))
         if folded.axes != inner or kept.axes != outer:
             raise DoesNotFit(f"{type(node).__name__} reduces over other axes")
+        if not is_permutation(
+            folded, self.body.sizes, math.prod(node.arg.shape[d] for d in node.dims)
+        ):
+            raise DoesNotFit(f"{type(node).__name__} reduces over more or other elements")
         if node.op.startswith("arg") and folded != self._row_major_inner():
             raise DoesNotFit(f"{type(node).__name__} counts positions in another order")
         self._check_permutation(kept, node)

@@ -20,7 +20,7 @@ from kernelwright.propose.rules.module import write
 from kernelwright.propose.rules.naming import renamed
 from kernelwright.propose.rules.parts import Part, open_parts
 from kernelwright.propose.rules.patchwork import combined, write_patchwork
-from kernelwright.propose.rules.rewrite import LAYOUTS, RULES, Rule, rewrite
+from kernelwright.propose.rules.rewrite import BIASES, LAYOUTS, ORDINARY, RULES, Rule, rewrite
 
 EMITTERS = {
     "torch": "kernelwright.propose.rules.library:LibraryEmitter",
@@ -54,6 +54,17 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     """Ways to fuse, the most promising first."""
     many_rows = 128 if device_kind == "cuda" else 2  # blocks that keep a GPU busy, or two cores
     full = Fusion(join_rows=many_rows)
+    if device_kind == "cuda":  # where the library adds a convolution's bias in a pass of its own
+        library, own = (*RULES, *BIASES), Variant("fused, own products", full, products=True)
+        return (
+            own,
+            Variant("fused", full, rules=library),
+            Variant("fused, ordinary convolutions", full, rules=(*library, *ORDINARY)),
+            Variant("fused, channels last", full, rules=(*library, *LAYOUTS)),
+            Variant("fused as far as it goes", replace(full, join_rows=1, recompute_cost=40)),
+            Variant("reductions apart", Fusion(join_rows=1 << 62, siblings=False), rules=library),
+            Variant("fused, as written", full, rules=()),
+        )
     return (
         # First, because it gains most where it applies; it is "fused" itself where it does not.
         Variant("fused, own products", full, products=True),

@@ -10,9 +10,9 @@ from kernelwright.propose.rules.emit.cuda_kernel import emit_kernel
 from kernelwright.propose.rules.emit.cuda_loader import IMPORTS, definitions
 from kernelwright.propose.rules.emit.cuda_ops import TYPES, prelude
 from kernelwright.propose.rules.emit.cuda_schedule import kernel_choices, kernel_neighbours
+from kernelwright.propose.rules.emit.gpu_around import around_steps, with_search
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.propose.rules.emit.gpu_launch import Launched, Own, assemble
-from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split
 from kernelwright.propose.rules.ir import (
@@ -44,6 +44,7 @@ class CudaEmitter:
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
         options = combine(program, _choices, can_graph=True)
+        options = with_search(options, program, target)
         return distinct(options, lambda schedule: self.emit(program, schedule, target))
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
@@ -60,9 +61,9 @@ class CudaEmitter:
         parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
         kernels = "\n".join(parts.texts)
         text = definitions(f"{prelude(kernels)}\n{kernels}", parts.names)
-        if schedule.get("graph"):
-            return Emitted(IMPORTS, f"{text}\n\n{REPLAY}", parts.launches, RUNNER)
-        return Emitted(IMPORTS, text, parts.launches)
+        around, runner = around_steps(schedule)
+        text = f"{text}\n\n{around}" if around else text
+        return Emitted(IMPORTS, text, parts.launches, runner)
 
 
 def _simplified(step: Kernel | Contraction) -> Kernel:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Set
 from functools import partial
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
+from kernelwright.propose.rules.emit.gpu_around import around_steps, with_search
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.propose.rules.emit.gpu_launch import Launched, assemble
-from kernelwright.propose.rules.emit.gpu_replay import REPLAY, RUNNER
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
 from kernelwright.propose.rules.emit.triton_convolution import emit_convolution
@@ -55,6 +55,7 @@ class TritonEmitter:
         kept = lasting(program)
         choices = partial(_choices, descriptors=_has_descriptors(target), kept=kept)
         options = combine(program, choices, can_graph=target.device != "cpu")
+        options = with_search(options, program, target)
         return distinct(options, lambda schedule: self.emit(program, schedule, target))
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
@@ -77,8 +78,8 @@ class TritonEmitter:
         launches = "".join(parts.launches.values())
         used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: "TensorDescriptor." in launches}
         imports = (*_IMPORTS, *(line for line, is_used in used.items() if is_used))
-        replay, runner = (REPLAY, RUNNER) if schedule.get("graph") else ("", "")
-        sections = [text.strip("\n") for text in (before, kernels, replay) if text]
+        around, runner = around_steps(schedule)
+        sections = [text.strip("\n") for text in (before, kernels, around) if text]
         text = "\n\n\n".join(sections) + "\n"
         precisions = {schedule[step.name].get("precision") for step in program.own()}
         is_rounded = "tf32" in precisions and not interpreted

@@ -18,6 +18,9 @@ LEAST_CHANNELS = 16
 """With fewer the library mostly computes in float32 (measured on an H200: ordinary convolutions of
 3 and 8 channels did in 21 of 25 shapes, of 16 and more in none), and a copy of the image with
 channels last gains nothing."""
+FEW_PRODUCTS = 2**33
+"""Below this being exact costs less than half a millisecond; and what a mean went before the
+convolution for may not be rounded, since its sums are as exact as their terms together."""
 
 
 def is_convolution(step: Contraction) -> bool:
@@ -30,10 +33,12 @@ def convolution_choices(step: Contraction) -> list[Knobs]:
     comes first, then the other one."""
     image = image_of(step, "as is")
     channels = image.channel.size if image.channel else 1
-    is_exact = channels < LEAST_CHANNELS and not step.stretches
+    n_products = size_of(step.m) * size_of(step.n) * size_of(step.k)
+    is_exact = (channels < LEAST_CHANNELS and not step.stretches) or n_products < FEW_PRODUCTS
     rounded = [_knobs(step, "tf32", layout, rows) for layout, rows in _tiles(step, channels)]
     exact = [_knobs(step, "parts", layout, rows) for layout, rows in _tiles(step, channels)]
-    return [*exact, *rounded] if is_exact else [*rounded, *exact]
+    pairs = zip(exact, rounded, strict=True) if is_exact else zip(rounded, exact, strict=True)
+    return [knobs for pair in pairs for knobs in pair]
 
 
 def _tiles(step: Contraction, channels: int) -> list[tuple[str, int]]:

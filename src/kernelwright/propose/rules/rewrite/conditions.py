@@ -146,25 +146,6 @@ def single_element(found: Bindings) -> dict[str, Any] | None:
     return {} if found["keep"] and all(shape[d] == 1 for d in found["dims"]) else None
 
 
-def whole_spatial_sum(found: Bindings) -> dict[str, Any] | None:
-    """All spatial dimensions, no cropping by padding, one group: every product is summed."""
-    spatial = rank_of(found["x"]) - 2
-    pads = found["padding"]
-    pads = [pads] if isinstance(pads, int) else list(pads)
-    if tuple(found["dims"]) != tuple(range(-spatial, 0)) or any(pads) or found["groups"] != 1:
-        return None
-    positions = math.prod(shape_of(_argument(found))[2:])
-    dims = list(range(2, 2 + spatial))
-    return {
-        "spatial": dims, "positions": float(positions), "shape": _reduced_shape(found),
-    }  # fmt: skip
-
-
-def _argument(found: Bindings) -> fx.Node:
-    """The node under the reduction that the match starts with."""
-    return found[""][1]
-
-
 def pooled_features(found: Bindings) -> dict[str, Any] | None:
     """Windows of the features side by side, all inside: means of groups of rows of the weight."""
     (size,) = found["size"] if len(found["size"]) == 1 else (0,)

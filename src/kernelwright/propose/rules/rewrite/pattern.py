@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import fx
 
+from kernelwright.propose.rules.rewrite.composed import COMPOSED
 from kernelwright.propose.rules.rewrite.terms import term_of
 
 Bindings = Mapping[str, Any]
@@ -82,15 +83,15 @@ def build(expression: ast.expr, graph: fx.Graph, bound: Bindings) -> Any:
 
 _OVERLOADS = {
     "sum": "dim_IntList", "mean": "dim", "transpose": "int", "mul": "Tensor", "add": "Tensor",
-    "div": "Tensor", "sub": "Tensor", "squeeze": "dim", "softmax": "int",
+    "div": "Tensor", "sub": "Tensor", "squeeze": "dim", "softmax": "int", "slice": "Tensor",
     "conv_transpose2d": "input", "conv_transpose3d": "input",
 }  # fmt: skip
 
 
 def call(graph: fx.Graph, op: str, *args: Any, **kwargs: Any) -> fx.Node:
     """A new node for the ATen operator, with its (fake) value."""
-    if op == "mT":
-        return call(graph, "transpose", args[0], -2, -1)
+    if op in COMPOSED:
+        return COMPOSED[op](partial(call, graph), *args, **kwargs)
     target = getattr(getattr(torch.ops.aten, op), _OVERLOADS.get(op, "default"))
     node = graph.create_node("call_function", target, args, kwargs, name=op)
     values, named = fx.node.map_arg((args, kwargs), lambda arg: arg.meta["val"])

@@ -5,6 +5,7 @@ sum(x, (-1,), True)           dimensions sorted, keepdim always given; mean, ama
 mT(x)                         any exchange of the last two dimensions
 matmul(a, b)                  also mm and bmm
 linear(x, w, b)               None without a bias; conv2d(x, w, b, ...) with all arguments
+avg_pool2d(x, size, far)      windows without padding; also avg_pool3d
 clamp(x, low, high)           also clamp_min, clamp_max and hardtanh; None without a limit
 mul(x, y), add(x, y)          y is a number where one of them is; numbers alone as Python's
 """
@@ -78,6 +79,8 @@ def term_of(node: fx.Node) -> Term | None:
         return Term("matmul", args)
     if name in ("clamp", "clamp_min", "clamp_max", "hardtanh"):
         return _clamp(node, name)
+    if name in ("avg_pool2d", "avg_pool3d"):
+        return _average_pool(node, name)
     if name == "linear":
         return Term(name, (*args, None)[:3])
     if name.startswith("conv") and name[-1] == "d":
@@ -120,6 +123,19 @@ def _convolution(node: fx.Node, name: str) -> Term | None:
         for option, value in (options | given).items()
     ]
     return Term(name, (*args[:3], *values))
+
+
+def _average_pool(node: fx.Node, name: str) -> Term | None:
+    """With its window and how far apart windows begin; only without padding and the like."""
+    x, size, *rest = node.args
+    spatial = int(name[-2])
+    size = spread(size, spatial)
+    far = spread(rest[0], spatial) if rest and rest[0] else size
+    padding, *others = [*rest[1:], *(0, False, True, None)[len(rest[1:]) :]]
+    is_plain = not any(spread(padding, spatial)) and not others[0] and others[2] is None
+    if not is_plain or node.kwargs or rank_of(node) != spatial + 2:
+        return None
+    return Term(name, (x, size, far))
 
 
 def _swaps_last_two(node: fx.Node) -> bool:

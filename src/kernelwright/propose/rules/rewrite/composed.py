@@ -1,0 +1,105 @@
+"""Operators of replacements that are several of ATen's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import fx
+
+Call = Callable[..., Any]
+"""``pattern.call`` with its graph: makes a node for an ATen operator."""
+Range = tuple[int, int]
+
+
+def swapped(call: Call, x: fx.Node) -> fx.Node:
+    """The last two dimensions exchanged."""
+    return call("transpose", x, -2, -1)
+
+
+def range_sums(call: Call, x: fx.Node, dim: int, ranges: Sequence[Range]) -> fx.Node:
+    """Sums of ``x`` over each of ``ranges`` along ``dim``, side by side there. Ranges that are
+    equal are summed once."""
+    size = x.meta["val"].shape[dim]
+
+    def whole(lo: int, hi: int) -> fx.Node:
+        part = x if (lo, hi) == (0, size) else call("slice", x, dim, lo, hi)
+        return call("sum", part, [dim], True)
+
+    sums = {(lo, hi): whole(lo, hi) for lo, hi in dict.fromkeys(ranges)}
+    if len(sums) == 1:
+        (only,) = sums.values()
+        shape = [*only.meta["val"].shape]
+        return call("expand", only, [*shape[:dim], len(ranges), *shape[dim + 1 :]])
+    return call("cat", [sums[r] for r in ranges], dim)
+
+
+def tap_sums(call: Call, x: fx.Node, ranges: Sequence[Sequence[Range]]) -> fx.Node:
+    """Per image a row: for every channel and tap the sum of what the tap meets of ``x``."""
+    for number, of_dim in reversed(list(enumerate(ranges))):
+        x = range_sums(call, x, 2 + number, of_dim)
+    return call("reshape", x, [x.meta["val"].shape[0], -1])
+
+
+def weight_rows(call: Call, w: fx.Node) -> fx.Node:
+    """A transposed convolution's weight as a matrix: a row per input channel and tap."""
+    rank = len(w.meta["val"].shape)
+    turned = call("permute", w, [0, *range(2, rank), 1])
+    return call("reshape", turned, [-1, w.meta["val"].shape[1]])
+
+
+def taps_as_channels(call: Call, w: fx.Node) -> fx.Node:
+    """(in, out, first tap, ...) to (in and first tap, out, ...)."""
+    n_in, n_out, taps, *rest = w.meta["val"].shape
+    turned = call("permute", w, [0, 2, 1, *range(3, 3 + len(rest))])
+    return call("reshape", turned, [n_in * taps, n_out, *rest])
+
+
+def joined_channels(call: Call, x: fx.Node) -> fx.Node:
+    """(image, channel, first, ...) to (image, channel and first, ...)."""
+    images, channels, first, *rest = x.meta["val"].shape
+    return call("reshape", x, [images, channels * first, *rest])
+
+
+def summed_taps(call: Call, w: fx.Node, stride: Sequence[int], front: Sequence[int]) -> fx.Node:
+    """The ordinary convolution that a transposed one, summed over windows of its stride, is:
+    per dimension ``stride`` neighbouring taps become one, ``front`` zeros before the first."""
+    taps = w.meta["val"].shape[2:]
+    pads: list[int] = []
+    groups = []
+    for n, s, f in reversed(list(zip(taps, stride, front, strict=True))):
+        groups.insert(0, -(-(n + f) // s))
+        pads += [f, groups[0] * s - n - f]
+    padded = call("constant_pad_nd", w, pads)
+    shape = [x for group, s in zip(groups, stride, strict=True) for x in (group, s)]
+    cut = call("reshape", padded, [*w.meta["val"].shape[:2], *shape])
+    total = call("sum", cut, [3 + 2 * d for d in range(len(taps))])
+    return call("transpose", call("flip", total, list(range(2, 2 + len(taps)))), 0, 1)
+
+
+def flipped(call: Call, w: fx.Node) -> fx.Node:
+    """A transposed convolution's weight as the ordinary convolution's of stride 1."""
+    rank = len(w.meta["val"].shape)
+    return call("flip", call("transpose", w, 0, 1), list(range(2, rank)))
+
+
+def boxed(call: Call, w: fx.Node, size: Sequence[int]) -> fx.Node:
+    """The weight of a convolution and the average over ``size`` that follows it, in one."""
+    pads = [s - 1 for s in reversed(size) for _ in range(2)]
+    pool = f"avg_pool{len(size)}d"
+    return call(pool, call("constant_pad_nd", w, pads), list(size), [1] * len(size))
+
+
+def with_bias(call: Call, x: fx.Node, b: fx.Node | None) -> fx.Node:
+    """``x`` plus the bias of its second dimension, where there is one."""
+    if b is None:
+        return x
+    rank = len(x.meta["val"].shape)
+    return call("add", x, call("view", b, [-1, *[1] * (rank - 2)]))
+
+
+COMPOSED: dict[str, Callable[..., fx.Node]] = {
+    "mT": swapped, "range_sums": range_sums, "tap_sums": tap_sums, "weight_rows": weight_rows,
+    "taps_as_channels": taps_as_channels, "joined_channels": joined_channels,
+    "summed_taps": summed_taps, "with_bias": with_bias, "flipped": flipped, "boxed": boxed,
+}  # fmt: skip
