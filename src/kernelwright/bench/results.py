@@ -18,7 +18,8 @@ from kernelwright.report import facts, write_chapters
 from kernelwright.report.chapter import Chapter
 from kernelwright.report.exams import PolicySummary, answered, examined
 from kernelwright.report.scores import KINDS, LevelSummary, Score, score, summaries
-from kernelwright.report.table import policy_table, suite_table
+from kernelwright.report.table import policy_table, suite_table, technique_table
+from kernelwright.report.techniques import ablation
 from kernelwright.terminal import Answer
 
 SHOWN_FAST = ("1", "1.5", "2")  # what a terminal has room for; the page and the JSON have all
@@ -40,10 +41,12 @@ def answer(
     page = write_chapters(found, out / f"{name}.html", scores, policies) if found else None
     rows = [_facts(outcome) for outcome in ran]
     levels = summaries(scores)
+    techniques = None if calls else ablation(found, n_tasks=len(scores))
     told = {
         "suite": suite,
         "levels": [asdict(level) for level in levels],
         "policies": [asdict(policy) for policy in policies],
+        "ablation": asdict(techniques) if techniques else None,
         "tasks": rows,
         "not_run": [outcome.entry.name for outcome in outcomes if not outcome.was_run],
         "report": str(page) if page else None,
@@ -57,6 +60,8 @@ def answer(
     tables = [suite_table(rows), _level_table(levels)]
     if policies:
         tables.append(policy_table(policies))
+    if techniques and techniques.techniques:
+        tables.append(technique_table(techniques))
     return Answer(told, 0 if found else 1, [*tables, Text(last)])
 
 

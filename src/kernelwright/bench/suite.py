@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from kernelwright import search
 from kernelwright.archive import Archive
+from kernelwright.bench.processes import in_a_process, search_task, size_task, survey_task
 from kernelwright.core.device import Device
-from kernelwright.core.errors import KernelwrightError, UsageError, nearest
+from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION, Nursery, WarmProgram
+from kernelwright.judge.place import place_of
 from kernelwright.load.suite import SuiteEntry, builtin_suite, folder_suite, kernelbench_suite
 from kernelwright.report.chapter import Chapter, chapters
 from kernelwright.side_by_side import side_by_side
-from kernelwright.terminal import error_facts
 
-CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
-ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
-PRELOADED = [__name__, "kernelwright.judge.judge", "kernelwright.propose.rules.proposer"]
+LARGE_SHARE = 0.3
+"""Of a device's memory, that a task takes: no more than two of them can be judged side by side."""
+SIZE_LIMIT_S = 20.0
 SUITES = ("builtin", "kernelbench", "folder")
 
 
@@ -89,7 +88,9 @@ def run(
 
     ``jobs`` searches go on side by side; the judge's lock on the device keeps measuring apart. A
     search that takes longer than ``limit_s`` is stopped, and none is begun after ``total_s``.
-    Ctrl-C stops the searches; what they found stays, and the same call goes on from there.
+    Tasks that need much of a device's memory come last; of those the library is timed first, and
+    where it is as fast as a copy nothing is searched. Ctrl-C stops the searches; what they found
+    stays, and the same call goes on from there.
 
     Raises:
         DeviceError: this machine has no such device.
@@ -98,19 +99,72 @@ def run(
     device = str(resolve(Device.parse(settings.device)))
     Archive(settings.archive).close()  # made once, before several processes open it
     last_start = time.monotonic() + total_s
+    locks = {id(entry): threading.Lock() for entry in entries}
 
-    def one(entry: SuiteEntry) -> Outcome:
-        error, was_run = None, True
-        if not _is_searched(entry.task, settings):
-            was_run = time.monotonic() < last_start
-            error = _in_a_process(entry.task, settings, limit_s, nursery) if was_run else None
+    def is_due(entry: SuiteEntry) -> bool:
+        return not _is_searched(entry.task, settings) and time.monotonic() < last_start
+
+    def survey(entry: SuiteEntry) -> None:
+        with locks[id(entry)]:
+            if is_due(entry):
+                in_a_process(survey_task, entry.task, settings, limit_s, nursery)
+
+    def search(entry: SuiteEntry) -> Outcome:
+        with locks[id(entry)]:
+            error, was_run = None, True
+            if not _is_searched(entry.task, settings):
+                was_run = time.monotonic() < last_start
+                if was_run:
+                    error = in_a_process(search_task, entry.task, settings, limit_s, nursery)
         told = chapter(entry.task, settings, device)
         return Outcome(entry, told, error, _ended(entry.task, settings), was_run)
 
+    def work(step: tuple[Callable[[SuiteEntry], Outcome | None], SuiteEntry]) -> Outcome | None:
+        return step[0](step[1])
+
+    def tell(outcome: Outcome | None) -> None:
+        if outcome is not None:
+            on_done(outcome)
+
     with WarmProgram() as nursery:
-        found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
-    pairs = zip(found, entries, strict=True)
-    return [outcome or Outcome(entry, was_run=False) for outcome, entry in pairs]
+        small, large = _by_size(mixed(entries), settings, nursery, is_due)
+        steps = [(search, e) for e in small] + [(survey, e) for e in large]
+        steps += [(search, e) for e in large]
+        found = side_by_side(work, steps, jobs=jobs, on_done=tell)
+    outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
+    return [outcomes.get(id(entry), Outcome(entry, was_run=False)) for entry in entries]
+
+
+def _by_size(
+    entries: list[SuiteEntry], settings: Settings, nursery: Nursery,
+    is_due: Callable[[SuiteEntry], bool],
+) -> tuple[list[SuiteEntry], list[SuiteEntry]]:  # fmt: skip
+    """Those that take little of the device's memory, and those that take much of it."""
+
+    def is_large(entry: SuiteEntry) -> bool:
+        told = is_due(entry) and in_a_process(
+            size_task, entry.task, settings, SIZE_LIMIT_S, nursery
+        )
+        return isinstance(told, int) and told > LARGE_SHARE * place.memory_bytes()
+
+    place = place_of(resolve(Device.parse(settings.device)))
+    if place.most_judges is None:
+        return entries, []
+    answers = side_by_side(is_large, entries, jobs=len(os.sched_getaffinity(0)))
+    pairs = list(zip(entries, answers, strict=True))
+    return [e for e, is_it in pairs if not is_it], [e for e, is_it in pairs if is_it]
+
+
+def mixed(entries: Sequence[SuiteEntry]) -> list[SuiteEntry]:
+    """The tasks with levels in turns: where time ends early every level has had its share, and
+    tasks with much memory stand beside others with little."""
+    sizes = Counter(entry.level for entry in entries)
+    seen: Counter[str] = Counter()
+    keys = []
+    for entry in entries:
+        seen[entry.level] += 1
+        keys.append(seen[entry.level] / sizes[entry.level])
+    return [entry for _, entry in sorted(zip(keys, entries, strict=True), key=lambda pair: pair[0])]
 
 
 def _is_searched(task: Task, settings: Settings) -> bool:
@@ -146,58 +200,3 @@ def chapter(task: Task, settings: Settings, device: str) -> Chapter | None:
         found = chapters(archive, task.digest)
     here = [chapter for chapter in found if chapter.device == device]
     return here[0] if here else None
-
-
-def _in_a_process(
-    task: Task, settings: Settings, limit_s: float, nursery: Nursery
-) -> dict[str, Any] | None:
-    """Search in a process of its own, so that what a task breaks is broken for it alone.
-
-    It is forked from one that has imported what a search needs, and used no device.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    ours, theirs = context.Pipe(duplex=False)
-    branch = nursery.branch()
-    process = context.Process(target=_search, args=(task, settings, theirs, branch))
-    process.start()
-    theirs.close()
-    branch.close()
-    try:
-        if ours.poll(limit_s):
-            return ours.recv()
-        return _stop(process, f"no end within {limit_s:.0f} s")
-    except EOFError:
-        process.join()
-        return {
-            "what": "the search died",
-            "seen": f"exit code {process.exitcode}",
-            "do": "run kernelwright optimize on this task alone to see what it says",
-        }
-    finally:
-        process.join(CLOSING_S)
-        if process.is_alive():
-            process.kill()
-        ours.close()
-
-
-def _stop(process: Any, seen: str) -> dict[str, Any]:
-    until = time.monotonic() + CLOSING_S
-    while process.is_alive() and time.monotonic() < until:
-        os.kill(process.pid, signal.SIGINT)
-        process.join(ASKED_S)
-    do = "give it more with --limit; what was found by then is in the archive"
-    return {"what": "the search was stopped", "seen": seen, "do": do}
-
-
-def _search(task: Task, settings: Settings, answer: Connection, nursery: Nursery) -> None:
-    """The child: search, and answer with the error if there is one."""
-    # Its parent stops it by this, also where a shell in the background had it ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        search.optimize(task, settings=settings, nursery=nursery, stops_early=True)
-        answer.send(None)
-    except KernelwrightError as error:
-        answer.send(error_facts(error))
-    except KeyboardInterrupt:
-        answer.send({"what": "the search was interrupted", "seen": "Ctrl-C", "do": ""})

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import math
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,12 +21,12 @@ from kernelwright.core.task import Task
 from kernelwright.judge import baselines
 from kernelwright.judge.children import Children
 from kernelwright.judge.draws import TASK
-from kernelwright.judge.layout import dtype_name, plan_slots
+from kernelwright.judge.layout import dtype_name, leaves, plan_slots
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.roofline import Copying
+from kernelwright.judge.roofline import LARGE_BYTES, Copying
 from kernelwright.judge.runner import Program, Region, Runner, contents
 from kernelwright.judge.timing import RunnerFailed, Stopwatch
 from kernelwright.judge.turns import Turns
@@ -49,6 +50,7 @@ class BaselineRuns:
         oracle: Oracle,
         stopwatch: Stopwatch,
         turns: Turns,
+        one_by_one: bool = False,
     ) -> None:
         self._task, self._place = task, place
         self._children, self._oracle = children, oracle
@@ -60,7 +62,7 @@ class BaselineRuns:
         self._waves: Iterable[dict[str, Future[Runner]]] = ()
         """Settings that start and are ranked together; one after the other where it is crowded."""
         self._runners: dict[str, Runner] = {}
-        self.is_crowded = CROWDED * oracle.moved_bytes > place.memory_bytes()
+        self.is_crowded = one_by_one or CROWDED * oracle.moved_bytes > place.memory_bytes()
         self.median_ns: dict[str, float] = {}
         """By setting, of a few rounds; empty until ``measure``."""
         self.dropped: dict[str, str] = {}
@@ -77,12 +79,15 @@ class BaselineRuns:
         held = contents(oracle.first_arguments, oracle.state(TASK), oracle.example)
         self._region = Region(self._place, plan_slots(held)[1])
         self._stack.callback(self._region.close)
-        self._pool = ThreadPoolExecutor(1 if self.is_crowded else None, "baseline")
+        self._pool = ThreadPoolExecutor(None, "baseline")
         self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
         settings = baselines.settings(self._place.kind, self._task.precision)
         for setting in settings:
             self._children.zygote(setting.environment)
-        together = [[setting] for setting in settings] if self.is_crowded else [settings]
+        plain = [setting for setting in settings if not any(setting.copies)]
+        copying = [setting for setting in settings if any(setting.copies)]
+        first = [plain] if copying else [[setting] for setting in plain]
+        together = [*first, *([each] for each in copying)] if self.is_crowded else [settings]
         waves = map(self._submit, together)
         self._waves = waves if self.is_crowded else list(waves)
 
@@ -104,6 +109,8 @@ class BaselineRuns:
                     self.dropped[name] = refused.reason
             with self._turns.alone():
                 self._rank()
+                if self.is_crowded:
+                    self._copying.measure()
             if self._runners:
                 self._close_losers()
         if not self._runners:
@@ -124,10 +131,12 @@ class BaselineRuns:
 
         Not asked of a degenerate task, of whose inputs not all has to be read.
         """
+        if self._oracle.warnings or self._copying.moved_bytes < LARGE_BYTES:
+            return {}
         strongest = self.strongest
         with self._turns.alone():
             why = self._copying.leaves_nothing(self.median_ns[strongest])
-        if not why or self._oracle.warnings:
+        if not why:
             return {}
         measured = {"baseline_ns": self.median_ns, "dropped": self.dropped}
         return {"why": f"{strongest} {why}", "strongest": strongest, **measured}
@@ -145,7 +154,33 @@ class BaselineRuns:
         return min(self._runners, key=self.median_ns.__getitem__)
 
     def _submit(self, settings: Sequence[baselines.Setting]) -> dict[str, Future[Runner]]:
-        return {s.name: self._pool.submit(self._start_one, s) for s in settings}
+        """Start those that may be the fastest."""
+        return {
+            setting.name: self._pool.submit(self._start_one, setting)
+            for setting in settings
+            if not self._is_hopeless(setting)
+        }
+
+    def _is_hopeless(self, setting: baselines.Setting) -> bool:
+        """Whether its copies alone take longer than another setting does in all."""
+        fastest_ns = min(self.median_ns.values(), default=math.inf)
+        oracle = self._oracle
+        n_inputs, n_outputs = (
+            sum(t.numel() * t.element_size() for t in leaves(tensors))
+            for tensors in (oracle.first_arguments, oracle.example)
+        )
+        times_in, times_out = setting.copies
+        if fastest_ns == math.inf or not any(setting.copies):
+            return False
+        copied = 2 * (times_in * n_inputs + times_out * n_outputs)
+        least_ns = self._copying.least_ns(copied + n_inputs + n_outputs)
+        if least_ns < fastest_ns:
+            return False
+        self.dropped[setting.name] = (
+            f"with its copies it takes {least_ns / 1e6:.2f} ms at least, and another "
+            f"{fastest_ns / 1e6:.2f}"
+        )
+        return True
 
     def _start_one(self, setting: baselines.Setting) -> Runner:
         like, region = self._oracle.example, self._region

@@ -28,6 +28,8 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict)
     cuda_graph: bool = False
     """Capture the forward once and replay it, inputs copied in and outputs copied out."""
+    copies: tuple[int, int] = (0, 0)
+    """How often it copies inputs and outputs in every call: they lie elsewhere in a graph."""
     is_held: bool = False
     """Keep the weights in the reduced precision that was asked for; else torch.autocast lowers."""
 
@@ -42,8 +44,10 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
     "cuda": (
         Setting(EAGER, "what users run"),
         Setting(COMPILE, "the library's own compiler", compile={}),
-        Setting("compile_graph", "and CUDA graphs", compile={"mode": "reduce-overhead"}),
-        Setting("eager_graph", "no launch overhead", cuda_graph=True),
+        Setting(
+            "compile_graph", "and CUDA graphs", compile={"mode": "reduce-overhead"}, copies=(1, 0)
+        ),
+        Setting("eager_graph", "no launch overhead", cuda_graph=True, copies=(1, 1)),
     ),
 }
 SETTINGS["hip"] = SETTINGS["cuda"]

@@ -66,7 +66,7 @@ class Judge:
 
     def __init__(
         self, task: Task, *, device: Device | None = None, settings: Settings | None = None,
-        nursery: Nursery | None = None,
+        nursery: Nursery | None = None, for_library: bool = False,
     ) -> None:  # fmt: skip
         self.device = device or Device.parse("cpu")
         self.settings = settings or Settings()
@@ -75,6 +75,7 @@ class Judge:
         self.place = place_of(self.device)
         self.turns = Turns(self.place.name, self.place.is_idle)
         self._chairs = contextlib.ExitStack()
+        self._for_library = for_library  # and no candidate comes: less memory will do
         self.children = Children(self.device, self.place, threads=self.threads, nursery=nursery)
         self._baselines: BaselineRuns | None = None
         self._secret = secrets.randbits(63)
@@ -84,7 +85,7 @@ class Judge:
             environment.use_threads(self.threads)
             self.children.zygote({})
             if self.place.most_judges is not None:
-                wanted, in_all = n_chairs(self.task, self.place)
+                wanted, in_all = n_chairs(self.task, self.place, for_library=self._for_library)
                 self._chairs.enter_context(self.turns.chairs(wanted, n_chairs=in_all))
                 self.place.settle()  # which starts the device: nobody waits for that
             with self.turns.beside():
@@ -102,6 +103,7 @@ class Judge:
                 oracle=self.oracle,
                 stopwatch=self.stopwatch,
                 turns=self.turns,
+                one_by_one=self._for_library,
             )
         except BaseException as error:
             self.__exit__(None, None, None)

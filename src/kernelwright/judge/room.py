@@ -21,20 +21,29 @@ from kernelwright.load.reference import CHECK_SEED
 
 CHAIRS_PER_JUDGE = 2
 """At least: chairs are parts of a device's memory, and judges need several sizes."""
-COPIES, WORK_COPIES = 10, 4
+COPIES, LIBRARY_COPIES, WORK_COPIES = 10, 4, 4
 """Of the task's tensors, and of what its largest operator works on besides, that the judge, a
-candidate and the library settings that stay hold at a time, float64 included."""
+candidate and the library settings that stay hold at a time, float64 included; and without a
+candidate."""
 CONTEXTS_BYTES = 7 * 500_000_000  # a CUDA context took 0.5 GB on an H200
 SLOW_WITHOUT_DATA = (torch.nn.RNNBase,)  # a loop in Python, 10 s for 512 steps
 
 
-def n_chairs(task: Task, place: Place) -> tuple[int, int]:
-    """The chairs that a judge of this task needs, and how many the device has in all."""
+def n_chairs(task: Task, place: Place, *, for_library: bool = False) -> tuple[int, int]:
+    """The chairs that a judge of this task needs, and how many the device has in all.
+
+    ``for_library``: to time the library settings one after the other, and nothing else.
+    """
     in_all = place.most_judges * CHAIRS_PER_JUDGE
+    share = needed_bytes(task, for_library=for_library) / place.memory_bytes()
+    return min(in_all, max(CHAIRS_PER_JUDGE, math.ceil(share * in_all))), in_all
+
+
+def needed_bytes(task: Task, *, for_library: bool = False) -> int:
+    """The memory that a judge of this task needs for all of its processes together."""
     own, largest = _sizes(task)
-    needed = CONTEXTS_BYTES + COPIES * own + WORK_COPIES * max(0, largest - own)
-    parts = math.ceil(needed / place.memory_bytes() * in_all)
-    return min(in_all, max(CHAIRS_PER_JUDGE, parts)), in_all
+    copies = LIBRARY_COPIES if for_library else COPIES
+    return CONTEXTS_BYTES + copies * own + WORK_COPIES * max(0, largest - own)
 
 
 def _sizes(task: Task) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from kernelwright.report.chapter import Chapter, chapters, schedule_text
 from kernelwright.report.exams import PolicySummary, answered, examined
 from kernelwright.report.scores import Score, summaries
 from kernelwright.report.spending import Spending, spending
+from kernelwright.report.techniques import ablation
 from kernelwright.report.training import Stage, stages
 
 N_CHARTED = 20  # rows of a chart that a screen shows whole
@@ -83,6 +84,7 @@ def render(
         chapters=found,
         overview=_overview(found) if len(found) > 1 else None,
         levels=summaries(scores),
+        ablation=ablation(found, n_tasks=len(scores)) if scores and not policies else None,
         policies=policies,
         stages=trained,
         fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if scores else None,

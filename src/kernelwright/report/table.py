@@ -24,6 +24,7 @@ from kernelwright.report.facts import (
     share_text,
     short,
 )
+from kernelwright.report.techniques import Ablation
 from kernelwright.select import Pair
 
 N_SHOWN = 25  # what fits on a screen; the report and the archive hold all
@@ -98,6 +99,20 @@ def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
         return table
 
     return Fitting(fill)
+
+
+def technique_table(found: Ablation) -> Table:
+    """What each technique brought, the most first."""
+    table = Table("technique", "tried, won", "alone", "without", "added", box=box.SIMPLE_HEAD)
+    for row in found.techniques:
+        means = (f"{mean:.3f}" for mean in (row.alone, row.without, row.added))
+        table.add_row(Text(printable(row.name, 60)), f"{row.n_tried}, {row.n_won}", *means)
+    table.caption = (
+        f"geometric means over {found.n_tasks} tasks of the speedup over the strongest library "
+        f"setting; all combined {found.combined:.3f}, the product of what each brought alone "
+        f"{found.product:.3f} (dialects not counted); what was left out had no substitute"
+    )
+    return table
 
 
 def policy_table(policies: Sequence[PolicySummary]) -> Table:

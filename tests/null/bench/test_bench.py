@@ -57,7 +57,7 @@ def test_only_what_the_archive_lacks_is_searched(settings, monkeypatch, changed,
     entry = first_entry()
     searched(entry, settings, **changed)
     begun = []
-    monkeypatch.setattr(suite, "_in_a_process", lambda task, *_: begun.append(task.name))
+    monkeypatch.setattr(suite, "in_a_process", lambda _, task, *__: begun.append(task.name))
     (outcome,) = bench.run([entry], settings=settings, limit_s=1)
     assert begun == (["softmax"] if runs else [])
     assert outcome.was_run and outcome.chapter.best is not None

@@ -1,0 +1,105 @@
+"""What a suite does with one task, each in a process of its own: what a task breaks is broken for
+it alone.
+
+They are forked from one that has imported what a search needs, and used no device.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from kernelwright import search
+from kernelwright.archive import Archive
+from kernelwright.core.device import Device
+from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.dialects.devices import resolve
+from kernelwright.judge import Judge, Nursery
+from kernelwright.judge.room import needed_bytes
+from kernelwright.terminal import error_facts
+
+CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
+ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
+PRELOADED = [__name__, "kernelwright.judge.judge", "kernelwright.propose.rules.proposer"]
+
+Work = Callable[[Task, Settings, Nursery], Any]
+
+
+def search_task(task: Task, settings: Settings, nursery: Nursery) -> None:
+    """Search, unless the library leaves nothing to win."""
+    search.optimize(task, settings=settings, nursery=nursery, stops_early=True)
+
+
+def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
+    """Time the library alone, and end the task's search where it leaves nothing to win."""
+    device = resolve(Device.parse(settings.device))
+    judging = {"device": device, "settings": settings, "nursery": nursery, "for_library": True}
+    with Judge(task, **judging) as judge:
+        ended = judge.nothing_to_win()
+        if ended:
+            with Archive(settings.archive) as archive:
+                archive.add_task(task, [judge.workload])
+                archive.finish_run(archive.start_run(task, settings), ended)
+
+
+def size_task(task: Task, settings: Settings, nursery: Nursery) -> int:
+    """The bytes of a device's memory that judging the task takes."""
+    return needed_bytes(task)
+
+
+def in_a_process(
+    work: Work, task: Task, settings: Settings, limit_s: float, nursery: Nursery
+) -> Any:
+    """What ``work`` returns; what, seen and do of an error as a dictionary."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    ours, theirs = context.Pipe(duplex=False)
+    branch = nursery.branch()
+    process = context.Process(target=_run, args=(work, task, settings, theirs, branch))
+    process.start()
+    theirs.close()
+    branch.close()
+    try:
+        if ours.poll(limit_s):
+            return ours.recv()
+        return _stop(process, f"no end within {limit_s:.0f} s")
+    except EOFError:
+        process.join()
+        return {
+            "what": "the search died",
+            "seen": f"exit code {process.exitcode}",
+            "do": "run kernelwright optimize on this task alone to see what it says",
+        }
+    finally:
+        process.join(CLOSING_S)
+        if process.is_alive():
+            process.kill()
+        ours.close()
+
+
+def _stop(process: Any, seen: str) -> dict[str, Any]:
+    until = time.monotonic() + CLOSING_S
+    while process.is_alive() and time.monotonic() < until:
+        os.kill(process.pid, signal.SIGINT)
+        process.join(ASKED_S)
+    do = "give it more with --limit; what was found by then is in the archive"
+    return {"what": "the search was stopped", "seen": seen, "do": do}
+
+
+def _run(work: Work, task: Task, settings: Settings, answer: Connection, nursery: Nursery) -> None:
+    """The child: work, and answer with what it gives or with the error."""
+    # Its parent stops it by this, also where a shell in the background had it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        answer.send(work(task, settings, nursery))
+    except KernelwrightError as error:
+        answer.send(error_facts(error))
+    except KeyboardInterrupt:
+        answer.send({"what": "the search was interrupted", "seen": "Ctrl-C", "do": ""})
