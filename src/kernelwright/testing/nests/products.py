@@ -8,7 +8,9 @@ from kernelwright.propose.rules.ir import (
     Affine,
     Bound,
     Compute,
+    Const,
     Contraction,
+    Iota,
     Load,
     Program,
     Store,
@@ -104,6 +106,34 @@ def product_residual() -> Program:
         "residual", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (r, j)), body
     )
     return program(step, inputs=(a, b))
+
+
+def triangle(op: str, offset: int) -> Program:
+    """A product of which only one side of a diagonal is kept."""
+    (i,), (j,), (r,) = axes("i70"), axes("j50"), axes("r40")
+    a, b = tensor("a", (i, r)), tensor("b", (r, j))
+    body = (
+        Iota("row", Affine.of({"i": 1}, offset)),
+        Iota("column", Affine.of({"j": 1})),
+        Compute("kept", op, ("column", "row"), "bool"),
+        Const("zero", 0.0, "float32"),
+        Compute("y0", "where", ("kept", "acc", "zero"), "float32"),
+        Store(tensor("y", (i, j)), row_major((i, j)), "y0"),
+    )
+    step = Contraction(
+        "triangle", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (r, j)), body
+    )
+    return program(step, inputs=(a, b))
+
+
+@case
+def product_upper() -> Program:
+    return triangle("ge", 1)
+
+
+@case
+def product_lower() -> Program:
+    return triangle("le", 0)
 
 
 @case

@@ -33,6 +33,7 @@ from kernelwright.propose.rules.emit.triton_split import (
     rows_of,
     split_inside,
 )
+from kernelwright.propose.rules.emit.triton_triangle import end_of_k
 from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load
 
 _ROUNDS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
@@ -127,7 +128,7 @@ class _Writer:
             "b": self._start("b", self.step.b, (*self.step.batch, *self.step.n)),
         }
         self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
-        self.lines.add(f"for start in range(0, {self.k}, BLOCK_K):")
+        self.lines.add(f"for start in range(0, {end_of_k(self.step, self.k)}, BLOCK_K):")
         self.lines.depth += 1
         self._loop(starts)
         self.lines.depth -= 1
