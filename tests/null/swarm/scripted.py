@@ -100,9 +100,25 @@ def refuse(text: str) -> Step:
     return _streamed(step)
 
 
-def fail(status: int, message: str, **headers: str) -> Step:
+def chunks(*found: tuple[dict, dict | None]) -> Step:
+    """A stream of (choice, usage) as they are given."""
+
     def step(handler: BaseHTTPRequestHandler) -> None:
-        body = json.dumps({"error": {"message": message, "type": "t", "code": None}}).encode()
+        for choice, usage in found:
+            _event(handler, {"index": 0, "finish_reason": None} | choice, usage)
+        _chunk(handler, b"data: [DONE]\n\n")
+        _chunk(handler, b"")
+
+    return _streamed(step)
+
+
+def fail(status: int, message: str, **headers: str) -> Step:
+    return fail_with(status, {"error": {"message": message, "type": "t", "code": None}}, **headers)
+
+
+def fail_with(status: int, said: object, **headers: str) -> Step:
+    def step(handler: BaseHTTPRequestHandler) -> None:
+        body = json.dumps(said).encode()
         _head(handler, status, "application/json", {"Content-Length": str(len(body))} | headers)
         handler.wfile.write(body)
 

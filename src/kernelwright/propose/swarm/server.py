@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,9 @@ WAITS_S = (1.0, 4.0, 16.0)
 not paid for, is tried again: the library's own retries would also pay twice after a time-out."""
 NEVER = {401: "refuses the key", 403: "refuses the key", 404: "does not have this model"}
 """Statuses that no second try will change."""
+BAD_KEY = "api key not"
+"""Of a complaint that Google sends with status 400: "API key not valid", "API Key not found"."""
+_DELAY = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
 
 
 @dataclass
@@ -35,9 +39,10 @@ class _Heard:
     output_tokens: int | None = None
 
     def add(self, chunk: ChatCompletionChunk) -> None:
-        if chunk.usage is not None:
-            self.input_tokens = chunk.usage.prompt_tokens
-            self.output_tokens = chunk.usage.completion_tokens
+        if chunk.usage is not None:  # Gemini counts in every chunk, and the last one is the whole
+            self.input_tokens, written = chunk.usage.prompt_tokens, chunk.usage.completion_tokens
+            # What Gemini thinks is billed, and in its total alone.
+            self.output_tokens = max(written, (chunk.usage.total_tokens or 0) - self.input_tokens)
         for choice in chunk.choices or ():
             self.pieces.append(choice.delta.content or "")
             self.refusal += choice.delta.refusal or ""
@@ -133,7 +138,9 @@ class ServerEndpoint:
             ProposerError: no second try would help.
         """
         status = getattr(error, "status_code", None)
-        detail = printable_error(str(error))
+        detail = printable_error(_complaint(error))
+        if status == 400 and BAD_KEY in detail.lower():
+            status = 401
         if status in NEVER:
             variables = " or ".join(self._row["keys"])
             raise ProposerError(
@@ -144,13 +151,22 @@ class ServerEndpoint:
         return replace(Reply("", Outcome.FAILED, detail), input_tokens=0, output_tokens=0)
 
 
+def _complaint(error: openai.APIError) -> str:
+    """What the server said; the library leaves out what is no object, such as Google's lists."""
+    body = getattr(error, "body", None)
+    return str(error) if body is None or isinstance(body, dict) else f"{error} {body}"
+
+
 def _wait_s(error: openai.APIError, otherwise_s: float | None) -> float | None:
     """How long to wait before another try; None: there is none.
 
-    The server's ``retry-after`` counts where it says one: RFC 9110, section 10.2.3, in seconds.
+    The server's ``retry-after`` counts where it says one (RFC 9110, section 10.2.3, in seconds), or
+    the ``retryDelay`` that Google's errors name in their text (google.rpc.RetryInfo).
     """
     status = getattr(error, "status_code", None)
     if otherwise_s is None or (status is not None and status != 429 and status < 500):
         return None
     asked = error.response.headers.get("retry-after", "") if status is not None else ""
+    if (named := _DELAY.search(_complaint(error))) and not asked:
+        asked = named[1]
     return float(asked) if asked.replace(".", "", 1).isdigit() else otherwise_s
