@@ -270,3 +270,26 @@ def test_einsum_is_own_code(equation, shapes):
     program = assemble_supported(capture(Sum(), inputs), Fusion(), lambda step: True, products=True)
     assert not any(isinstance(step, Call) for step in program.steps)
     torch.testing.assert_close(interpret(program, inputs, {}), Sum()(*inputs), rtol=1e-5, atol=1e-4)
+
+
+def test_a_scan_behind_its_start_is_one_scan():
+    class Exclusive(nn.Module):
+        def forward(self, x):
+            sums = torch.cumsum(x.narrow(1, 0, x.size(1) - 1), 1)
+            return torch.cat((torch.zeros_like(x.select(1, 0).unsqueeze(1)), sums), 1)
+
+    inputs = [torch.randn(3, 9)]
+    program = assemble(to_flow(capture(Exclusive(), inputs)), Fusion())
+    assert len(program.steps) == 1
+    torch.testing.assert_close(interpret(program, inputs, {}), Exclusive()(*inputs))
+
+
+def test_the_loss_of_a_class_keeps_no_row_in_memory():
+    class Loss(nn.Module):
+        def forward(self, x, target):
+            return F.cross_entropy(x, target)
+
+    inputs = [torch.randn(6, 9), torch.tensor([0, 3, -100, 8, 2, 2])]
+    program = assemble(to_flow(capture(Loss(), inputs)), Fusion())
+    assert all(tensor.shape != (6, 9) for step in program.own() for tensor in step.writes)
+    torch.testing.assert_close(interpret(program, inputs, {}), Loss()(*inputs))

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelwright.propose.rules.flow import Gather, Node, Row, Unsupported, View, broadcast, row
+from kernelwright.propose.rules.flow import (
+    Gather,
+    Node,
+    Point,
+    Position,
+    Row,
+    Unsupported,
+    View,
+    broadcast,
+    fold,
+    row,
+)
 from kernelwright.propose.rules.lower.table import Result, cast, constant, lowers, point
 
 
@@ -30,9 +41,23 @@ def gather(result: Result, table: Node, dim: int, index: Node, **_: Any) -> Node
     if not table.shape:
         raise Unsupported("gather from a number")
     dim %= len(table.shape)
+    others = [d for d in range(len(table.shape)) if d != dim]
+    is_one = index.shape[dim] == 1 and all(index.shape[d] == table.shape[d] for d in others)
+    if is_one and isinstance(table, Point) and "float" in table.dtype:
+        return _chosen(table, dim, index)
     rows: list[Row | Node] = [row(d) for d in range(len(table.shape))]
     rows[dim] = index
     return Gather(result.shape, table.dtype, table, tuple(rows))
+
+
+def _chosen(table: Node, dim: int, index: Node) -> Node:
+    """One of a row of computed values: the sum of the row with zeros elsewhere, so that the row,
+    such as the logarithm of a softmax, need not be in memory."""
+    position = Position(table.shape, "int64", dim)
+    wanted = broadcast(cast(index, "int64"), table.shape)
+    is_it = point("eq", position, wanted, dtype="bool")
+    value = point("where", is_it, table, constant(table, 0.0), dtype=table.dtype)
+    return fold("sum", value, [dim], keepdim=True)
 
 
 @lowers("index_select")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernelwright.propose.rules.flow import (
+    Constant,
     Node,
     Position,
     Row,
@@ -20,6 +21,8 @@ from kernelwright.propose.rules.flow import (
     row,
 )
 from kernelwright.propose.rules.lower.table import Result, cast, constant, lowers, operand, point
+
+_SCAN_START = {"sum": 0, "prod": 1}
 
 
 def affine_view(result: Result, arg: Node, rows: Sequence[Row]) -> Node:
@@ -165,6 +168,8 @@ def cat(result: Result, parts: Sequence[Node], dim: int = 0) -> Node:
     parts = [part for part in parts if part.shape != (0,)]
     if len(parts) > 4:
         raise Unsupported("a concatenation of many parts")
+    if (scan := _delayed_scan(result, parts, dim)) is not None:
+        return scan
     position = Position(result.shape, "int64", dim)
     value: Node | None = None
     end = result.shape[dim]
@@ -182,6 +187,21 @@ def cat(result: Result, parts: Sequence[Node], dim: int = 0) -> Node:
         end = start
     assert value is not None
     return value
+
+
+def _delayed_scan(result: Result, parts: Sequence[Node], dim: int) -> Node | None:
+    """A scan behind the number that it starts from is the scan of what is scanned, one later."""
+    if len(parts) != 2:
+        return None
+    first, scan = parts
+    if not isinstance(first, Constant) or not isinstance(scan, Running):
+        return None
+    starts = first.shape[dim] == 1 and first.value == _SCAN_START.get(scan.op)
+    if not starts or scan.reverse or scan.dim != dim or scan.dtype != result.dtype:
+        return None
+    rows = tuple(row(d, 1, -1 if d == dim else 0) for d in range(len(result.shape)))
+    later = View(result.shape, scan.arg.dtype, scan.arg, rows, (dim,), first.value)
+    return Running(result.shape, scan.dtype, scan.op, later, dim)
 
 
 @lowers("stack")
