@@ -28,10 +28,13 @@ class Flags:
         return Flags((folder, *self.includes), self.defines)
 
     def at(self, root: Path, written: Path) -> Flags:
-        """These flags for the port of ``root`` under ``written``: its own headers come first, then
-        the originals, among which are those that needed no port."""
-        moved = [written / p.relative_to(root) for p in self.includes if p.is_relative_to(root)]
-        return Flags((*moved, *self.includes), self.defines)
+        """These flags for the port of ``root`` under ``written``: before each folder comes that of
+        its ported headers; among the originals are those that needed no port."""
+        includes: list[Path] = []
+        for path in self.includes:
+            includes += [written / path.relative_to(root)] if path.is_relative_to(root) else []
+            includes.append(path)
+        return Flags(tuple(includes), self.defines)
 
 
 NO_FLAGS = Flags()

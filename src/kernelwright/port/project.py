@@ -38,6 +38,7 @@ _DEVICE = re.compile(
     r"\b(cuda|hip)\w+|__global__|__device__|__host__|<<<|\bcu(blas|fft|rand|dnn|sparse|solver)\w+"
     r"|\bCU(_\w+|[a-z]\w+)\b|\bcu[A-Z]\w+|__(CUDACC|NVCC|HIPCC|CUDA_ARCH)_|\bdim3\b"
     r"|include\s*[<\"](vector_types|cooperative_groups|device_|cub/|thrust/|nvtx|mma\.h|builtin_types)"
+    r"|include\s*[<\"][^>\"\n]+\.(cuh?|hip)[>\"]"
 )
 _BUILDS = re.compile(r"cuda|hip\b|hip_|\.cu\b", re.IGNORECASE)
 

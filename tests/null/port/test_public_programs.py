@@ -170,3 +170,25 @@ def test_times_and_rates_are_not_compared():
     told = "sum 7\ntime 1.5 ms, 3.2e+01 GB/s (0.93 (s))\n"
     assert not differences(told.replace("1.5", "2.25").replace("0.93", "1"), told, frozenset())
     assert differences(told.replace("sum 7", "sum 8"), told, frozenset())
+
+
+def test_overloads_whose_types_are_one_in_hip_are_left_out():
+    text = (
+        "const char* name(cudaError_t e) { return cudaGetErrorName(e); }\n"
+        "const char* name(CUresult e) { return 0; }\nint name(int i) { return i; }\n"
+    )
+    done = translate(text, implicit=False)
+    assert "#ifndef __HIP__  // HIP has it itself\nconst char* name(hipError_t e)" in done.text
+    assert done.text.count("#ifndef") == 1
+
+
+def test_launches_with_spaced_brackets_are_closed():
+    done = translate("void f() { k << <n, dim3(1, 2), 0 >> > (p, 1 << 2); }\n", implicit=False)
+    assert "k <<<n, dim3(1, 2), 0 >>>(p, 1 << 2);" in done.text
+
+
+def test_standard_headers_that_nvcc_brings_are_included_where_they_are_used():
+    text = '#include "own.h"\n__global__ void k() { assert(1); }\nvoid f() { strlen(s); }\n'
+    assert "#include <cassert>\n#include <cstring>\n" in translate(text).text
+    assert "<cassert>" not in translate("#include <assert.h>\n" + text).text
+    assert "<cassert>" not in translate(text, implicit=False).text

@@ -12,6 +12,12 @@ from kernelwright.propose.port.finding import Finding, State
 
 OVERLOADS = re.compile(r"atomic(Add\s*\(\s*double|(Min|Max)\s*\(\s*(float|double))\s*\*")
 """Atomics on floating numbers that HIP declares. Source: HIP 7.1, amd_hip_atomic.h."""
+ONE_IN_HIP = {
+    "CUresult": "cudaError_t", "cudaError": "cudaError_t", "CUstream": "cudaStream_t",
+    "CUevent": "cudaEvent_t", "CUdevice": "int",
+}  # fmt: skip
+"""Types of the driver that HIP has not apart from the runtime's. Source: the tables' rows."""
+_AMD = "__HIP_PLATFORM_AMD__"
 _VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)[1234]")
 _NAME = re.compile(r"operator\s*([-+*/]=?|[%&|^]=?)$")
 _WORDS = re.compile(r"\b(const|struct|inline)\b|&")
@@ -19,12 +25,25 @@ _WORDS = re.compile(r"\b(const|struct|inline)\b|&")
 
 def definition_changes(source: Source) -> Iterator[Change]:
     """Definitions that differ from HIP's in nothing are left out there; others are reported."""
+    seen: set[tuple[str, ...]] = set()
     for node in source.nodes("function_definition"):
         declarator = node.child_by_field_name("declarator")
-        while declarator is not None and declarator.type == "reference_declarator":
+        while declarator is not None and declarator.type.endswith(
+            ("reference_declarator", "pointer_declarator")
+        ):
             declarator = declarator.named_children[-1]
         if declarator is None or declarator.type != "function_declarator":
             continue
+        name, types = (
+            declarator.child_by_field_name("declarator"),
+            _parameter_types(source, declarator),
+        )
+        signature = (source.text_of(name), *(ONE_IN_HIP.get(t, t) for t in types))
+        if set(types) & ONE_IN_HIP.keys() and signature in seen:
+            reason = "it is the overload before: the runtime's and the driver's type are one in HIP"
+            yield _left_out(source, node, signature[0], reason, "__HIP__")
+            continue
+        seen.add(signature)
         if OVERLOADS.match(source.text_of(declarator)):
             name = source.text_of(declarator).split("(")[0].strip()
             reason = "HIP has an atomic of this name and type itself"
@@ -33,13 +52,13 @@ def definition_changes(source: Source) -> Iterator[Change]:
             yield from _vector_operator(source, node, declarator)
 
 
-def _left_out(source: Source, node: Any, name: str, reason: str) -> Change:
+def _left_out(source: Source, node: Any, name: str, reason: str, unless: str = _AMD) -> Change:
     """The definition between guards of the preprocessor, on lines of their own."""
     at = source.text.rfind(b"\n", 0, node.start_byte) + 1
     before = source.text[at : node.start_byte]
     if before.strip():  # something else begins on the line
         at = node.start_byte
-    open_ = "#ifndef __HIP_PLATFORM_AMD__  // HIP has it itself\n"
+    open_ = f"#ifndef {unless}  // HIP has it itself\n"
     edits = (
         Edit(at, at, ("\n" if before.strip() else "") + open_),
         Edit(node.end_byte, node.end_byte, "\n#endif\n" if _goes_on(source, node) else "\n#endif"),

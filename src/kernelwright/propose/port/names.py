@@ -91,8 +91,8 @@ class Names:
             if node.parent.type != "preproc_include":
                 continue
             name = self.source.text_of(node)[1:-1]
-            if node.type == "string_literal" and (became := self._renamed_file(name)):
-                found = Finding(self.source.line(node), State.TRANSLATED, f'"{name}"', became)
+            if became := self._renamed_file(name):
+                found = Finding(self.source.line(node), State.TRANSLATED, name, became)
                 yield Edit(node.start_byte + 1, node.end_byte - 1, became), found
                 continue
             row = self.api.headers.get(name)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import HEADERS
-from kernelwright.dialects.simt.source import Edit, Source, apply_edits
+from kernelwright.dialects.simt.source import Edit, Source, apply_edits, callee
 from kernelwright.propose.port.calls import call_changes
 from kernelwright.propose.port.definitions import definition_changes
 from kernelwright.propose.port.finding import Finding, State
@@ -26,11 +26,21 @@ from kernelwright.propose.port.textures import texture_changes
 from kernelwright.propose.port.warp_synchrony import warp_synchrony_changes
 
 SIDES = ("hip", "cuda")
+_OF_NVCC = {
+    "cassert": ("assert.h", {"assert"}),
+    "cstring": ("string.h", {
+        "memcpy", "memset", "memmove", "memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp",
+        "strcat", "strncat", "strstr", "strchr", "strrchr", "strtok", "strdup", "strcasecmp",
+    }),
+    "ctime": ("time.h", {"time", "difftime"}),
+}  # fmt: skip
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
 _BEFORE_CODE = (
     "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
     "#ifndef", "#ifdef",
 )  # fmt: skip
+_SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>[ \t]*\(")
+"""A launch whose brackets may be apart, which nvcc reads and clang does not."""
 _DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
 
 
@@ -63,7 +73,7 @@ def translate(
     """
     if to not in SIDES:
         raise UsageError(f'cannot port to "{to}"', seen=to, do=nearest(to, SIDES))
-    source = Source(text.encode(errors="surrogateescape"))
+    source = Source(_SPACED_LAUNCH.sub(rb"<<<\1>>>(", text.encode(errors="surrogateescape")))
     api = load_map(to)
     names = frozenset(own) | declared(source)
     changes = list(call_changes(source, api, names, to))
@@ -104,15 +114,28 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
     paths = [source.text_of(node.child_by_field_name("path"))[1:-1] for node in includes]
     became = {api.headers[path].hip for path in paths if path in api.headers} | set(paths)
     lines = []
-    uses = _DEVICE_WORDS.search(source.text) is not None
+    uses = _DEVICE_WORDS.search(source.text) is not None or any(p.endswith(".h") for p in paths)
     if implicit and uses and RUNTIME[to] not in became:
         lines.append(f"#include <{RUNTIME[to]}>\n")
+    if implicit and to == "hip":
+        lines += [f"#include <{header}>\n" for header in _brought_by_nvcc(source, set(paths))]
     edits = [Edit(0, 0, "".join(lines))] if lines else []
     functions = _functions(needs)
     if functions:
         at = _after_includes(source, source.root)
         edits.append(Edit(at, at, functions))
     return edits
+
+
+def _brought_by_nvcc(source: Source, included: set[str]) -> Iterator[str]:
+    """Standard headers that CUDA's runtime header includes and HIP's does not, where they are used.
+
+    Source: crt/common_functions.h of CUDA 13 (string.h, time.h) and its declaration of assert.
+    """
+    called = {callee(source, call) for call in source.nodes("call_expression")}
+    for header, (own, functions) in _OF_NVCC.items():
+        if called & functions and not included & {header, own}:
+            yield header
 
 
 def _after_includes(source: Source, root: Any) -> int:
