@@ -24,6 +24,13 @@ def wins(evaluation: Evaluation) -> bool:
     return evaluation.speedup is not None and evaluation.speedup.is_win
 
 
+def newest(history: Iterable[Pair]) -> list[Pair]:
+    """Those by the newest version of the judge that is among them: no others are comparable."""
+    pairs = list(history)
+    version = max((verdict.judge_version for _, verdict in pairs), default=0)
+    return [pair for pair in pairs if pair[1].judge_version == version]
+
+
 def latest(history: Iterable[Pair]) -> list[Pair]:
     """The last verdict on each candidate, in the order of first verdicts.
 

@@ -21,7 +21,7 @@ from kernelwright.judge.compare import (
     furthest,
 )
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
-from kernelwright.judge.inputs import OVERFLOWING, RESAMPLED, SPECIAL
+from kernelwright.judge.inputs import OUTLIERS, OVERFLOWING, RESAMPLED, SPECIAL
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.outputs import Claim
 from kernelwright.judge.refusal import Refused
@@ -191,8 +191,7 @@ class Check:
             The seconds that it took.
         """
         start_s = time.monotonic()
-        if not self._left:
-            self._left = self._coin.sample(draws, len(draws))
+        self._refill(draws)
         draw = self._left.pop()
         number = 1 + self._n_rechecks // len(draws)
         self._n_rechecks += 1
@@ -200,9 +199,16 @@ class Check:
         self.run(Draw(draw.distribution, seed), turn)
         return time.monotonic() - start_s
 
+    def _refill(self, draws: list[Draw]) -> None:
+        if not self._left:
+            self._left = self._coin.sample(draws, len(draws))
+
     def recheck_rest(self, draws: list[Draw], turn: Callable[..., Call]) -> None:
         """The distributions that have had no turn since the checks, or as many as time allows."""
         end_s, n_before = time.monotonic() + RECHECKS_S, self._n_rechecks
+        self._refill(draws)
+        # First those that no sample tells from the task's own.
+        self._left.sort(key=lambda draw: draw.distribution == OUTLIERS)
         while self._n_rechecks < len(draws) or self._n_rechecks < n_before + FEWEST_RECHECKS:
             is_late = time.monotonic() > end_s
             if is_late and self._n_rechecks >= n_before + FEWEST_RECHECKS:

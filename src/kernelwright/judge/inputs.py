@@ -20,7 +20,7 @@ LARGE_MEAN = 100.0
 HUGE = 300.0
 """Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
 SPARSE_SHARE = 0.1
-N_OUTLIERS = 8
+OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
 """Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
@@ -83,7 +83,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "centred": _centred,  # positive inputs make ReLU the identity and hide rounding in sums
     "shifted": _shifted,  # unstable variance formulas
     "huge": _huge,  # missing max-subtraction, overflow
-    "outliers": _outliers,  # shortcuts that look at a sample of their inputs
+    OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
     "negated": _negated,  # shortcuts that hold for positive inputs only
     "constant": _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles

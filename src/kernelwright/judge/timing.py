@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import random
 import statistics
@@ -37,7 +38,8 @@ LOOKS = (HOPELESS_ROUNDS, MIN_ROUNDS, 10, 14, 20, 28, 40, 56)
 a narrow one would take the lucky ones: intervals of 95 % would hold the truth in 92 % of runs at
 3.5 % noise, and do in 94 % (``benchmarks/judge_intervals.py``)."""
 N_CALIBRATION = 20
-LOOK = "look"
+LOOK, LOOK_SHARE = "look", 0.5
+"""Of the rounds that have one, where enough was seen before."""
 
 
 class RunnerFailed(Exception):
@@ -80,6 +82,17 @@ def is_enough(ratios: list[float], spent_s: float, budget_s: float) -> bool:
 
 def half_width(interval: Ratio) -> float:
     return (interval.high - interval.low) / 2 / interval.median
+
+
+def _draw(arguments_of: Callable[[Draw], list[Any]], seed: int, *what: Any) -> list[Any]:
+    """Inputs of the task's own that no call has had before."""
+    return arguments_of(Draw(TASK, derive_seed(seed, *what)))
+
+
+def _looks_due(looks: Looks | None, order: random.Random) -> list[str]:
+    """A look, where this round is to have one."""
+    is_due = looks is not None and (looks.n_told < FEWEST_LOOKS or order.random() < LOOK_SHARE)
+    return [LOOK] if is_due else []
 
 
 def lead(on: bool) -> bool:
@@ -224,12 +237,17 @@ class Stopwatch:
         self.rest(runner)
 
     def _look_on(
-        self, runner: Runner, arguments: list[Any], looks: Looks, samples_ns: list[int]
+        self,
+        runner: Runner,
+        fresh: Callable[..., list[Any]],
+        looks: Looks,
+        samples_ns: list[int],
     ) -> None:
         """More of those, where too little was seen in the rounds."""
-        end_s = time.monotonic() + BUDGET_S
+        end_s, number = time.monotonic() + BUDGET_S, 0
         while looks.n_told < FEWEST_LOOKS and looks.is_possible and time.monotonic() < end_s:
-            self.look(runner, arguments, looks, samples_ns)
+            self.look(runner, fresh("late look", number), looks, samples_ns)
+            number += 1
 
     def compare(
         self,
@@ -246,29 +264,32 @@ class Stopwatch:
     ) -> Timing:
         """Rounds until the speedup over the strongest baseline is known well enough.
 
-        With ``looks`` the candidate is called once more in every round, to be looked at.
+        With ``looks`` the candidate is called once more in many rounds, to be looked at. No call
+        of its gets inputs that it has had before.
 
         Source:
             Pairing within rounds and random order: STABILIZER (Curtsinger & Berger 2013).
         """
         runners = {CANDIDATE: candidate, **baselines}
-        turns = [*runners] if looks is None else [*runners, LOOK]
         series = Series({name: [] for name in runners})
         samples = series.samples_ns
         order = random.Random(derive_seed(seed, "order"))
         start_s = time.monotonic()
         ratios: list[float] = []
+
+        fresh = functools.partial(_draw, arguments_of, seed)
+        self._warm_up(runners.values(), fresh("warm"))
         while not is_enough(ratios, time.monotonic() - start_s, budget_s):
             draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
             arguments = arguments_of(draw)
-            if not ratios:
-                self._warm_up(runners.values(), arguments)
+            turns = [*runners, *_looks_due(looks, order)]
             if check.is_surprised():
                 start_s += check.recheck(draws, self.turn)
             outputs: dict[str, Any] = {}
             for name in order.sample(turns, len(turns)):
                 if name == LOOK:
-                    self.look(candidate, arguments, looks, samples[CANDIDATE])
+                    seen = fresh("look", len(ratios))
+                    self.look(candidate, seen, looks, samples[CANDIDATE])
                     continue
                 take = name in (CANDIDATE, EAGER)
                 call = self.turn(runners[name], arguments, take=take)
@@ -284,7 +305,7 @@ class Stopwatch:
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
         check.recheck_rest(draws, self.turn)
         if looks is not None:
-            self._look_on(candidate, arguments, looks, samples[CANDIDATE])
+            self._look_on(candidate, fresh, looks, samples[CANDIDATE])
         check.finish()
         self._refuse_impossible(call_of_candidate, candidate, samples[CANDIDATE])
         return series.timing(self.cache)

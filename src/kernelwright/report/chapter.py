@@ -106,8 +106,7 @@ def chapters(archive: Archive, task: str | None) -> list[Chapter]:
         calls = archive.calls(each.digest)
         for device in sorted({verdict.environment.device for _, verdict in whole}):
             here = [pair for pair in whole if pair[1].environment.device == device]
-            version = max(verdict.judge_version for _, verdict in here)
-            history = [pair for pair in here if pair[1].judge_version == version]
+            history = select.newest(here)
             best = select.best(history)
             lineage = archive.lineage(best[1].candidate) if best else []
             n_older = len(here) - len(history)

@@ -122,9 +122,7 @@ def answered(
 
 def _verdicts(archive: Archive, task: str) -> dict[tuple[str, str], Evaluation]:
     """The last verdict of the newest judge on each text of a task, by device."""
-    history = archive.history(task)
-    version = max((found.judge_version for _, found in history), default=0)
-    newest = [pair for pair in history if pair[1].judge_version == version]
+    newest = select.newest(archive.history(task))
     return {
         (device, said.candidate.normal): found
         for device in {found.environment.device for _, found in newest}

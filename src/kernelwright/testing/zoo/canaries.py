@@ -26,6 +26,8 @@ SECRET_FILE = ".kernelwright-zoo-canary"
 WRITTEN_FILE = ".kernelwright-zoo-written"
 SURVIVOR = "kw-zoo-left"
 """The name that processes of cheats give themselves."""
+ZYGOTE = "kernelwright/judge/zygote.py"
+"""In the command line of every process that a judge's children come from."""
 VICTIM = "import time; time.sleep(86400)  # kernelwright-zoo-victim"
 PLACES = ("~", "/", "/tmp", "/var/tmp", "/dev/shm", "/root", "/home", "/etc", "..", ".")
 GRACE_S = 2.0
@@ -94,10 +96,21 @@ def _survivors(grace_s: float = 0.0) -> list[psutil.Process]:
     """Processes that a cheat has started and that still live after ``grace_s``."""
     end_s = time.monotonic() + grace_s
     while True:
-        found = [p for p in psutil.process_iter(["name"]) if p.info["name"] == SURVIVOR]
+        named = (p for p in psutil.process_iter(["name"]) if p.info["name"] == SURVIVOR)
+        found = [process for process in named if not _is_of_another_run(process)]
         if not found or time.monotonic() >= end_s:
             return found
         time.sleep(0.05)
+
+
+def _is_of_another_run(process: psutil.Process) -> bool:
+    """Whether it is below a judge that another zoo of this machine is using just now."""
+    try:
+        above = process.parents()
+        judged = any(ZYGOTE in " ".join(one.cmdline()) for one in above)
+    except psutil.Error:
+        return False
+    return judged and os.getpid() not in {one.pid for one in above}
 
 
 def _listen(family: int, address: object) -> socket.socket | None:
