@@ -121,6 +121,13 @@ PRODUCTS = {
         Wrapped(lambda x, c: c(x).tanh(), nn.ConvTranspose2d(3, 4, (3, 4), 2, 1, 1)),
         [R(2, 3, 5, 6)], 1,
     ),
+    "convolution in groups": (
+        Wrapped(lambda x, c: c(x).tanh(), nn.Conv2d(4, 6, 3, 2, 1, groups=2)), [R(2, 4, 8, 7)], 1
+    ),
+    "transposed convolution in groups": (
+        Wrapped(lambda x, c: c(x) + 1, nn.ConvTranspose2d(4, 6, 3, (2, 3), 1, groups=2)),
+        [R(2, 4, 5, 4)], 1,
+    ),
     "transposed convolution with gaps": (
         Wrapped(lambda x, c: c(x) + 1, nn.ConvTranspose1d(3, 4, 3, 4, 1, dilation=2)),
         [R(2, 3, 7)], 1,

@@ -149,7 +149,8 @@ class Gather(Node):
 @dataclass(frozen=True, eq=False)
 class Stretched(Node):
     """What a transposed convolution multiplies: ``arg`` (image, channel, *in) in the space
-    (image, any, *out, channel, *tap), at positions ``(out + padding - dilation * tap) / stride``.
+    (image, group, any, *out, channel of the group, *tap), at positions
+    ``(out + padding - dilation * tap) / stride``.
 
     Zero where a position is no whole number or outside of ``arg``.
     """

@@ -108,10 +108,11 @@ def _stretched(nest: _Nest, node: Stretched, at: Coordinates) -> tuple[Load, tup
     if tensor is None:
         raise DoesNotFit("an operand of a product that is not in memory")
     spatial = len(node.stride)
-    out, taps = at[2 : 2 + spatial], at[3 + spatial :]
+    out, taps = at[3 : 3 + spatial], at[4 + spatial :]
     if any(len(c.terms) != 1 or c.terms[0][1] != 1 or c.offset for c in (*out, *taps)):
         raise DoesNotFit("a dimension of a transposed convolution that is split, or of size one")
-    places = (at[0], at[2 + spatial], *out)
+    channel = plus(times(at[1], node.shape[3 + spatial]), at[3 + spatial])
+    places = (at[0], channel, *out)
     steps = (times(c, s) for c, s in zip(places, tensor.strides, strict=True))
     stretches = tuple(
         Stretch(o.terms[0][0], k.terms[0][0], *numbers)

@@ -146,8 +146,9 @@ def _run_contraction(step: Contraction, memory: Memory) -> None:
         return value.reshape(sizes)
 
     if step.stretches:
-        sizes = [math.prod(axis.size for axis in group) for group in (step.m, step.k)]
-        a = _stretched(step, memory).reshape(1, *sizes)
+        groups = (step.batch, step.m, step.k)
+        sizes = [math.prod(axis.size for axis in group) for group in groups]
+        a = _stretched(step, memory).reshape(sizes)
     else:
         a = operand(step.a, step.m, step.k)
     b = operand(step.b, step.k, step.n)
@@ -169,8 +170,8 @@ def _run_recurrence(step: Recurrence, memory: Memory) -> None:
 
 
 def _stretched(step: Contraction, memory: Memory) -> torch.Tensor:
-    """The operand ``a`` of a transposed convolution, at every point of m and k."""
-    axes = (*step.m, *step.k)
+    """The operand ``a`` of a transposed convolution, at every point of batch, m and k."""
+    axes = (*step.batch, *step.m, *step.k)
     stretched = {s.out for s in step.stretches}
     index = _index(Affine(tuple(t for t in step.a.index.terms if t[0] not in stretched)), axes)
     inside = torch.ones([1] * len(axes), dtype=torch.bool)

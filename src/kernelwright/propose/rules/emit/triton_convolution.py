@@ -40,7 +40,7 @@ from kernelwright.propose.rules.ir import Axis, Contraction, Load, Stretch
 _OWN = (
     "m", "n", "k", "tap", "rest", "step", "live_m", "live_n", "live_k", "tile", "tile_m", "tile_n",
     "phase", "acc", "chunk", "a", "b", "a_start", "b_start", "a_rest", "a_k", "b_k", "channel",
-    "n_taps", "live", *(f"{letter}{part}" for letter in "ab" for part in range(3)),
+    "n_taps", "live", "group", *(f"{letter}{part}" for letter in "ab" for part in range(3)),
 )  # fmt: skip
 """Names that the convolution's own statements use."""
 _PRODUCTS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
@@ -82,7 +82,7 @@ class _Writer:
         self.channels = channels
         self.walk = _BLOCKS if channels % self.block["k"] == 0 else _TILES
         self.pointers = self._pointers()
-        sizes = {a.name: a.size for a in (*step.m, *step.n, *step.k)}
+        sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
         self.tile = Tile({}, sizes)
         self.names = Names([*RESERVED, *_OWN, function_name(step), *self.pointers, *self.constants])
         self.lines = Lines(1)
@@ -105,7 +105,8 @@ class _Writer:
 
     @property
     def grid(self) -> int:
-        return math.ceil(self.n_rows / self.block["m"]) * self.tiles_n * self.n_phases
+        tiles = math.ceil(self.n_rows / self.block["m"]) * self.tiles_n
+        return tiles * self.n_phases * size_of(self.step.batch)
 
     def _pointers(self) -> dict[str, str]:
         step = self.step
@@ -142,6 +143,9 @@ class _Writer:
                 f"phase = tile % {self.n_phases}",
                 f"tile = tile // {self.n_phases}",
             )
+        for group in self.step.batch:
+            self.lines.add(f"group = tile % {group.size}", f"tile = tile // {group.size}")
+            self.axis[group.name] = "group"
         self.lines.add(f"tile_m = tile // {self.tiles_n}", f"tile_n = tile % {self.tiles_n}")
         phases = tuple(Axis(s.out, s.stride) for s in self.step.stretches if s.stride > 1)
         for out, text in decomposed("phase", phases, "//").items():
@@ -173,7 +177,8 @@ class _Writer:
         for stretch in self.step.stretches:
             factor = self.image.coefficient[stretch.tap]
             self.lines.add(f"a_start += {self.position[stretch.tap]} * {factor}")
-        self.lines.add(f"b_start = n * {self.image.depth}")
+        column = f"(group * {self.n_columns} + n)" if self.step.batch else "n"
+        self.lines.add(f"b_start = {column} * {self.image.depth}")
 
     def _stretch(self, s: Stretch) -> None:
         """The phase's first tap, how many taps it has, and where the first one reads."""
@@ -241,7 +246,7 @@ class _Writer:
             precision = exact or ', input_precision="tf32"'
             self.lines.add(f"acc = tl.dot(a, b, acc{precision})")
             return
-        n = self.n_columns * self.image.depth
+        n = size_of(self.step.batch) * self.n_columns * self.image.depth
         for part in range(3):
             pointer = "parts_ptr" + (f" + {part * n}" if part else "")
             self.lines.add(f"b{part} = {self._weight_tile(pointer)}")
@@ -357,12 +362,14 @@ class _Writer:
     def _epilogue(self) -> None:
         """The step's body on the tile of sums."""
         tile = self.tile
+        for axis in self.step.batch:
+            tile.axis_text[axis.name] = self.axis[axis.name]
         for axes, shape in ((self.step.m, "[:, None]"), (self.step.n, "[None, :]")):
             for axis in axes:
                 tile.axis_text[axis.name] = self.axis[axis.name] + shape
                 tile.masks[axis.name] += shape
         body = Body(self.lines, self.names, interpreted=self.interpreted)
-        outer = frozenset(a.name for a in (*self.step.m, *self.step.n))
+        outer = frozenset(a.name for a in (*self.step.batch, *self.step.m, *self.step.n))
         body.values["acc"] = Value("acc", "float32", outer)
         for op in self.step.body:
             body.emit(op, tile)

@@ -35,6 +35,7 @@ def convolution_choices(step: Contraction) -> list[Knobs]:
     channels = image.channel.size if image.channel else 1
     n_products = size_of(step.m) * size_of(step.n) * size_of(step.k)
     is_exact = (channels < LEAST_CHANNELS and not step.stretches) or n_products < FEW_PRODUCTS
+    is_exact = is_exact or bool(step.batch)  # in groups the library computes in float32
     rounded = [_knobs(step, "tf32", layout, rows) for layout, rows in _tiles(step, channels)]
     exact = [_knobs(step, "parts", layout, rows) for layout, rows in _tiles(step, channels)]
     pairs = zip(exact, rounded, strict=True) if is_exact else zip(rounded, exact, strict=True)

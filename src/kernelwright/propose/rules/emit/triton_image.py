@@ -61,7 +61,7 @@ class Image:
     taps: tuple[Axis, ...]
     """The axes of the kernel's taps."""
     start: Affine
-    """Over the rows' axes that are not stretched."""
+    """Over the axes of rows and groups that are not stretched."""
     coefficient: dict[str, int]
     """By axis of k: how far apart in memory neighbours lie; of a stretched tap: positions."""
     depth: int
@@ -85,16 +85,13 @@ def image_of(step: Contraction, layout: str) -> Image:
     def moved(distance: int) -> int:
         return _moved(distance, tensor) if is_copied else distance
 
-    start = {a: moved(c) for a, c in index.terms if a not in outs and _is_row(a, step)}
+    inside = {axis.name for axis in step.k} | outs
+    start = {a: moved(c) for a, c in index.terms if a not in inside}
     coefficient = {
         axis.name: moved(index.coefficient(stretched.get(axis.name, axis.name))) for axis in step.k
     }
     offset = moved(index.offset)
     return Image(channel, taps, Affine.of(start, offset), coefficient, size_of(step.k), is_copied)
-
-
-def _is_row(name: str, step: Contraction) -> bool:
-    return any(axis.name == name for axis in step.m)
 
 
 def _moved(distance: int, tensor: Tensor) -> int:
@@ -109,7 +106,7 @@ def layouts(step: Contraction) -> tuple[str, ...]:
     """The layouts in which the step can read its image; empty where it is no convolution that
     this emitter writes."""
     a, b = step.a, step.b
-    simple = not (step.batch or a.gather or b.bounds or b.gather or b.index.offset)
+    simple = not (a.gather or b.bounds or b.gather or b.index.offset) and len(step.batch) < 2
     tensors = (a.tensor, b.tensor)
     if not simple or any(t.dtype != "float32" for t in tensors) or len(a.tensor.shape) < 3:
         return ()
@@ -140,11 +137,11 @@ def image_name(step: Contraction) -> str:
 def weights(step: Contraction, image: Image, precision: str, *, is_rounded: bool) -> list[Derived]:
     """The statements that make the weights a matrix, a row per output channel, and its parts."""
     depth = (*image.taps, *([image.channel] if image.channel else []))
-    axes = (*step.n, *depth)
+    axes = (*step.batch, *step.n, *depth)
     sizes = tuple(axis.size for axis in axes)
     strides = tuple(step.b.index.coefficient(axis.name) for axis in axes)
     name, source = weight_name(step), step.b.tensor.name
-    shape = f"{size_of(step.n)}, {size_of(depth)}"
+    shape = f"{size_of((*step.batch, *step.n))}, {size_of(depth)}"
     matrix = f"{source}.as_strided({sizes}, {strides}).reshape({shape}).contiguous()"
     matrix = f"rounded_to_tf32({matrix})" if is_rounded else matrix
     whole = Derived(name, source, f"{name} = {matrix}")

@@ -105,10 +105,8 @@ def conv(
     view = windows(x, kernel, steps, pads, dilation=gaps, out=out, fill=0.0)
     if groups == x.shape[1] == weight.shape[0] and weight.shape[1] == 1:
         value = _depthwise(view, weight, spatial)
-    elif groups == 1:
-        value = _dense(result, view, weight, spatial)
     else:
-        raise Unsupported("a convolution in groups")
+        value = _dense(result, view, weight, groups)
     return _with_bias(value, bias, result, (weight.shape[0], *[1] * spatial))
 
 
@@ -122,20 +120,37 @@ def _depthwise(view: Node, weight: Node, spatial: int) -> Node:
     return fold("sum", product, list(kernel_dims))
 
 
-def _dense(result: Result, view: Node, weight: Node, spatial: int) -> Node:
+def _space(result: Result, groups: int, folded: tuple[int, ...]) -> tuple[int, ...]:
+    """The space of a convolution's products: (image, group, output channel of the group, *out,
+    input channel of the group, *kernel)."""
+    images, channels, *out = result.shape
+    return (images, groups, channels // groups, *out, *folded)
+
+
+def _part(size: int, inner: int) -> Row:
+    """The channel that is number ``inner`` of the group, which has ``size``."""
+    return (((1, size), (inner, 1)), 0)
+
+
+def _dense(result: Result, view: Node, weight: Node, groups: int) -> Node:
     """Rows are (image, *out), columns output channels, folded are (channel, *kernel)."""
-    rank = spatial + 2
-    channels = weight.shape[1]
-    common = (*result.shape, channels, *weight.shape[2:])
+    folded = weight.shape[1:]
+    spatial = len(folded) - 1
+    common, rank = _space(result, groups, folded), spatial + 3
     kernel = [row(rank + 1 + d) for d in range(spatial)]
-    places = [row(0), row(rank), *(row(2 + d) for d in range(spatial)), *kernel]
-    a = View(common, view.dtype, view, tuple(places))
-    b = View(common, weight.dtype, weight, (row(1), row(rank), *kernel))
-    m = (0, *range(2, rank))
-    return Product(
-        result.shape, compute(view.dtype), a, b, (channels, *weight.shape[2:]), (), m, (1,),
-        tf32=view.dtype == "float32",
-    )  # fmt: skip
+    out = [row(3 + d) for d in range(spatial)]
+    a = View(common, view.dtype, view, (row(0), _part(folded[0], rank), *out, *kernel))
+    columns = common[2]
+    b = View(common, weight.dtype, weight, (_part(columns, 2), row(rank), *kernel))
+    return _convolved(result, a, b, folded)
+
+
+def _convolved(result: Result, a: Node, b: Node, folded: tuple[int, ...]) -> Node:
+    """The products of ``a`` and ``b`` in one space, summed over ``folded``."""
+    shape = a.shape[: len(a.shape) - len(folded)]
+    m, is_single = (0, *range(3, len(shape))), a.dtype == "float32"
+    value = Product(shape, compute(a.dtype), a, b, folded, (1,), m, (2,), tf32=is_single)
+    return reshape(value, result.shape)
 
 
 @_product("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
@@ -145,18 +160,17 @@ def conv_transpose(
 ) -> Node:  # fmt: skip
     """The places of the image that every output is made from, times their weights."""
     spatial = len(weight.shape) - 2
-    channels, out, *kernel = weight.shape
-    if groups != 1 or len(x.shape) != spatial + 2 or x.dtype != "float32":
-        raise Unsupported("a transposed convolution in groups, without a batch, or not in float32")
+    channels, columns, *kernel = weight.shape
+    if len(x.shape) != spatial + 2 or x.dtype != "float32":
+        raise Unsupported("a transposed convolution without a batch, or not in float32")
     if 1 in (*kernel, *result.shape[2:]):
         raise Unsupported("a transposed convolution with a dimension of one")
-    numbers = [tuple(spread(v, spatial)) for v in (stride, padding, dilation)]
-    common = (*result.shape, channels, *kernel)
-    rank = spatial + 2
+    folded = (channels // groups, *kernel)
+    common, rank = _space(result, groups, folded), spatial + 3
+    a = Stretched(
+        common, x.dtype, x, *(tuple(spread(v, spatial)) for v in (stride, padding, dilation))
+    )
     taps = [row(rank + 1 + d) for d in range(spatial)]
-    a = Stretched(common, x.dtype, x, *numbers)
-    b = View(common, weight.dtype, weight, (row(rank), row(1), *taps))
-    m = (0, *range(2, rank))
-    folded = (channels, *kernel)
-    value = Product(result.shape, "float32", a, b, folded, (), m, (1,), tf32=True)
-    return _with_bias(value, bias, result, (out, *[1] * spatial))
+    b = View(common, weight.dtype, weight, (_part(folded[0], rank), row(2), *taps))
+    value = _convolved(result, a, b, folded)
+    return _with_bias(value, bias, result, (groups * columns, *[1] * spatial))
