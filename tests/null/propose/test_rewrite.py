@@ -52,6 +52,13 @@ EXAMPLES = {
             QKV[1:],
         ),
     ],
+    "the mean of a shifted linear map is shifted by the mean of the shift": [
+        (lambda x, p: torch.mean(LINEAR(x) - p, 1, keepdim=True), (R(5, 6), R(8))),
+        (lambda x, p: torch.mean(p + LINEAR(x), -1), (R(5, 6), R(8))),
+    ],
+    "the sum of a shifted linear map is shifted by the sum of the shift": [
+        (lambda x, p: torch.sum(LINEAR(x) + p, 1), (R(5, 6), R(8))),
+    ],
     "a copy is the value that it copies": [(lambda x: DROP(x.exp()) + 1, (R(3, 4),))],
     "softmax(Q·Kᵀ·s)·V is scaled dot product attention": [
         (lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) / 2.0, -1) @ v, QKV),

@@ -98,6 +98,16 @@ def last_dim(found: Bindings) -> dict[str, Any] | None:
     return {"shape": _reduced_shape(found)}
 
 
+def shifted_last_dim(found: Bindings) -> dict[str, Any] | None:
+    """The last dimension alone, and along it a vector that is added to every row."""
+    vector, x = found["p"], found["x"]
+    if tuple(found["dims"]) != (-1,) or not isinstance(vector, fx.Node) or rank_of(vector) != 1:
+        return None
+    term = term_of(x)
+    is_linear = term is not None and term.op == "linear" and rank_of(term.args[1]) == 2
+    return {} if is_linear and shape_of(vector)[-1] == shape_of(x)[-1] else None
+
+
 def last_dim_of_product(found: Bindings) -> dict[str, Any] | None:
     is_last = tuple(found["dims"]) == (-1,) and rank_of(found["b"]) >= 2 <= rank_of(found["a"])
     return {"shape": _reduced_shape(found)} if is_last else None
@@ -148,9 +158,9 @@ def single_element(found: Bindings) -> dict[str, Any] | None:
 
 def pooled_features(found: Bindings) -> dict[str, Any] | None:
     """Windows of the features side by side, all inside: means of groups of rows of the weight."""
-    (size,) = found["size"] if len(found["size"]) == 1 else (0,)
+    (size,), (far,) = found["size"], found["far"]
     weight = found["w"]
-    if found["d1"] % 3 != 1 or not size or rank_of(weight) != 2 or rank_of(found["x"]) != 2:
+    if found["d1"] % 3 != 1 or size != far or rank_of(weight) != 2 or rank_of(found["x"]) != 2:
         return None
     features, inputs = shape_of(weight)
     if features % size:

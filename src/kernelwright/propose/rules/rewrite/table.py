@@ -135,6 +135,17 @@ RULES: tuple[Rule, ...] = (
         "a number leaves a sum", "sum(div(x, c), dims, keep)", "div(sum(x, dims, keep), c)",
         on.number_of_linear, "c is a finite number, not 0", "distributivity",
     ),
+    *(
+        Rule(
+            f"the {mean} of a shifted linear map is shifted by the {mean} of the shift",
+            f"{mean}({shift}(x, p), dims, keep)",
+            f"{shift}({mean}(x, dims, keep), {mean}(p, dims, keep))",
+            on.shifted_last_dim,
+            "p is a vector along the dimension that is reduced, x a linear map", "linearity",
+        )
+        for mean in ("mean", "sum")
+        for shift in ("add", "sub")
+    ),
     Rule(
         "the sum over a linear map's outputs is one output",
         "sum(linear(x, w, b), dims, keep)",
@@ -159,7 +170,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "the mean of pooled outputs of a linear map is a linear map of pooled weights",
-        "squeeze(avg_pool1d(unsqueeze(linear(x, w, b), d1), size), d1)",
+        "squeeze(avg_pool1d(unsqueeze(linear(x, w, b), d1), size, far), d1)",
         "linear(x, mean(view(w, grouped), [1]), mean(view(b, groups), [1]))",
         on.pooled_features, "windows side by side that cover the outputs", _SUM,
     ),

@@ -5,7 +5,7 @@ sum(x, (-1,), True)           dimensions sorted, keepdim always given; mean, ama
 mT(x)                         any exchange of the last two dimensions
 matmul(a, b)                  also mm and bmm
 linear(x, w, b)               None without a bias; conv2d(x, w, b, ...) with all arguments
-avg_pool2d(x, size, far)      windows without padding; also avg_pool3d
+avg_pool2d(x, size, far)      windows without padding; also avg_pool1d and avg_pool3d
 clamp(x, low, high)           also clamp_min, clamp_max and hardtanh; None without a limit
 mul(x, y), add(x, y)          y is a number where one of them is; numbers alone as Python's
 """
@@ -79,7 +79,7 @@ def term_of(node: fx.Node) -> Term | None:
         return Term("matmul", args)
     if name in ("clamp", "clamp_min", "clamp_max", "hardtanh"):
         return _clamp(node, name)
-    if name in ("avg_pool2d", "avg_pool3d"):
+    if name in ("avg_pool1d", "avg_pool2d", "avg_pool3d"):
         return _average_pool(node, name)
     if name == "linear":
         return Term(name, (*args, None)[:3])
