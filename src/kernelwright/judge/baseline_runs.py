@@ -204,7 +204,7 @@ class BaselineRuns:
         # No seat is held while waiting for the other, who may have to leave its own.
         is_compiled = setting.compile is not None
         with self._compiling[repr(setting.compile)], self._seat(runner, is_compiled=is_compiled):
-            runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
+            runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
             runner.release()
         return runner
 

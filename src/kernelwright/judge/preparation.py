@@ -116,5 +116,5 @@ def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict
 def call_once(runner: Runner, oracle: Oracle) -> None:
     """One call that nobody looks at."""
     runner.put(oracle.first_arguments)
-    runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False)
+    runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
     runner.release()

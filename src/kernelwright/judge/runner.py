@@ -196,8 +196,12 @@ class Runner:
         if self._guard(self.child.stop, "stop", 0.0):
             self._guard(self.child.clear, "stop", 0.0)
 
-    def call(self, *, limit_s: float, take: bool, glance: Glance | None = None) -> Call:
+    def call(
+        self, *, limit_s: float, take: bool, glance: Glance | None = None, may_be_long: bool = False
+    ) -> Call:
         """One forward on the arguments that were put; with ``take``, its outputs too.
+
+        Where it ``may_be_long`` nobody polls for its end, and its time says little.
 
         The child learns whether they are taken when the clock has stopped. With ``glance`` it is
         looked at on the way.
@@ -205,7 +209,10 @@ class Runner:
         Units:
             ``elapsed_ns`` in nanoseconds.
         """
-        how: dict[str, Any] = {"spin": self.place.is_spinning, "glance": glance}
+        how: dict[str, Any] = {
+            "spin": self.place.is_spinning and not may_be_long,
+            "glance": glance,
+        }
         copied, spoil = take and not self.is_read, None
         if copied:
             how["then"] = self._copy
