@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 DATABASE = "compile_commands.json"
+N_FOLDERS = 80
 CACHE = "CMakeCache.txt"
 """What CMake leaves at the top of a build tree. Source: cmake(1)."""
 _FOLDERS = ("-I", "-isystem", "-iquote", "--include-path")
@@ -40,13 +41,38 @@ class Flags:
 NO_FLAGS = Flags()
 
 
-def build_flags(root: Path, headers: Iterable[Path]) -> tuple[dict[Path, Flags], Flags]:
-    """Flags by source file from the database in ``root`` or in a build folder directly below it,
-    and those of a file that is in none: the folders of the project's own headers."""
-    own = dict.fromkeys(path.resolve().parent for path in headers)
+def build_flags(root: Path) -> dict[Path, Flags]:
+    """Flags by source file from the database in ``root`` or in a build folder directly below it."""
     places = [root / DATABASE, *sorted(root.glob(f"*/{DATABASE}"))]
     database = next((place for place in places if place.exists()), None)
-    return (_read(database) if database is not None else {}), Flags(tuple(own))
+    return _read(database) if database is not None else {}
+
+
+def nearest_folders(folders: Iterable[Path], folder: Path) -> Flags:
+    """Flags for a file of ``folder`` that no database has: the folders of the project's headers,
+    those that share most of its path first, and at most N_FOLDERS of them."""
+
+    def apart(other: Path) -> int:
+        shared = sum(a == b for a, b in zip(other.parts, folder.parts, strict=False))
+        return len(folder.parts) - shared + len(other.parts) - shared
+
+    return Flags(tuple(sorted(folders, key=apart)[:N_FOLDERS]))
+
+
+def write_database(under: Path, units: Mapping[Path, Flags], compiler: str) -> None:
+    """A compile database of the ported files, so that the way back knows their macros."""
+    entries = [
+        {
+            "directory": str(under.resolve()),
+            "file": str(unit.resolve()),
+            "arguments": [
+                compiler, *(f"-I{path}" for path in flags.includes),
+                *(f"-D{define}" for define in flags.defines), "-c", str(unit.resolve()),
+            ],
+        }
+        for unit, flags in units.items()
+    ]  # fmt: skip
+    (under / DATABASE).write_text(json.dumps(entries, indent=1))
 
 
 def is_built(path: Path, root: Path) -> bool:

@@ -6,19 +6,18 @@ import json
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
-from kernelwright.port.build_flags import Flags, build_flags, is_built
+from kernelwright.port.build_flags import Flags, build_flags, nearest_folders, write_database
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
-from kernelwright.port.reach import includes_outside, inclusions, names_in_reach, with_includes
+from kernelwright.port.reach import inclusions, names_in_reach
+from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_strangers
 from kernelwright.propose.port import (
-    Finding,
-    State,
     Translation,
     translate,
     translate_cmake,
@@ -27,20 +26,11 @@ from kernelwright.propose.port import (
 from kernelwright.propose.port.python_text import device_texts
 from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
 
-UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
-HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
-BUILD = "CMakeLists.txt"
 RUNGS = (0, 1, 2, 3, 4)
+COMPILERS = {"hip": "hipcc", "cuda": "nvcc"}
 HARDWARE = {3: ("nvidia", runs_on_nvidia), 4: ("amd", runs_on_amd)}
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
 _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
-_DEVICE = re.compile(
-    r"\b(cuda|hip)\w+|__global__|__device__|__host__|<<<|\bcu(blas|fft|rand|dnn|sparse|solver)\w+"
-    r"|\bCU(_\w+|[a-z]\w+)\b|\bcu[A-Z]\w+|__(CUDACC|NVCC|HIPCC|CUDA_ARCH)_|\bdim3\b"
-    r"|include\s*[<\"](vector_types|cooperative_groups|device_|cub/|thrust/|nvtx|mma\.h|builtin_types)"
-    r"|include\s*[<\"][^>\"\n]+\.(cuh?|hip)[>\"]"
-)
-_BUILDS = re.compile(r"cuda|hip\b|hip_|\.cu\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -119,31 +109,43 @@ def port(
     root = Path(path)
     if not root.exists():
         raise UsageError("nothing to port", seen=str(root), do="name a file or a folder")
-    names = _with_includes(root) if root.is_file() else _find(root)
+    names = files_of(root)
     texts = {p: p.read_text(errors="surrogateescape") for p in names}
     code = {p: t for p, t in texts.items() if p.suffix in UNITS + HEADERS}
     included = inclusions(code)
     own, parts = names_in_reach(code, included), set().union(*included.values())
     folder = (root.parent if root.is_file() else root).resolve()
-    flags, otherwise = build_flags(folder, (p for p in names if p.suffix in HEADERS))
+    flags = build_flags(folder)
+    headers = [p for p in names if p.suffix in HEADERS] if root.is_file() else headers_of(root)
+    folders = list(dict.fromkeys(p.resolve().parent for p in headers))
     with tempfile.TemporaryDirectory() as scratch:
         under = Path(out) if out is not None else Path(scratch)
         done = {
             p: _translated(p, t, to, names[p], own.get(p, frozenset())) for p, t in texts.items()
         }
-        done |= {p: _with_strangers(p, done[p], folder) for p in code}
+        done |= {p: with_strangers(p, done[p], folder) for p in code}
         written = {p: _write(under, names[p], done[p].text, to) for p in names}
         order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
 
         files = []
         for p in names:
-            found = flags.get(p.resolve(), otherwise)
+            found = flags.get(p.resolve()) or nearest_folders(folders, p.resolve().parent)
             beside = found.with_folder(p.resolve().parent)
             moved = beside.at(folder, under.resolve())
             original = _Original(names[p], texts[p], beside, moved, p in parts)
             place = str(written[p]) if out is not None else ""
             files.append(_checked(original, done[p], written[p], order, repairs, place))
         report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
+        if out is not None and flags:
+            write_database(
+                under,
+                {
+                    written[p]: flags[p.resolve()].at(folder, under.resolve())
+                    for p in names
+                    if p.resolve() in flags
+                },
+                COMPILERS[to],
+            )
         if out is not None:
             (under / "port.json").write_text(json.dumps(report.as_json(), indent=1))
     return report
@@ -202,48 +204,6 @@ def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
     for rung in rungs:
         if rung not in RUNGS:
             raise UsageError(f"no rung {rung}", seen=str(rung), do="choose of 0, 1, 2, 3, 4")
-
-
-def _with_includes(root: Path) -> dict[Path, str]:
-    """A file, and what it includes of its folder that holds device code."""
-    found = {root: root.name}
-    for path in with_includes(root):
-        text = path.read_text(errors="surrogateescape")
-        if path.suffix == ".cu" or (path.suffix in HEADERS and _DEVICE.search(text)):
-            found.setdefault(path, str(path.relative_to(root.parent)))
-    return found
-
-
-def _with_strangers(path: Path, translation: Translation, folder: Path) -> Translation:
-    """The translation, with a finding for each device header that it includes of other folders."""
-    left = [
-        Finding(
-            line, State.UNPORTED, f'"{name}"', reason="a file with device code in another folder",
-            advice="port the folder that holds both", file=str(path.name),
-        )
-        for line, name, found in includes_outside(path, folder)
-        if _DEVICE.search(found.read_text(errors="replace"))
-    ]  # fmt: skip
-    return replace(translation, findings=(*left, *translation.findings)) if left else translation
-
-
-def _find(root: Path) -> dict[Path, str]:
-    """The files of a tree that hold device code or use its libraries."""
-    found = {}
-    for path in sorted(root.rglob("*")):
-        is_build = path.name == BUILD or path.suffix == ".cmake"
-        if not path.is_file() or not (is_build or path.suffix in (*UNITS, *HEADERS, ".py")):
-            continue
-        if is_built(path, root):
-            continue
-        text = path.read_text(errors="surrogateescape")
-        if path.suffix == ".cu" or (_BUILDS if is_build else _DEVICE).search(text):
-            found[path] = str(path.relative_to(root))
-    if not found:
-        raise UsageError(
-            "no CUDA or HIP sources in the folder", seen=str(root), do="name another folder"
-        )
-    return found
 
 
 def _translated(path: Path, text: str, to: str, name: str, own: Iterable[str]) -> Translation:

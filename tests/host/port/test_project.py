@@ -7,7 +7,7 @@ from tests.host.port.conftest import needs_amd
 
 from kernelwright.dialects import nvidia
 from kernelwright.port import RungStatus, port
-from kernelwright.port.build_flags import build_flags
+from kernelwright.port.build_flags import build_flags, nearest_folders
 
 KERNEL = '#include "n.h"\n__global__ void k(int* p) { *p = N; }\nvoid f() { cudaFree(0); }\n'
 
@@ -44,7 +44,7 @@ def test_flags_stand_in_the_build_folders_database_and_its_response_files(tmp_pa
     words = "nvcc -DM=3 -D W=1 --options-file flags.rsp -c ../a.cu"
     entry = {"directory": str(tmp_path / "build"), "file": "../a.cu", "command": words}
     (tmp_path / "build/compile_commands.json").write_text(json.dumps([entry]))
-    flags, _ = build_flags(tmp_path.resolve(), ())
+    flags = build_flags(tmp_path.resolve())
     found = flags[(tmp_path / "a.cu").resolve()]
     assert [str(path) for path in found.includes] == [str(tmp_path / "inc"), "/usr/include"]
     assert found.defines == ("M=3", "W=1")
@@ -84,3 +84,41 @@ def test_the_way_back_is_compiled_by_nvcc(tmp_path):
     assert port(tmp_path / "a.hip", to="cuda").is_done
     (tmp_path / "a.hip").write_text(text.replace("hipFree(p)", "hipFree(p, q)"))
     assert port(tmp_path / "a.hip", to="cuda").files[0].rungs[1].status is RungStatus.FAILED
+
+
+def test_a_header_that_brings_ported_ones_is_written_beside_them(tmp_path):
+    lay(
+        tmp_path, p__a_cu='#include "plain.h"\n__global__ void k(int* p) { CHECK(p); }\n',
+        p__plain_h='#include "check.h"\n', p__check_h="#define CHECK(p) cudaFree(p)\n",
+        p__apart_h="int x;\n",
+    )  # fmt: skip
+    report = port(tmp_path / "p", rungs=(0,), out=tmp_path / "out")
+    assert {f.path for f in report.files} == {"a.cu", "plain.h", "check.h"}
+    assert "hipFree" in (tmp_path / "out/check.h").read_text()
+
+
+def test_folders_of_headers_that_are_near_come_first(tmp_path):
+    folders = [tmp_path / "a/inc", tmp_path / "b/inc", tmp_path / "b/src/inc"]
+    found = nearest_folders(folders, tmp_path / "b/src")
+    assert found.includes == (folders[2], folders[1], folders[0])
+
+
+def test_the_port_of_a_project_has_a_compile_database_for_the_way_back(tmp_path):
+    lay(tmp_path, p__a_cu="__global__ void k(int* p) { *p = N; }\n")
+    entry = {"directory": str(tmp_path / "p"), "file": "a.cu", "command": "nvcc -DN=3 -c a.cu"}
+    (tmp_path / "p/compile_commands.json").write_text(json.dumps([entry]))
+    port(tmp_path / "p", rungs=(0,), out=tmp_path / "hip")
+    flags = build_flags((tmp_path / "hip").resolve())
+    assert flags[(tmp_path / "hip/a.hip").resolve()].defines == ("N=3",)
+
+
+@needs_amd
+def test_a_unit_that_another_includes_is_compiled_with_it(tmp_path):
+    lay(
+        tmp_path, main_cu='#include "part.cu"\nint main() { f<<<1, N>>>(); cudaFree(0); }\n',
+        part_cu="__global__ void f() { undeclared; }\n",
+    )  # fmt: skip
+    for root in (tmp_path, tmp_path / "main.cu"):
+        report = port(root, targets=("gfx90a",))
+        assert {f.path: len(f.rungs) for f in report.files} == {"main.cu": 2, "part.cu": 1}
+        assert not report.is_done

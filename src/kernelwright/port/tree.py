@@ -1,0 +1,93 @@
+"""The files of a project that are ported: those with device code, and what lies between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from kernelwright.core.errors import UsageError
+from kernelwright.port.build_flags import is_built
+from kernelwright.port.reach import includes_outside, inclusions, with_includes
+from kernelwright.propose.port import Finding, State, Translation
+
+UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
+HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
+BUILD = "CMakeLists.txt"
+_DEVICE = re.compile(
+    r"\b(cuda|hip)\w+|__global__|__device__|__host__|<<<|\bcu(blas|fft|rand|dnn|sparse|solver)\w+"
+    r"|\bCU(_\w+|[a-z]\w+)\b|\bcu[A-Z]\w+|__(CUDACC|NVCC|HIPCC|CUDA_ARCH)_|\bdim3\b"
+    r"|include\s*[<\"](vector_types|cooperative_groups|device_|cub/|thrust/|nvtx|mma\.h|builtin_types)"
+    r"|include\s*[<\"][^>\"\n]+\.(cuh?|hip)[>\"]"
+)
+_BUILDS = re.compile(r"cuda|hip\b|hip_|\.cu\b", re.IGNORECASE)
+
+
+def files_of(root: Path) -> dict[Path, str]:
+    """The files to port and their names under the output: of a file what it includes as well.
+
+    Raises:
+        UsageError: a folder without any.
+    """
+    found = _with_includes(root) if root.is_file() else _find(root)
+    if not found:
+        raise UsageError(
+            "no CUDA or HIP sources in the folder", seen=str(root), do="name another folder"
+        )
+    return found
+
+
+def headers_of(root: Path) -> list[Path]:
+    """All headers of a folder that are its own, with device code or without."""
+    return [path for path in _candidates(root) if path.suffix in HEADERS]
+
+
+def _candidates(root: Path) -> Iterator[Path]:
+    for path in sorted(root.rglob("*")):
+        is_known = path.name == BUILD or path.suffix in (".cmake", *UNITS, *HEADERS, ".py")
+        if is_known and path.is_file() and not is_built(path, root):
+            yield path
+
+
+def _find(root: Path) -> dict[Path, str]:
+    """The files of a tree that hold device code or use its libraries, and headers that include
+    such files: one that stays behind would bring the originals."""
+    texts = {path: path.read_text(errors="surrogateescape") for path in _candidates(root)}
+    found = {path for path, text in texts.items() if _is_of_device(path, text)}
+    includers = inclusions({p: t for p, t in texts.items() if p.suffix in HEADERS + UNITS})
+    more = found
+    while more:
+        more = {
+            p for p, files in includers.items() if p.suffix in HEADERS and files & found
+        } - found
+        found |= more
+    return {path: str(path.relative_to(root)) for path in texts if path in found}
+
+
+def _is_of_device(path: Path, text: str) -> bool:
+    is_build = path.name == BUILD or path.suffix == ".cmake"
+    return path.suffix == ".cu" or (_BUILDS if is_build else _DEVICE).search(text) is not None
+
+
+def _with_includes(root: Path) -> dict[Path, str]:
+    """A file, and what it includes of its folder that holds device code."""
+    found = {root: root.name}
+    for path in with_includes(root):
+        text = path.read_text(errors="surrogateescape")
+        if path.suffix == ".cu" or (path.suffix in HEADERS and _DEVICE.search(text)):
+            found.setdefault(path, str(path.relative_to(root.parent)))
+    return found
+
+
+def with_strangers(path: Path, translation: Translation, folder: Path) -> Translation:
+    """The translation, with a finding for each device header that it includes of other folders."""
+    left = [
+        Finding(
+            line, State.UNPORTED, f'"{name}"', reason="a file with device code in another folder",
+            advice="port the folder that holds both", file=str(path.name),
+        )
+        for line, name, found in includes_outside(path, folder)
+        if _DEVICE.search(found.read_text(errors="replace"))
+    ]  # fmt: skip
+    return replace(translation, findings=(*left, *translation.findings)) if left else translation
