@@ -35,6 +35,7 @@ from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
     HEADROOM,
+    OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
     SPECIAL,
@@ -231,7 +232,9 @@ class Oracle:
                 "float64 is not possible for this reference on this machine: "
                 "its own result is compared",
             )
-        expected = replace(expect(own, exact, self._growth_ulp(draw)), warnings=warnings)
+        by_row = draw.distribution != OUTLIERS
+        expected = expect(own, exact, self._growth_ulp(draw), by_row=by_row)
+        expected = replace(expected, warnings=warnings)
         return self._lowered(draw, arguments, expected) if self.precision else expected
 
     def _lowered(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected | None:

@@ -17,6 +17,7 @@ from kernelwright.judge.compare import (
     error_of,
     expect,
     floor_error,
+    largest_size,
     row_scale,
     summation_growth,
 )
@@ -142,6 +143,15 @@ def test_float64_is_held_to_its_own_precision():
     compare([sum(x @ y for x, y in zip(a.split(8, 1), b.split(8, 0), strict=True))], wanted)
     with pytest.raises(WrongValues, match="of its row's largest value"):
         compare([(a.float() @ b.float()).double()], wanted)
+
+
+def test_where_outliers_are_errors_are_measured_on_the_largest_value():
+    exact = torch.tensor([[1.0, 2.0], [3000.0, 1.0]]).double()
+    value = exact.float() + torch.tensor([[1e-3, 0.0], [0.0, 0.0]])
+    with pytest.raises(WrongValues):
+        compare([value], expected(exact.float(), exact))
+    compare([value], expect([exact.float()], [exact], 8.0, by_row=False))
+    assert float(largest_size(torch.zeros(3, 0))) == 1.0
 
 
 def test_complex_results_are_compared_by_their_parts():
