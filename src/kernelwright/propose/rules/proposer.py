@@ -20,7 +20,15 @@ from kernelwright.propose.rules.module import write
 from kernelwright.propose.rules.naming import renamed
 from kernelwright.propose.rules.parts import Part, open_parts
 from kernelwright.propose.rules.patchwork import combined, write_patchwork
-from kernelwright.propose.rules.rewrite import BIASES, LAYOUTS, ORDINARY, RULES, Rule, rewrite
+from kernelwright.propose.rules.rewrite import (
+    BIASES,
+    LAYOUTS,
+    ORDINARY,
+    RULES,
+    STEPS,
+    Rule,
+    rewrite,
+)
 
 EMITTERS = {
     "torch": "kernelwright.propose.rules.library:LibraryEmitter",
@@ -55,9 +63,10 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     many_rows = 128 if device_kind == "cuda" else 2  # blocks that keep a GPU busy, or two cores
     full = Fusion(join_rows=many_rows)
     if device_kind == "cuda":  # where the library adds a convolution's bias in a pass of its own
-        library, own = (*RULES, *BIASES), Variant("fused, own products", full, products=True)
+        tensor_cores = (*RULES, *STEPS)
+        library = (*tensor_cores, *BIASES)
         return (
-            own,
+            Variant("fused, own products", full, products=True, rules=tensor_cores),
             Variant("fused", full, rules=library),
             Variant("fused, ordinary convolutions", full, rules=(*library, *ORDINARY)),
             Variant("fused, channels last", full, rules=(*library, *LAYOUTS)),

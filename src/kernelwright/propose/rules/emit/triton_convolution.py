@@ -31,6 +31,7 @@ from kernelwright.propose.rules.emit.triton_image import (
     laid_out,
     parts_name,
     weight_name,
+    weight_row,
     weights,
 )
 from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
@@ -58,7 +59,8 @@ def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted
     groups = [list(writer.pointers.values()), [*constants, *options]]
     launch = wrapped(f"{function_name(step)}[({writer.grid},)](", groups, ")")
     is_rounded = knobs["precision"] == "tf32" and not interpreted
-    derived = weights(step, writer.image, knobs["precision"], is_rounded=is_rounded)
+    in_parts = knobs["precision"] == "parts"
+    derived = weights(step, writer.image, writer.row, in_parts=in_parts, is_rounded=is_rounded)
     if writer.image.is_copied:
         derived.append(laid_out(step, writer.image, is_rounded=is_rounded))
     return Launched(text, launch, tuple(derived))
@@ -73,6 +75,7 @@ class _Writer:
         self.in_parts = knobs["precision"] == "parts"
         self.image: Image = image_of(step, knobs["layout"])
         self.block = {x: int(knobs[f"block_{x}"]) for x in "mnk"}
+        self.row = weight_row(step, self.block["k"])
         self.stretch_of = {s.out: s for s in step.stretches}
         self.rows = tuple(self._row_axis(axis) for axis in step.m)
         self.n_rows, self.n_columns = size_of(self.rows), size_of(step.n)
@@ -178,7 +181,7 @@ class _Writer:
             factor = self.image.coefficient[stretch.tap]
             self.lines.add(f"a_start += {self.position[stretch.tap]} * {factor}")
         column = f"(group * {self.n_columns} + n)" if self.step.batch else "n"
-        self.lines.add(f"b_start = {column} * {self.image.depth}")
+        self.lines.add(f"b_start = {column} * {self.row}")
 
     def _stretch(self, s: Stretch) -> None:
         """The phase's first tap, how many taps it has, and where the first one reads."""
@@ -246,7 +249,7 @@ class _Writer:
             precision = exact or ', input_precision="tf32"'
             self.lines.add(f"acc = tl.dot(a, b, acc{precision})")
             return
-        n = size_of(self.step.batch) * self.n_columns * self.image.depth
+        n = size_of(self.step.batch) * self.n_columns * self.row
         for part in range(3):
             pointer = "parts_ptr" + (f" + {part * n}" if part else "")
             self.lines.add(f"b{part} = {self._weight_tile(pointer)}")
@@ -353,7 +356,8 @@ class _Writer:
             along = f"({along}) * {self.channels} + channel"
         if self.walk == _SINGLY:
             return f"tl.load({pointer} + b_start + {along}, mask=live_n, other=0.0)"
-        mask = "live_n[None, :]" + (" & live_k[:, None]" if self.walk == _TILES else "")
+        is_short = self.walk == _TILES and self.step.stretches  # else the rows are padded
+        mask = "live_n[None, :]" + (" & live_k[:, None]" if is_short else "")
         index = f"b_start[None, :] + ({along})[:, None]"
         return f"tl.load({pointer} + {index}, mask={mask}, other=0.0)"
 

@@ -64,8 +64,6 @@ class Image:
     """Over the axes of rows and groups that are not stretched."""
     coefficient: dict[str, int]
     """By axis of k: how far apart in memory neighbours lie; of a stretched tap: positions."""
-    depth: int
-    """Products per output."""
     is_copied: bool
 
 
@@ -91,7 +89,7 @@ def image_of(step: Contraction, layout: str) -> Image:
         axis.name: moved(index.coefficient(stretched.get(axis.name, axis.name))) for axis in step.k
     }
     offset = moved(index.offset)
-    return Image(channel, taps, Affine.of(start, offset), coefficient, size_of(step.k), is_copied)
+    return Image(channel, taps, Affine.of(start, offset), coefficient, is_copied)
 
 
 def _moved(distance: int, tensor: Tensor) -> int:
@@ -134,7 +132,16 @@ def image_name(step: Contraction) -> str:
     return f"{step.name}_image"
 
 
-def weights(step: Contraction, image: Image, precision: str, *, is_rounded: bool) -> list[Derived]:
+def weight_row(step: Contraction, block: int) -> int:
+    """Elements of a row of that matrix: whole blocks, so that rows are aligned and loads need no
+    mask; as many as there are where phases pick their taps."""
+    depth = size_of(step.k)
+    return depth if step.stretches else math.ceil(depth / block) * block
+
+
+def weights(
+    step: Contraction, image: Image, row: int, *, in_parts: bool, is_rounded: bool
+) -> list[Derived]:
     """The statements that make the weights a matrix, a row per output channel, and its parts."""
     depth = (*image.taps, *([image.channel] if image.channel else []))
     axes = (*step.batch, *step.n, *depth)
@@ -143,9 +150,11 @@ def weights(step: Contraction, image: Image, precision: str, *, is_rounded: bool
     name, source = weight_name(step), step.b.tensor.name
     shape = f"{size_of((*step.batch, *step.n))}, {size_of(depth)}"
     matrix = f"{source}.as_strided({sizes}, {strides}).reshape({shape}).contiguous()"
+    if missing := row - size_of(depth):
+        matrix = f"torch.nn.functional.pad({matrix}, (0, {missing}))"
     matrix = f"rounded_to_tf32({matrix})" if is_rounded else matrix
     whole = Derived(name, source, f"{name} = {matrix}")
-    if precision != "parts":
+    if not in_parts:
         return [whole]
     parts = parts_name(step)
     return [whole, Derived(parts, source, f"{parts} = in_three({name})")]

@@ -90,6 +90,28 @@ def boxed(call: Call, w: fx.Node, size: Sequence[int]) -> fx.Node:
     return call(pool, call("constant_pad_nd", w, pads), list(size), [1] * len(size))
 
 
+def steps_as_channels(
+    call: Call, x: fx.Node, stride: Sequence[int], before: Sequence[int], sizes: Sequence[int]
+) -> fx.Node:
+    """``x`` with ``before`` zeros before and as many after as make ``sizes`` (or fewer elements),
+    in space; then every block of ``stride`` positions as that many channels."""
+    images, channels, *own = x.meta["val"].shape
+    around = list(zip(own, before, sizes, strict=True))
+    pads = [n for have, first, want in reversed(around) for n in (first, want - have - first)]
+    padded = call("constant_pad_nd", x, pads) if any(pads) else x
+    blocks = [n // s for n, s in zip(sizes, stride, strict=True)]
+    shape = [n for pair in zip(blocks, stride, strict=True) for n in pair]
+    cut = call("reshape", padded, [images, channels, *shape])
+    spatial = range(len(own))
+    turned = call(
+        "permute", cut, [0, 1, *(3 + 2 * d for d in spatial), *(2 + 2 * d for d in spatial)]
+    )
+    n_channels = channels
+    for s in stride:
+        n_channels *= s
+    return call("reshape", turned, [images, n_channels, *blocks])
+
+
 def with_bias(call: Call, x: fx.Node, b: fx.Node | None) -> fx.Node:
     """``x`` plus the bias of its second dimension, where there is one."""
     if b is None:
@@ -101,5 +123,6 @@ def with_bias(call: Call, x: fx.Node, b: fx.Node | None) -> fx.Node:
 COMPOSED: dict[str, Callable[..., fx.Node]] = {
     "mT": swapped, "range_sums": range_sums, "tap_sums": tap_sums, "weight_rows": weight_rows,
     "taps_as_channels": taps_as_channels, "joined_channels": joined_channels,
-    "summed_taps": summed_taps, "with_bias": with_bias, "flipped": flipped, "boxed": boxed,
+    "summed_taps": summed_taps, "with_bias": with_bias, "steps_as_channels": steps_as_channels,
+    "flipped": flipped, "boxed": boxed,
 }  # fmt: skip

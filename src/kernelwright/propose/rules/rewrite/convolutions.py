@@ -10,6 +10,10 @@ from torch import fx
 from kernelwright.propose.rules.rewrite.pattern import Bindings
 from kernelwright.propose.rules.rewrite.terms import rank_of, shape_of
 
+WIDE_STEP = 3
+FEW_CHANNELS = 4
+"""A convolution of few channels leaves most of a tensor core's tile empty."""
+
 
 def has_bias(found: Bindings) -> dict[str, Any] | None:
     """b is a node; ``place`` is its shape beside the result."""
@@ -101,6 +105,21 @@ def pool_of_plain(found: Bindings) -> dict[str, Any] | None:
         return None
     wider = math.prod((k + s - 1) / k for k, s in zip(kernel, size, strict=True))
     return {} if wider < math.prod(size) else None
+
+
+def wide_steps(found: Bindings) -> dict[str, Any] | None:
+    """Steps of three and more over few channels, one group, taps side by side."""
+    stride, kernel = list(found["stride"]), shape_of(found["w"])[2:]
+    is_plain = found["groups"] == 1 and all(d == 1 for d in found["dilation"])
+    channels = shape_of(found["w"])[1]
+    if not is_plain or min(stride) < WIDE_STEP or channels > FEW_CHANNELS:
+        return None
+    taps = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
+    out = shape_of(found[""][0])[2:]
+    sizes = [s * (o + t - 1) for s, o, t in zip(stride, out, taps, strict=True)]
+    whole = [s * t for s, t in zip(stride, taps, strict=True)]
+    zeros, one = [0] * len(out), [1] * len(out)
+    return {"sizes": sizes, "whole": whole, "zeros": zeros, "one": one}
 
 
 def factor_of_convolution(found: Bindings) -> dict[str, Any] | None:

@@ -238,6 +238,19 @@ def _ordinary(n: int) -> Rule:
     )  # fmt: skip
 
 
+def _steps_as_channels(n: int) -> Rule:
+    return Rule(
+        "a convolution of wide steps over few channels has its steps as channels",
+        f"conv{n}d(x, w, b, {_PLAIN})",
+        f"conv{n}d(steps_as_channels(x, stride, padding, sizes), "
+        "steps_as_channels(w, stride, zeros, whole), b, one, zeros, one, 1)",
+        onc.wide_steps, "one group, taps side by side",
+        "x[s·o + k] with k = s·t + r is channel r of block o + t",
+    )  # fmt: skip
+
+
+STEPS: tuple[Rule, ...] = tuple(map(_steps_as_channels, (1, 2, 3)))
+"""For tensor cores."""
 BIASES: tuple[Rule, ...] = (
     *(_bias_apart(f"conv{n}d", _PLAIN) for n in (1, 2, 3)),
     *(_bias_apart(f"conv_transpose{n}d", _TRANSPOSED) for n in (1, 2, 3)),
