@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda import CudaEmitter
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import interpret
-from kernelwright.propose.rules.ir import Recurrence
+from kernelwright.propose.rules.ir import Recurrence, Ref
 from kernelwright.testing.emitters import build, source
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -84,7 +85,44 @@ def test_its_meaning_is_torch_s():
 
 def with_parameters_as_inputs(program):
     """The program as ``source`` takes it: no attributes."""
-    from dataclasses import replace
-
     tensors = tuple(tensor for tensor, _ in program.attributes)
     return replace(program, inputs=(*program.inputs, *tensors), attributes=())
+
+
+class Loop(nn.Module):
+    """A loop over time as people write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.i2h, self.h2o = nn.Linear(8 + 16, 16), nn.Linear(16, 3)
+
+    def forward(self, x, hidden):
+        outputs = []
+        for t in range(x.size(0)):
+            hidden = torch.tanh(self.i2h(torch.cat((x[t], hidden), dim=1)))
+            outputs.append(self.h2o(hidden))
+        return torch.stack(outputs, dim=0), hidden
+
+
+def test_a_loop_over_time_is_one_network_and_one_linear_map():
+    torch.manual_seed(0)
+    module, inputs = Loop(), [torch.randn(6, 4, 8), torch.randn(4, 16)]
+    program = assemble_supported(capture(module, inputs), Fusion(), EMITTER.supports, products=True)
+    (own,) = (step for step in program.own() if isinstance(step, Recurrence))
+    assert len(program.steps) < 12
+    with torch.no_grad():
+        expected = module(*inputs)
+    got = interpret(program, inputs, dict(module.named_parameters()))
+    for seen, wanted in zip(got, expected, strict=True):
+        torch.testing.assert_close(seen, wanted)
+    alone = replace(
+        program, inputs=own.reads, attributes=(), steps=(own,), outputs=(Ref(own.results[0].name),)
+    )
+    w_x, w_h = module.i2h.weight.detach().split([8, 16], dim=1)
+    given = {own.weights[0].name: w_x, own.weights[1].name: w_h}
+    given |= {own.weights[2].name: module.i2h.bias.detach(), own.weights[3].name: torch.zeros(16)}
+    given |= {own.x.name: inputs[0], own.states[0].name: inputs[1][None]}
+    (schedule, *_) = EMITTER.schedules(alone, GPU)
+    forward = build(on_cpu(source(alone, EMITTER.emit(alone, schedule, GPU))))
+    (sequence,) = forward(*(given[tensor.name] for tensor in own.reads))
+    torch.testing.assert_close(sequence[-1], expected[1], rtol=2e-6, atol=2e-6)

@@ -14,6 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from kernelwright.propose.rules.lower.every import HANDLERS
 from kernelwright.propose.rules.recurrent import left_whole, restore
+from kernelwright.propose.rules.rolled import roll
 from kernelwright.propose.rules.steps import variable
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
                 program = torch.export.export(module, tuple(inputs), strict=False)
             program = program.run_decompositions(decompositions())
             restore(program.graph_module.graph)
+            roll(program.graph_module.graph)
             return _read(program, module, inputs)
     except (MemoryError, KeyboardInterrupt):
         raise

@@ -8,7 +8,7 @@ directions must wait for whole sequences, so there each layer takes all processo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kernelwright.propose.rules.emit.cuda_recurrence_text import THREADS, WARPS
@@ -32,12 +32,15 @@ def supports(step: Recurrence) -> bool:
     tensors = (*step.reads, *step.writes)
     if any(tensor.dtype != "float32" for tensor in tensors) or len(step.x.shape) != 3:
         return False
-    dense = (*step.states, *step.weights, *step.results[1:])
-    if any(t.strides != contiguous("", t.shape, t.dtype).strides for t in dense):
-        return False
     per_cell = 4 if step.biased else 2
     if len(step.weights) != per_cell * step.n_layers * step.n_directions:
         return False  # projections
+    matrices = [w for i, w in enumerate(step.weights) if i % per_cell < 2]
+    in_rows = all(w.strides[-1] == 1 for w in matrices)
+    cut = matrices if in_rows and step.n_layers == 1 else []
+    dense = (*step.states, *(w for w in step.weights if w not in cut), *step.results[1:])
+    if any(t.strides != contiguous("", t.shape, t.dtype).strides for t in dense):
+        return False
     n, _, inputs, (x_time, x_batch) = _sizes(step)
     time_major = (n * step.hidden * step.n_directions, step.hidden * step.n_directions)
     if _steps(step.results[0], step) != time_major or step.x.strides[-1] != 1:
@@ -160,12 +163,14 @@ def _wavefront_text(step: Recurrence, knobs: Mapping[str, Any]) -> str:
     return f"""{head}{_body_start(step, knobs["units"])}
     const float* weights[] = {{{", ".join(weights)}}};
     const float** own = weights + number * {per_cell};
+    constexpr int steps[] = {{{_row_steps(step.weights, per_cell)}}};
+    const int* apart = steps + number * 2;
     const int state = number * {n * step.hidden};
     const long long sequence = {length * n * step.hidden};
     float* to = number == {step.n_layers - 1} ? y : between + number * sequence;
     const float* from = number == 0 ? x : between + (number - 1) * sequence;
     const Cell cell = {{from, h0 + state, {c0}, to, h_n + state, {c_n},
-                       own[0], own[1], {b_x}, {b_h}, false}};
+                       own[0], own[1], {b_x}, {b_h}, apart[0], apart[1], false}};
     if (number == 0)
         run_cell<{sizes}, {inputs}, {x_time}, {x_batch}, false>(cell, group, stage, partial);
     else
@@ -173,6 +178,12 @@ def _wavefront_text(step: Recurrence, knobs: Mapping[str, Any]) -> str:
             cell, group, stage, partial);
 }}
 """
+
+
+def _row_steps(weights: Sequence[Tensor], per_cell: int) -> str:
+    """How far apart in memory the rows of each cell's two matrices are."""
+    matrices = [weight for i, weight in enumerate(weights) if i % per_cell < 2]
+    return ", ".join(str(weight.strides[0]) for weight in matrices)
 
 
 def _layers_text(step: Recurrence, knobs: Mapping[str, Any]) -> str:
@@ -194,6 +205,8 @@ def _layer_text(
     step: Recurrence, knobs: Mapping[str, Any], name: str, x: tuple[int, int, int]
 ) -> str:
     n, per_cell = _sizes(step)[0], 4 if step.biased else 2
+    n_weights = per_cell * step.n_directions
+    first = step.weights[n_weights : 2 * n_weights] if name == _others(step) else step.weights
     weights = [f"w{i}" for i in range(per_cell * step.n_directions)]
     states = ["h0", "c0", "h_n", "c_n"] if step.cell == "lstm" else ["h0", "h_n"]
     head = _head(step, name, ["x", "y", *states, *weights])
@@ -202,9 +215,11 @@ def _layer_text(
     return f"""{head}{_body_start(step, knobs["units"])}
     const float* weights[] = {{{", ".join(weights)}}};
     const float** own = weights + number * {per_cell};
+    constexpr int steps[] = {{{_row_steps(first[:n_weights], per_cell)}}};
+    const int* apart = steps + number * 2;
     const int state = number * {n * step.hidden};
     const Cell cell = {{x, h0 + state, {c0}, y + number * {step.hidden}, h_n + state, {c_n},
-                       own[0], own[1], {b_x}, {b_h}, number == 1}};
+                       own[0], own[1], {b_x}, {b_h}, apart[0], apart[1], number == 1}};
     run_cell<{function_name(step)}_sizes, {", ".join(map(str, x))}, false>(
         cell, group, stage, partial);
 }}

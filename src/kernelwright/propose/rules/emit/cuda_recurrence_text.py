@@ -20,6 +20,7 @@ struct Cell {
     const float *x, *h0, *c0;
     float *y, *h_n, *c_n;
     const float *w_x, *w_h, *b_x, *b_h;
+    int w_x_step, w_h_step;
     bool backwards;
 };
 
@@ -99,13 +100,14 @@ template <int N, int MASK, int UNITS> DEVICE void share(float* sum, int lane) {
 }
 
 template <class S, int K, int EACH>
-DEVICE void hold(float (&w)[S::GATES][4 * EACH], const float* from, int unit, int first, int part) {
+DEVICE void hold(float (&w)[S::GATES][4 * EACH], const float* from, int step, int unit,
+                 int first, int part) {
     #pragma unroll
     for (int g = 0; g < S::GATES; ++g)
         #pragma unroll
         for (int i = 0; i < 4 * EACH; ++i) {
             const int k = first + (i / 4 * (32 / S::UNITS) + part) * 4 + i % 4;
-            w[g][i] = k < K ? from[(long long)(g * S::HIDDEN + unit) * K + k] : 0.0f;
+            w[g][i] = k < K ? from[(long long)(g * S::HIDDEN + unit) * step + k] : 0.0f;
         }
 }
 
@@ -130,8 +132,8 @@ DEVICE void run_cell(const Cell& cell, int group, float4* stage, float* partial)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, part = lane / U;
     const int x_first = warp * X_EACH * LANES * 4, h_first = warp * H_EACH * LANES * 4;
     float w_x[S::GATES][4 * X_EACH], w_h[S::GATES][4 * H_EACH];
-    hold<S, INPUT, X_EACH>(w_x, cell.w_x, group * U + lane % U, x_first, part);
-    hold<S, S::HIDDEN, H_EACH>(w_h, cell.w_h, group * U + lane % U, h_first, part);
+    hold<S, INPUT, X_EACH>(w_x, cell.w_x, cell.w_x_step, group * U + lane % U, x_first, part);
+    hold<S, S::HIDDEN, H_EACH>(w_h, cell.w_h, cell.w_h_step, group * U + lane % U, h_first, part);
     float4* own = stage + warp * B * LANES * (X_EACH > H_EACH ? X_EACH : H_EACH);
     int at = 0;  // the first of the sums that this lane keeps
     for (int mask = 16, half = ALL / 2; mask >= U; mask /= 2, half /= 2)

@@ -10,6 +10,8 @@ import torch
 from torch import fx
 
 from kernelwright.propose.rules.capture import Captured
+from kernelwright.propose.rules.lower.graph import name_of
+from kernelwright.propose.rules.recurrent import CELLS
 from kernelwright.propose.rules.rewrite.conditions import ASSUMES
 from kernelwright.propose.rules.rewrite.pattern import build, match, parsed
 from kernelwright.propose.rules.rewrite.table import RULES, Rule
@@ -70,8 +72,8 @@ def _propagate(graph: fx.Graph) -> None:
     A view of a value in another layout may need a copy, which ``reshape`` makes where needed.
     """
     for node in graph.nodes:
-        if node.op != "call_function":
-            continue
+        if node.op != "call_function" or name_of(node) in CELLS:
+            continue  # torch would unroll a recurrent network, whose layout nothing changes
         if node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
             node.target = torch.ops.aten.reshape.default
         values, named = fx.node.map_arg((node.args, node.kwargs), lambda arg: arg.meta["val"])
