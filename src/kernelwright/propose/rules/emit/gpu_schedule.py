@@ -76,7 +76,7 @@ def nest(kernel: Kernel) -> Nest:
 def needs_int64(step: Kernel | Contraction) -> bool:
     """Whether an index can pass 2^31."""
     limit = 2**31 - 2**20  # a tile may reach past the end before its mask is applied
-    points = size_of((*step.outer, *step.inner)) if isinstance(step, Kernel) else 0
+    points = max(size_of(step.outer), size_of(step.inner)) if isinstance(step, Kernel) else 0
     extents = [
         1 + sum((n - 1) * abs(s) for n, s in zip(t.shape, t.strides, strict=True))
         for t in (*step.reads, *step.writes)

@@ -28,7 +28,7 @@ from kernelwright.propose.rules.emit.triton_ops import (
     reduce,
     scan,
 )
-from kernelwright.propose.rules.ir import Kernel, Reduce, Scan
+from kernelwright.propose.rules.ir import Axis, Kernel, Reduce, Scan
 
 RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
@@ -68,6 +68,8 @@ class _Writer:
         self.n_rows = size_of(kernel.outer)
         self.n_columns = size_of(kernel.inner)
         self.rows = int(knobs.get("rows", 1)) if self.shape == "rows" else 1
+        n_lead = int(knobs.get("lead", 0))
+        self.lead, self.lanes = kernel.outer[:n_lead], kernel.outer[n_lead:]
         self.constants: dict[str, int] = {}
         pointers = [tile_name(t) for t in self.tensors]
         self.names = Names(
@@ -80,8 +82,9 @@ class _Writer:
 
     @property
     def grid(self) -> int:
-        per_program = self.block if self.shape == "lanes" else self.rows
-        return -(-self.n_rows // per_program)
+        if self.shape == "lanes":
+            return size_of(self.lead) * -(-size_of(self.lanes) // self.block)
+        return -(-self.n_rows // self.rows)
 
     @property
     def axis(self) -> int:
@@ -113,9 +116,10 @@ class _Writer:
     def _program_id(self) -> str:
         return "tl.program_id(0).to(tl.int64)" if self.wide else "tl.program_id(0)"
 
-    def _outer_axes(self, linear: str, mask: str) -> None:
-        """Name the outer axes as functions of the row number."""
-        for axis, text in decomposed(linear, self.kernel.outer, "//").items():
+    def _outer_axes(self, linear: str, mask: str, axes: tuple[Axis, ...] | None = None) -> None:
+        """Name the outer axes, or some of them, as functions of the row number."""
+        chosen = self.kernel.outer if axes is None else axes
+        for axis, text in decomposed(linear, chosen, "//").items():
             name = linear if text == linear else self.names.new(axis)
             if text != linear:
                 self.lines.add(f"{name} = {text}")
@@ -167,16 +171,22 @@ class _Writer:
     # --- the three shapes ------------------------------------------------------------------
 
     def _lanes(self) -> None:
-        """Every lane is one point of the outer axes."""
+        """Every lane is one point of the outer axes; a program has one point of those that lead."""
         self.constants["BLOCK"] = self.block
+        n_lanes, program = size_of(self.lanes), self._program_id()
+        if self.lead:
+            blocks, plane = -(-n_lanes // self.block), self.names.new("plane")
+            self.lines.add(f"{plane} = {program} // {blocks}")
+            self._outer_axes(plane, "", self.lead)
+            program = f"tl.program_id(0) % {blocks}"
         lane = self.names.new("i")
-        self.lines.add(f"{lane} = {self._program_id()} * BLOCK + tl.arange(0, BLOCK)")
+        self.lines.add(f"{lane} = {program} * BLOCK + tl.arange(0, BLOCK)")
         mask = ""
-        if self.n_rows % self.block:
+        if n_lanes % self.block:
             mask = self.names.new("live")
             self.lines.add(f"{mask} = {lane} < N")
-            self.constants["N"] = self.n_rows
-        self._outer_axes(lane, mask)
+            self.constants["N"] = n_lanes
+        self._outer_axes(lane, mask, self.lanes)
         self._passes(self._walk_window)
 
     def _in_registers(self) -> None:

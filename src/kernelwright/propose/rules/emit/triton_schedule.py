@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_schedule import (
     N_PROCESSORS,
     Knobs,
@@ -14,10 +15,12 @@ from kernelwright.propose.rules.emit.gpu_schedule import (
     power_of_two,
 )
 from kernelwright.propose.rules.emit.gpu_stages import can_split
-from kernelwright.propose.rules.ir import Kernel
+from kernelwright.propose.rules.ir import Kernel, Load, Store
 
 MAX_IN_REGISTERS = 16384
 """Columns of a row that stays in registers: 16 float32 values a thread with 32 warps."""
+LEAST_PLANE = 2048
+"""Points below which a plane leaves too many lanes of its last block idle."""
 PART_COLUMNS = 4096
 """Elements of a row below which cutting it costs more than it brings."""
 
@@ -26,12 +29,34 @@ def kernel_choices(kernel: Kernel) -> list[Knobs]:
     """Knobs for a collapsed kernel, the most promising first."""
     shape = nest(kernel)
     if shape.kind in ("point", "window"):
-        options = _lanes(shape)
+        options = [*_planes(kernel, shape), *_lanes(shape)]
     elif shape.kind == "row":
         options = _rows(shape, splittable=can_split(kernel))
     else:
         options = _columns(shape, splittable=can_split(kernel))
     return options
+
+
+def _planes(kernel: Kernel, shape: Nest) -> list[Knobs]:
+    """Where windows meet a small tensor that only the first axes choose from (a depthwise
+    convolution's weights): programs that keep those axes, so that its values are scalars."""
+    if shape.kind != "window":
+        return []
+    outer = [axis.name for axis in kernel.outer]
+    loads = [op for op in kernel.body if isinstance(op, Load)]
+    inner = {axis.name for axis in kernel.inner}
+    deep = [op for op in loads if op.index.axes & inner and op.index.axes & set(outer)]
+    last = [max(outer.index(a) for a in op.index.axes if a in outer) for op in deep]
+    lead = min(last, default=0) + 1
+    stores = [op for op in kernel.body if isinstance(op, Store)]
+    rest = set(outer[lead:])
+    if not rest or any(not op.index.axes & rest for op in stores):
+        return []
+    if size_of(axis for axis in kernel.outer[lead:]) < LEAST_PLANE:
+        return []
+    return [
+        {"shape": "lanes", "block": b, "warps": w, "lead": lead} for b, w in ((1024, 4), (512, 4))
+    ]
 
 
 def _lanes(shape: Nest) -> list[Knobs]:
