@@ -17,7 +17,9 @@ from kernelwright.testing.nests import CASES
 
 STEPS = {name: step for name, make in CASES.items() for step in [next(make().own())]}
 KERNELS = [name for name, step in STEPS.items() if isinstance(step, Kernel)]
-PRODUCTS = [name for name, step in STEPS.items() if isinstance(step, Contraction)]
+PRODUCTS = [
+    name for name, step in STEPS.items() if isinstance(step, Contraction) and not step.stretches
+]
 SPLITTABLE = [name for name in KERNELS if can_split(collapse(STEPS[name]))]
 
 

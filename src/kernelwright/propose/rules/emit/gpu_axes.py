@@ -137,7 +137,10 @@ def is_thin(step: Contraction) -> bool:
 
 def as_loops(step: Contraction) -> Kernel:
     """The contraction as a plain reduction: right for a matrix times a vector, which is bound by
-    memory and gains nothing from tiles."""
+    memory and gains nothing from tiles.
+
+    Not covered: transposed convolutions, whose positions no index expression gives.
+    """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
     product: list[Op] = [
         step.a,
