@@ -277,7 +277,7 @@ class _Search:
         candidate = best[0].candidate if best else library_candidate(self.task, strongest or EAGER)
         path = write_source(candidate, Path(self.settings.out), self.task.name)
         if not interrupted:
-            self.archive.finish_run(self.run_id, self.ended)
+            self.archive.finish_run(self.run_id, {**self.ended, **self.judge.copying()})
         return Result(
             task=self.task,
             best=best[0] if best else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from kernelwright.archive import Archive, without_password
 from kernelwright.bench.suite import Outcome
+from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.settings import Settings
 from kernelwright.report import facts, write_chapters
 from kernelwright.report.chapter import Chapter
@@ -76,8 +77,28 @@ def _policies(
 def _score(outcome: Outcome) -> Score:
     entry = outcome.entry
     if outcome.chapter is None:
-        return Score(entry.level, entry.name, is_failed=outcome.error is not None)
-    return score(outcome.chapter, entry.level)
+        found = Score(entry.level, entry.name, is_failed=outcome.error is not None)
+    else:
+        found = score(outcome.chapter, entry.level)
+    return replace(found, copy_share=_copy_share(outcome))
+
+
+def _copy_share(outcome: Outcome) -> float | None:
+    """How much of the rate of a copy the fastest reaches: candidate, or else library setting."""
+    told = outcome.ended or {}
+    best = outcome.chapter.best if outcome.chapter else None
+    if best is not None:
+        fastest_ns = best[1].timing.median_ns(CANDIDATE)
+    else:
+        fastest_ns = min(_baseline_ns(outcome).values(), default=0.0)
+    if not fastest_ns or "moved_bytes" not in told:
+        return None
+    return told["moved_bytes"] / told["copied_bytes_per_s"] * 1e9 / fastest_ns
+
+
+def _baseline_ns(outcome: Outcome) -> dict[str, float]:
+    found = facts.baseline_ns(outcome.chapter.history) if outcome.chapter else {}
+    return found or (outcome.ended or {}).get("baseline_ns", {})
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:
@@ -90,7 +111,6 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         return {**place, "task": task, **error}
     timing = chapter.evaluation.timing if chapter else None
     ended = outcome.ended or {}
-    measured = ended.get("baseline_ns", {})
     return {
         **place,
         "task": task,
@@ -98,8 +118,9 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         "best": _best(chapter) if chapter else None,
         "candidates": chapter.counts if chapter else {},
         "strongest": timing.strongest if timing else ended.get("strongest", "library"),
-        "baseline_ns": (facts.baseline_ns(chapter.history) if chapter else {}) or measured,
-        **({"ended": ended["why"]} if ended else {}),
+        "baseline_ns": _baseline_ns(outcome),
+        "copy_share": _copy_share(outcome),
+        **({"ended": ended["why"]} if "why" in ended else {}),
     }
 
 
@@ -133,15 +154,19 @@ def line(outcome: Outcome) -> str:
 
 def _level_table(levels: list[LevelSummary]) -> Table:
     table = Table("level", "tasks, won, failed", "mean", "over plain", "median", box=None)
-    for name in (*(f"fast_{p}" for p in SHOWN_FAST), *KINDS):
+    for name in ("of a copy", *(f"fast_{p}" for p in SHOWN_FAST), *KINDS):
         table.add_column(name)
     for level in levels:
         table.add_row(
             level.level, f"{level.n}, {level.n_won}, {level.n_failed}",
             f"{level.geometric_mean:.3f}", f"{level.plain_mean:.3f}",
             f"{level.median:.3f} ({level.lower_quartile:.2f}–{level.upper_quartile:.2f})",
+            "" if level.copy_share is None else f"{level.copy_share:.0%}",
             *(f"{level.fast[p]:.0%}" for p in SHOWN_FAST),
             *(f"{share.geometric_mean:.3f}, {share.n}" for share in level.kinds),
         )  # fmt: skip
-    table.caption = "mean: geometric; of a kind: with all but its wins at 1, and their number"
+    table.caption = (
+        "mean: geometric; of a kind: with all but its wins at 1, and their number; of a copy: the "
+        "median share of the rate at which a copy moves as much"
+    )
     return table

@@ -40,7 +40,7 @@ class Outcome:
     error: dict[str, Any] | None = None
     """What, seen, do: why the search did not come to its end."""
     ended: dict[str, Any] | None = None
-    """Why nothing was proposed: the strongest setting, the library's times."""
+    """What the search said at its end: why nothing was proposed, how fast the device copies."""
     was_run: bool = True
     """False where the time for the whole suite was over before its turn."""
 
@@ -185,7 +185,7 @@ def _is_searched(task: Task, settings: Settings) -> bool:
 
 
 def _ended(task: Task, settings: Settings) -> dict[str, Any] | None:
-    """What the last search of a task on this device said of an end without candidates."""
+    """What the last search of a task on this device said at its end."""
     with Archive(settings.archive) as archive:
         found = [run for run in archive.runs(task.digest) if run.finished_at]
     here = [run for run in found if run.settings["device"] == settings.device]

@@ -109,8 +109,7 @@ class BaselineRuns:
                     self.dropped[name] = refused.reason
             with self._turns.alone():
                 self._rank()
-                if self.is_crowded:
-                    self._copying.measure()
+                self._copying.measure()
             if self._runners:
                 self._close_losers()
         if not self._runners:
@@ -125,6 +124,10 @@ class BaselineRuns:
         """The fastest setting."""
         self.measure()
         return self._fastest()
+
+    def copying(self) -> dict[str, float]:
+        """What the task moves, and how fast the device copies; empty before ``measure``."""
+        return self._copying.told()
 
     def nothing_to_win(self) -> dict[str, Any]:
         """Why no candidate can be much faster than these, and what was measured; else nothing.

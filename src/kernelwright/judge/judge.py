@@ -88,8 +88,7 @@ class Judge:
                 wanted, in_all = n_chairs(self.task, self.place, for_library=self._for_library)
                 self._chairs.enter_context(self.turns.chairs(wanted, n_chairs=in_all))
                 self.place.settle()  # which starts the device: nobody waits for that
-            with self.turns.beside():
-                self._study()
+            self._study()
             self.environment = environment.describe(
                 self.device, self.place, self.threads, self.settings.cache
             )
@@ -114,20 +113,19 @@ class Judge:
 
     def _study(self) -> None:
         """Run the reference, and note what all verdicts need."""
-        self.oracle = Oracle(self.task, self.device.torch_name, self._secret)
+        self.oracle = Oracle(self.task, self.device.torch_name, self._secret, self.turns.beside)
         names = [RANDOMISED] if self.oracle.has_weights else []
         names += [RESAMPLED] if self.oracle.has_integers else []
         self._draws = [
             Draw(name, derive_seed(self._secret, name, 0))
             for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)
         ]
-        self.workload = self.oracle.workload()
-        is_reduced = bool(self.task.precision)
-        self._arithmetic = Arithmetic(
-            self.place, self.oracle.flops, self.oracle.example, is_reduced=is_reduced
-        )
+        with self.turns.beside():
+            self.workload = self.oracle.workload()
+            self._others_bytes = self._room_bytes()
+        told, is_reduced = (self.oracle.flops, self.oracle.example), bool(self.task.precision)
+        self._arithmetic = Arithmetic(self.place, *told, is_reduced=is_reduced)
         self._reading = Reading(self.oracle, self.place)
-        self._others_bytes = self._room_bytes()
         self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
 
     def __exit__(
@@ -153,9 +151,12 @@ class Judge:
         return self._baselines.median_ns
 
     def nothing_to_win(self) -> dict[str, Any]:
-        """Why no candidate can be much faster than the library, and what was measured; empty where
-        one may be."""
+        """Why no candidate can be much faster than the library, with its times; or nothing."""
         return self._baselines.nothing_to_win()
+
+    def copying(self) -> dict[str, float]:
+        """What the task moves, and how fast the device copies."""
+        return self._baselines.copying()
 
     @property
     def dropped(self) -> dict[str, str]:

@@ -116,3 +116,22 @@ def in_layout(
     if span(shape, strides) != place.numel():
         return place
     return place.view(-1).as_strided(shape, strides)
+
+
+def shape_of(value: Any) -> tuple[str, tuple[int, ...]]:
+    """A tensor's dtype and shape; of anything else its type."""
+    if isinstance(value, torch.Tensor):
+        return dtype_name(value.dtype), tuple(value.shape)
+    return type(value).__name__, ()
+
+
+def shapes_text(arguments: list[Any]) -> str:
+    """'float32[3, 8], int[]'."""
+    return ", ".join(f"{kind}{list(shape)}" for kind, shape in map(shape_of, arguments))
+
+
+def bytes_of(kept: Any) -> int:
+    """The memory of tensors, in lists or as the fields of an object."""
+    parts = list(vars(kept).values()) if hasattr(kept, "__dict__") else kept
+    tensors = (t for t in leaves(parts) if isinstance(t, torch.Tensor))
+    return sum(t.numel() * t.element_size() for t in tensors)

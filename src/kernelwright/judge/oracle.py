@@ -8,6 +8,8 @@ from __future__ import annotations
 import copy
 import time
 from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,7 +48,15 @@ from kernelwright.judge.inputs import (
     transform,
     with_specials,
 )
-from kernelwright.judge.layout import dtype_name, leaves, map_tensors, without_memory
+from kernelwright.judge.layout import (
+    bytes_of,
+    dtype_name,
+    leaves,
+    map_tensors,
+    shape_of,
+    shapes_text,
+    without_memory,
+)
 from kernelwright.judge.lowering import lower, rounded
 from kernelwright.judge.nudges import loose_places, nudge, widen
 from kernelwright.load import open_reference
@@ -58,6 +68,7 @@ GPU makes them anew in milliseconds."""
 LOOSE_SHARE = 0.005
 """Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
 what they are is a convention that a candidate has to keep."""
+Seat = Callable[[], AbstractContextManager[Any]]
 USELESS = 0.25
 """Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
 
@@ -82,36 +93,43 @@ def flatten(value: Any) -> list[torch.Tensor]:
 class Oracle:
     """The reference of one task, with the results that were asked for before.
 
+    ``seat`` is taken while the device is used; weights are drawn before, which may take seconds.
+
     Raises:
         TaskError: the reference does not run or is not deterministic.
     """
 
-    def __init__(self, task: Task, device: str, secret: int) -> None:
+    def __init__(self, task: Task, device: str, secret: int, seat: Seat = nullcontext) -> None:
         self.task = task
         self.device = device
         self.secret = secret
         self.reference = open_reference(task)
         self.weight_seed = derive_seed(secret, "weights")
         self.initial = self.reference.init_inputs(self.weight_seed)
-        module = self.reference.build(self.weight_seed).to(device)
+        module = self.reference.build(self.weight_seed)
+        with seat():
+            self._look(module.to(device))
+
+    def _look(self, module: torch.nn.Module) -> None:
+        """Run the reference, and note what all verdicts need."""
         randomised = copy.deepcopy(module)
-        randomise_weights(randomised, derive_seed(secret, RANDOMISED))
+        randomise_weights(randomised, derive_seed(self.secret, RANDOMISED))
         self.modules = {TASK: module, RANDOMISED: randomised}
         self.has_weights = any(True for _ in module.parameters())
         self.warnings: list[str] = []
         self.spent_s = 0.0
         """Seconds spent on expected results so far."""
         self._cache: OrderedDict[tuple[str, Draw], Any] = OrderedDict()
-        kind = torch.device(device).type
+        kind = torch.device(self.device).type
         free_bytes = psutil.virtual_memory().available
         if kind != "cpu":
-            free_bytes, _ = torch.cuda.mem_get_info(device)
+            free_bytes, _ = torch.cuda.mem_get_info(self.device)
         self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
         self._power: float | None = None
         self.others: dict[str, Other] = {}
         self._study()
         self._study_others()
-        self.precision = task.precision
+        self.precision = self.task.precision
         if self.precision:
             self._require_float32()
             self.expected(self.first, self.first_arguments)
@@ -147,7 +165,7 @@ class Oracle:
 
     def workload(self) -> Workload:
         """The task with the shapes that are judged."""
-        return Workload(self.task.digest, tuple(_shape(a) for a in self.arguments(self.first)))
+        return Workload(self.task.digest, tuple(shape_of(a) for a in self.arguments(self.first)))
 
     def expected(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         """What the call should return; None where the reference itself fails on these inputs."""
@@ -309,7 +327,7 @@ class Oracle:
 
     def _remember(self, key: tuple[str, Draw], value: Any) -> None:
         self._cache[key] = value
-        while self._cache and sum(map(_size_bytes, self._cache.values())) > self._cache_bytes:
+        while self._cache and sum(map(bytes_of, self._cache.values())) > self._cache_bytes:
             self._cache.popitem(last=False)
 
     def _study(self) -> None:
@@ -352,7 +370,7 @@ class Oracle:
         """
         seed = derive_seed(self.secret, "others")
         for number, arguments in enumerate(self.reference.other_inputs(seed, self.device)):
-            label = ", ".join(f"{kind}{list(shape)}" for kind, shape in map(_shape, arguments))
+            label = shapes_text(arguments)
             if label in self.others:
                 label = f"{label} ({number + 1})"
             with task_code(
@@ -366,10 +384,9 @@ class Oracle:
 
     def _counted(self, arguments: list[Any]) -> tuple[list[torch.Tensor], int]:
         """The reference's outputs, and the arithmetic that they took."""
-        seen = ", ".join(f"{kind}{list(shape)}" for kind, shape in map(_shape, arguments))
         what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
         with (
-            task_code(self.task, what, advice, context=f"with {seen}"),
+            task_code(self.task, what, advice, context=f"with {shapes_text(arguments)}"),
             FlopCounterMode(display=False) as counter,
             torch.no_grad(),
         ):
@@ -381,14 +398,3 @@ class Oracle:
             arguments = map_tensors(torch.clone, arguments)
         with torch.no_grad():
             return flatten(self.modules[TASK](*arguments))
-
-
-def _shape(value: Any) -> tuple[str, tuple[int, ...]]:
-    if isinstance(value, torch.Tensor):
-        return dtype_name(value.dtype), tuple(value.shape)
-    return type(value).__name__, ()
-
-
-def _size_bytes(kept: Any) -> int:
-    parts = [kept.exact, kept.own, kept.scales] if isinstance(kept, Expected) else kept
-    return sum(t.numel() * t.element_size() for t in leaves(parts))

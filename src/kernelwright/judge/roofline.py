@@ -19,7 +19,8 @@ MARGIN = 4.0
 """What one measurement may miss: calls cost time too, and candidates may write better."""
 CACHED_SHARE = 0.25
 """Of the last-level cache: results that stay in it are written faster than to memory."""
-N_COPIES, LARGE_BYTES, NEARLY = 8, 1 << 30, 0.75
+N_COPIES, COPIED_CACHES = 8, 4
+LARGE_BYTES, NEARLY = 1 << 30, 0.75
 """What is smaller takes time that no copy tells of. Under the judge's clock a GELU of 6.4 GB that
 takes 3.03 ms on an H200, as a copy does, took 3.8."""
 N_PRODUCTS = 10
@@ -55,9 +56,15 @@ class Copying:
         self._place, self.moved_bytes = place, moved_bytes
         self._bytes_per_s = 0.0
 
+    def told(self) -> dict[str, float]:
+        """What is known of both; empty before ``measure``."""
+        if not self._bytes_per_s:
+            return {}
+        return {"moved_bytes": self.moved_bytes, "copied_bytes_per_s": self._bytes_per_s}
+
     def measure(self) -> None:
         """See how fast the device copies, once; nothing else may use it meanwhile."""
-        if self.moved_bytes >= LARGE_BYTES and not self._bytes_per_s:
+        if not self._bytes_per_s:
             self._bytes_per_s = copied_bytes_per_s(self._place)
 
     def least_ns(self, n_bytes: int) -> float:
@@ -80,8 +87,9 @@ class Copying:
 
 def copied_bytes_per_s(place: Place) -> float:
     """The bytes a second, read and written, of a large copy; infinite where memory is short."""
+    n_bytes = min(LARGE_BYTES, COPIED_CACHES * place.last_level_cache_bytes())
     try:
-        one, other = (torch.ones(LARGE_BYTES // 4, device=place.name) for _ in range(2))
+        one, other = (torch.ones(n_bytes // 4, device=place.name) for _ in range(2))
     except (torch.OutOfMemoryError, RuntimeError):
         return float("inf")
     best_s = float("inf")
@@ -91,7 +99,7 @@ def copied_bytes_per_s(place: Place) -> float:
         other.copy_(one)
         place.settle()
         best_s = min(best_s, time.perf_counter() - start_s)
-    return 2 * LARGE_BYTES / best_s
+    return 2 * n_bytes / best_s
 
 
 def least_ns(claims: list[Claim], like: list[torch.Tensor], bytes_per_s: float) -> float:

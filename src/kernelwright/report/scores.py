@@ -35,6 +35,9 @@ class Score:
     kinds: tuple[str, ...] = ()
     is_degenerate: bool = False
     is_failed: bool = False
+    copy_share: float | None = None
+    """Of the rate at which a copy moves as many bytes, that what the user is handed reaches: its
+    memory roofline. None where nobody looked."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class LevelSummary:
         KernelBench, arXiv 2502.10517, section 3.3, with the strongest setting as the baseline.
     """
     kinds: tuple[KindShare, ...]
+    copy_share: float | None
+    """The median of the tasks' shares of the memory roofline, where they are known."""
 
 
 def score(chapter: Chapter, level: str) -> Score:
@@ -104,6 +109,7 @@ def summaries(scores: Sequence[Score]) -> list[LevelSummary]:
 
 def _summary(level: str, part: list[Score]) -> LevelSummary:
     gains = [s.gain for s in part]
+    shares = [s.copy_share for s in part if s.copy_share is not None]
     lower, _, upper = quantiles(gains, n=4, method="inclusive") if len(gains) > 1 else gains * 3
     return LevelSummary(
         level=level,
@@ -117,6 +123,7 @@ def _summary(level: str, part: list[Score]) -> LevelSummary:
         upper_quartile=upper,
         fast={f"{p:g}": sum(gain > p for gain in gains) / len(gains) for p in THRESHOLDS},
         kinds=tuple(_share(kind, part) for kind in KINDS),
+        copy_share=median(shares) if shares else None,
     )
 
 
