@@ -300,3 +300,19 @@ def test_the_loss_of_a_class_keeps_no_row_in_memory():
     program = assemble(to_flow(capture(Loss(), inputs)), Fusion())
     assert all(tensor.shape != (6, 9) for step in program.own() for tensor in step.writes)
     torch.testing.assert_close(interpret(program, inputs, {}), Loss()(*inputs))
+
+
+def test_attention_over_wide_heads_is_own_products():
+    class Attention(nn.Module):
+        def forward(self, q, k, v):
+            return F.scaled_dot_product_attention(q, k, v)
+
+    inputs = [torch.randn(1, 2, n, 264) for n in (3, 5, 5)]
+    program = assemble_supported(
+        capture(Attention(), inputs), Fusion(), lambda step: True, products=True
+    )
+    kinds = [type(step) for step in program.steps]
+    assert kinds == [Contraction, Kernel, Contraction]
+    torch.testing.assert_close(
+        interpret(program, inputs, {}), Attention()(*inputs), rtol=1e-5, atol=1e-5
+    )

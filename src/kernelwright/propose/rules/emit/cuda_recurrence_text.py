@@ -39,14 +39,13 @@ DEVICE bool is_marked(float4 v) {
 DEVICE float unmarked(float x) { return x != x ? __int_as_float(0x7fc00000) : x; }
 DEVICE float squashed(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-// A warp copies its columns of one time step to its own shared memory.
-template <int K, int PACKS, int BATCH, bool WAITS>
-DEVICE void take(float4* to, const float* from, int step, int first, int lane) {
-    constexpr int ROUNDS = (BATCH * PACKS + 31) / 32;
+// A warp's columns of one time step, on their way from memory to its own shared memory.
+template <int K, int PACKS, int BATCH, bool WAITS> struct Columns {
+    static constexpr int ROUNDS = (BATCH * PACKS + 31) / 32;
     float4 got[ROUNDS];
-    bool waiting;
-    do {
-        waiting = false;
+
+    // Starts to read, whether or not all of them have been written.
+    DEVICE void read(const float* from, int step, int first, int lane) {
         #pragma unroll
         for (int round = 0; round < ROUNDS; ++round) {
             const int n = round * 32 + lane, b = n / PACKS, k = first + n % PACKS * 4;
@@ -54,16 +53,23 @@ DEVICE void take(float4* to, const float* from, int step, int first, int lane) {
             if (b < BATCH && k < K) {
                 const float* place = from + b * step + k;
                 got[round] = WAITS ? fresh(place) : *reinterpret_cast<const float4*>(place);
-                if (WAITS) waiting |= is_marked(got[round]);
             }
         }
-    } while (waiting);
-    __syncwarp();  // all lanes are done with what was here
-    #pragma unroll
-    for (int round = 0; round < ROUNDS; ++round)
-        if (round * 32 + lane < BATCH * PACKS) to[round * 32 + lane] = got[round];
-    __syncwarp();
-}
+    }
+    DEVICE bool is_missing() const {
+        bool missing = false;
+        #pragma unroll
+        for (int round = 0; round < ROUNDS; ++round) missing |= is_marked(got[round]);
+        return WAITS && missing;
+    }
+    DEVICE void put(float4* to, int lane) const {
+        __syncwarp();  // all lanes are done with what was here
+        #pragma unroll
+        for (int round = 0; round < ROUNDS; ++round)
+            if (round * 32 + lane < BATCH * PACKS) to[round * 32 + lane] = got[round];
+        __syncwarp();
+    }
+};
 
 // Products of a lane's columns with its weights, added to the sums of its unit's gates.
 template <int GATES, int LAST, int EACH, int LANES, int BATCH, int SUMS>
@@ -152,6 +158,9 @@ DEVICE void run_cell(const Cell& cell, int group, float4* stage, float* partial)
             bias[g] += cell.b_h[g * S::HIDDEN + unit];
         }
     }
+    Columns<INPUT, X_EACH * LANES, B, WAITS> ahead;
+    const long long start = cell.backwards ? S::TIME - 1 : 0;
+    ahead.read(cell.x + start * X_TIME, X_BATCH, x_first, lane);
     for (int step = 0; step < S::TIME; ++step) {
         const int time = cell.backwards ? S::TIME - 1 - step : step;
         const int before = cell.backwards ? time + 1 : time - 1;
@@ -159,13 +168,21 @@ DEVICE void run_cell(const Cell& cell, int group, float4* stage, float* partial)
         #pragma unroll
         for (int i = 0; i < ALL; ++i) sum[i / B][i % B] = 0;
         const float* x = cell.x + (long long)time * X_TIME;
-        take<INPUT, X_EACH * LANES, B, WAITS>(own, x, X_BATCH, x_first, lane);
+        while (ahead.is_missing()) ahead.read(x, X_BATCH, x_first, lane);
+        ahead.put(own, lane);
         multiply<S::GATES, SUMS - 1, X_EACH, LANES>(sum, w_x, own, part);
+        if (step + 1 < S::TIME)  // read while this step waits for its hidden states
+            ahead.read(x + (cell.backwards ? -X_TIME : X_TIME), X_BATCH, x_first, lane);
+        const float* y = cell.y + (long long)before * S::Y_TIME;
+        Columns<S::HIDDEN, H_EACH * LANES, B, true> hidden;
         if (step == 0) {
-            take<S::HIDDEN, H_EACH * LANES, B, false>(own, cell.h0, S::HIDDEN, h_first, lane);
+            Columns<S::HIDDEN, H_EACH * LANES, B, false> given;
+            given.read(cell.h0, S::HIDDEN, h_first, lane);
+            given.put(own, lane);
         } else {
-            const float* y = cell.y + (long long)before * S::Y_TIME;
-            take<S::HIDDEN, H_EACH * LANES, B, true>(own, y, S::Y_BATCH, h_first, lane);
+            do hidden.read(y, S::Y_BATCH, h_first, lane);
+            while (hidden.is_missing());
+            hidden.put(own, lane);
         }
         multiply<S::GATES, S::GATES - 1, H_EACH, LANES>(sum, w_h, own, part);
         share<ALL, 16, U>(&sum[0][0], lane);
