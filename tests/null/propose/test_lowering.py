@@ -316,3 +316,16 @@ def test_attention_over_wide_heads_is_own_products():
     torch.testing.assert_close(
         interpret(program, inputs, {}), Attention()(*inputs), rtol=1e-5, atol=1e-5
     )
+
+
+def test_what_no_loop_nest_computes_is_a_call():
+    class Patches(nn.Module):
+        def forward(self, x):
+            return x.unfold(2, 2, 2).unfold(3, 2, 2).reshape(2, 16, 12).exp()
+
+    inputs = [torch.randn(2, 3, 8, 8)]
+    program = assemble_supported(
+        capture(Patches(), inputs), Fusion(), lambda step: True, products=True
+    )
+    assert any(isinstance(step, Call) for step in program.steps)
+    torch.testing.assert_close(interpret(program, inputs, {}), Patches()(*inputs))

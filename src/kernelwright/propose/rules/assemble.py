@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from kernelwright.propose.rules.capture import Captured
-from kernelwright.propose.rules.flow import Constant, Node, Source
+from kernelwright.propose.rules.flow import Constant, Node, NoNest, Source
 from kernelwright.propose.rules.fuse import Fusion, Group, fuse
 from kernelwright.propose.rules.ir import Call, Program, Ref, Step, Tensor
 from kernelwright.propose.rules.lower.graph import Flow, is_view, name_of, tensor_of, to_flow
@@ -33,7 +33,14 @@ def assemble_supported(
     called: set[str] = set()
     while True:
         assembly = _Assembly(to_flow(captured, called, products=products), fusion)
-        program = assembly.program(lineage)
+        try:
+            program = assembly.program(lineage)
+        except NoNest as error:
+            maker = assembly.flow.made_by.get(error.node)
+            if maker is None or maker.name in called:
+                raise
+            called.add(maker.name)
+            continue
         refused = [step.name for step in program.own() if not supports(step)]
         fresh = {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:

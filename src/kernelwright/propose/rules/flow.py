@@ -21,6 +21,14 @@ class Unsupported(Exception):
     """The operator, or this use of it, is left to PyTorch."""
 
 
+class NoNest(Unsupported):
+    """No loop nest computes this node."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(f"no loop nest computes {type(node).__name__} of {node.shape}")
+        self.node = node
+
+
 @dataclass(frozen=True, eq=False)
 class Node:
     """A value per coordinate of ``shape``."""

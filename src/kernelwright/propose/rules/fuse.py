@@ -17,13 +17,13 @@ from kernelwright.propose.rules.flow import (
     Fold,
     Gather,
     Node,
+    NoNest,
     Point,
     Product,
     Reshape,
     Running,
     Source,
     Stretched,
-    Unsupported,
     View,
     walk,
 )
@@ -160,11 +160,11 @@ class _Plan:
         """What must be in memory before a kernel of ``node`` alone can be built.
 
         Raises:
-            Unsupported: all of it is.
+            NoNest: all of it is.
         """
         inlined = [arg for arg in self._inlined(node) if not isinstance(arg, Constant)]
         if not inlined:
-            raise Unsupported(f"no loop nest computes {type(node).__name__} of {node.shape}")
+            raise NoNest(node)
         return [next((arg for arg in inlined if isinstance(arg, Point)), inlined[0])]
 
     def _assign(self, node: Node) -> bool:
