@@ -64,10 +64,13 @@ def test_every_program_computes_what_it_means(dialect, name):
         assert mismatch(run(program, text, inputs), program, inputs) == "", (schedule, text)
 
 
+THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (
-    {"split": "before", "descriptors": False},
-    {"split": "inside", "descriptors": False},
-    {"split": "before", "descriptors": True},
+    {**THREE, "split": "before", "descriptors": False},
+    {**THREE, "split": "inside", "descriptors": False},
+    {**THREE, "split": "before", "descriptors": True},
+    {**TWO, "split": "before", "descriptors": False},
+    {**TWO, "split": "before", "descriptors": True},
 )
 
 
@@ -78,27 +81,46 @@ def test_infinities_and_nan_spoil_what_they_touch_and_nothing_else(place):
     a[3, 5], a[70, 6], a[150, 7], b[9, 100] = (float(x) for x in ("inf", "-inf", "nan", "inf"))
     a[120, :] = 0
     a[120, 8], b[:, 8] = 3.4e38, 1e-3  # rounds up to infinity in bfloat16
-    split = [s for s in emitter.schedules(program, GPU) if "split" in s["linear"]]
-    schedule = {"linear": {**split[0]["linear"], **place}}
-    (seen,) = build(source(program, emitter.emit(program, schedule, GPU)))(a, b, bias)
+    (seen,) = multiplied_in(place, program, emitter)(a, b, bias)
     torch.testing.assert_close(seen, torch.relu(a @ b.T + bias), equal_nan=True)
 
 
-@pytest.mark.parametrize("precision", ["bf16x3_6", "ieee"])
-def test_a_float32_product_is_as_exact_as_cublas(precision):
+def multiplied_in(way, program, emitter):
+    """The module under the first schedule in parts, changed to ``way``; or the first in float32."""
+    name = "ieee" if way["precision"] == "ieee" else None
+    found = [
+        s
+        for s in emitter.schedules(program, GPU)
+        if (s["linear"]["precision"] == name if name else "split" in s["linear"])
+    ]
+    schedule = {"linear": {**found[0]["linear"], **way}}
+    return build(source(program, emitter.emit(program, schedule, GPU)))
+
+
+@pytest.mark.parametrize("way", [{"precision": "ieee"}, *IN_PARTS], ids=str)
+def test_a_float32_product_is_as_exact_as_cublas(way):
     program, emitter = product(1024, 768, 2048), TritonEmitter()
     inputs = [value.cuda() for value in example_inputs(program)]
     a, b, bias = inputs
     exact = torch.relu(a.double() @ b.double().T + bias.double())
     cublas = (torch.relu(a @ b.T + bias) - exact).abs().max()
-    wanted = [s for s in emitter.schedules(program, GPU) if s["linear"]["precision"] == precision]
-    places = [{}] if precision == "ieee" else IN_PARTS
-    for place in places:
-        schedule = {"linear": {**wanted[0]["linear"], **place}}
-        (seen,) = build(source(program, emitter.emit(program, schedule, GPU)))(*inputs)
-        # ieee adds up one long chain where cuBLAS adds several: right, and less exact.
-        bound = FACTOR if precision == "ieee" else 1.5
-        assert (seen - exact).abs().max() <= bound * cublas, schedule
+    (seen,) = multiplied_in(way, program, emitter)(*inputs)
+    # ieee adds up one long chain where cuBLAS adds several: right, and less exact.
+    bound = FACTOR if way["precision"] == "ieee" else 1.5
+    assert (seen - exact).abs().max() <= bound * cublas
+
+
+@pytest.mark.parametrize("way", IN_PARTS, ids=str)
+def test_scales_that_cancel_along_k_cost_no_precision(way):
+    """Columns of a are up to 10^8 apart, and rows of b just as far the other way round."""
+    program, emitter = product(256, 192, 1024), TritonEmitter()
+    a, b, bias = (value.cuda() for value in example_inputs(program))
+    by = 10.0 ** (8 * torch.rand(a.shape[1], device="cuda") - 4)
+    a, b = a * by, b / by
+    exact = torch.relu(a.double() @ b.double().T + bias.double())
+    cublas = (torch.relu(a @ b.T + bias) - exact).abs().max()
+    (seen,) = multiplied_in(way, program, emitter)(a, b, bias)
+    assert (seen - exact).abs().max() <= 1.5 * cublas
 
 
 @pytest.mark.parametrize("dialect", EMITTERS)

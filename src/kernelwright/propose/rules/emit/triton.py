@@ -26,6 +26,7 @@ from kernelwright.propose.rules.emit.triton_product_schedule import (
     product_choices,
     product_neighbours,
 )
+from kernelwright.propose.rules.emit.triton_scaled import split_kernels as scaled_kernels
 from kernelwright.propose.rules.emit.triton_schedule import kernel_choices, kernel_neighbours
 from kernelwright.propose.rules.emit.triton_split import split_kernels
 from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
@@ -72,7 +73,8 @@ class TritonEmitter:
 
         parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
         splits = "".join(part.text for part in parts.derived)
-        shared = [*split_kernels(splits, interpreted=interpreted), *image_kernels(splits)]
+        in_parts = [*split_kernels(splits, interpreted=interpreted), *scaled_kernels(splits)]
+        shared = [*in_parts, *image_kernels(splits)]
         kernels = "\n\n".join([*shared, *parts.texts])
         before = prelude(kernels, interpreted=interpreted)
         launches = "".join(parts.launches.values())

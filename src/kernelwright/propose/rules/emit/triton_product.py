@@ -3,12 +3,13 @@
 Every operand's index is a sum of a part that its rows decide and a part that k decides, so a
 convolution is a matrix product whose tiles are gathered: no im2col copy, padding is a mask.
 
-float32 has two ways. ``ieee`` multiplies on the ordinary cores. ``bf16x3_6`` cuts every operand
+float32 has three ways. ``ieee`` multiplies on the ordinary cores. ``bf16x3_6`` cuts every operand
 into three bfloat16 parts, which hold all 24 bits, and adds the six products that matter on the
-tensor cores. Those cut bits off when they accumulate, so every block of k is summed afresh and
-added to the total in float32. Measured on an H200 at 4096 x 4096 x 4096: 1.9 times cuBLAS's
-float32 speed at a fifth of its error. Infinity times a part that is zero is NaN, so results that
-are not finite are made again from the operands themselves.
+tensor cores; ``fp16x2_3`` brings rows to one size, and takes two float16 parts and three products.
+Tensor cores cut bits off when they accumulate, so every block of k is summed afresh and added to
+the total in float32. Measured on an H200 at 4096 x 4096 x 4096: 1.9 and 3.6 times cuBLAS's float32
+speed at a fifth and a quarter of its error. Infinity times a part that is zero is NaN, so results
+that are not finite are made again from the operands themselves.
 """
 
 from __future__ import annotations
@@ -24,25 +25,16 @@ from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_text import affine, decomposed, grouped, row_number
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, inside, tile_name
 from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
-from kernelwright.propose.rules.emit.triton_split import (
-    Rows,
-    extent,
-    in_place,
-    in_rows,
-    parts_name,
-    rows_of,
-    split_inside,
-)
+from kernelwright.propose.rules.emit.triton_parts import FORMS, Parts
+from kernelwright.propose.rules.emit.triton_split import Rows, split_inside
 from kernelwright.propose.rules.emit.triton_triangle import end_of_k
 from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load
 
-_ROUNDS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
-"""The six products of parts of a and b, the smallest first; the other three are below one ulp."""
 _OWN = (
     "m", "n", "k", "live_m", "live_n", "live_k", "tile_m", "tile_n", "group", "height", "acc",
     "chunk", "a", "b", "a0", "a1", "a2", "b0", "b1", "b2", "a_rest", "b_rest", "a_index", "b_index",
-    "a_in_three", "b_in_three", "exact", "a_k", "b_k", "piece",
-    "start", "row", "column", "live_row", "live_column",
+    "a_in_three", "b_in_three", "a_in_two", "b_in_two", "a_inverse", "b_inverse", "low", "zero",
+    "nothing", "exact", "a_k", "b_k", "piece", "start", "row", "column", "live_row", "live_column",
 )  # fmt: skip
 """Names that the product's own statements use."""
 _PIECE = 64
@@ -60,11 +52,7 @@ def emit_product(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bo
     options = [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
     groups = [list(writer.pointers.values()), [*constants, *options]]
     launch = wrapped(f"{function_name(step)}[({writer.grid},)](", groups, ")")
-    derived = []
-    for letter in "ab" if writer.split_before else "":
-        rows = writer.rows[letter]
-        derived.append(in_rows(step, letter, rows) if rows else in_place(step, letter))
-    return Launched(text, launch, tuple(derived))
+    return Launched(text, launch, writer.parts.derived() if writer.parts else ())
 
 
 class _Writer:
@@ -73,8 +61,7 @@ class _Writer:
     def __init__(self, step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
         self.step = step
         self.interpreted = interpreted
-        self.in_parts = knobs["precision"] == "bf16x3_6"
-        self.split_before = self.in_parts and knobs["split"] == "before"
+        self.form = FORMS.get(knobs["precision"])
         self.m, self.n, self.k = size_of(step.m), size_of(step.n), size_of(step.k)
         self.block = {x: int(knobs[f"block_{x}"]) for x in "mnk"}
         self.group = int(knobs["group"])
@@ -84,10 +71,10 @@ class _Writer:
             "BLOCK_M": self.block["m"], "BLOCK_N": self.block["n"], "BLOCK_K": self.block["k"],
             "TILES_M": self.tiles_m, "TILES_N": self.tiles_n, "GROUP": self.group,
         }  # fmt: skip
-        self.rows: dict[str, Rows | None] = {
-            letter: rows_of(step, letter, self.block) if self.split_before else None
-            for letter in "ab"
-        }
+        is_split = self.form and knobs["split"] == "before"
+        self.parts = Parts.of(step, self.form, self.block) if is_split else None
+        rows = self.parts.rows if self.parts else {"a": None, "b": None}
+        self.rows: Mapping[str, Rows | None] = rows
         large = any(rows and rows.n_elements >= _LARGE for rows in self.rows.values())
         self.wide = needs_int64(step) or large
         self.descriptors = bool(knobs.get("descriptors")) and not self.wide
@@ -105,20 +92,11 @@ class _Writer:
     def _pointers(self) -> dict[str, str]:
         """By parameter: what the launch passes. An operand that was split before comes as its
         parts, and also whole, for results that are not finite."""
-        operands = (self.step.a.tensor, self.step.b.tensor)
-        body = [op.tensor for op in self.step.body if isinstance(op, Load)]
         pointers: dict[str, str] = {}
-        for letter in "ab" if self.split_before else "":
-            parts = parts_name(self.step, letter)
-            rows = self.rows[letter]
-            if self.descriptors and rows:
-                shape = f"{3 * rows.padded_rows}, {rows.padded_k}"
-                block = [self.block["m" if letter == "a" else "n"], self.block["k"]]
-                text = f"TensorDescriptor.from_tensor({parts}.view({shape}), {block})"
-                pointers[f"{letter}_in_three"] = text
-            else:
-                pointers[f"{letter}_in_three_ptr"] = parts
-        whole = (*operands, *body, *self.step.writes)
+        if self.parts:
+            pointers = self.parts.pointers(self.block, descriptors=self.descriptors)
+        body = [op.tensor for op in self.step.body if isinstance(op, Load)]
+        whole = (self.step.a.tensor, self.step.b.tensor, *body, *self.step.writes)
         return pointers | {tile_name(tensor): tensor.name for tensor in whole}
 
     def text(self) -> str:
@@ -128,11 +106,12 @@ class _Writer:
             "b": self._start("b", self.step.b, (*self.step.batch, *self.step.n)),
         }
         self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
+        self.lines.add(*(self.form.before() if self.form else ()))
         self.lines.add(f"for start in range(0, {end_of_k(self.step, self.k)}, BLOCK_K):")
         self.lines.depth += 1
         self._loop(starts)
         self.lines.depth -= 1
-        if self.in_parts:
+        if self.form:
             self._where_finite()
         else:
             self._epilogue("acc")
@@ -195,15 +174,21 @@ class _Writer:
     def _start_of_rows(self, letter: str, rows: Rows) -> str:
         """Where the rows of parts begin; with descriptors, the first one's number."""
         name = self.names.new(f"{letter}_start")
-        side, axes = ("m", self.step.m) if letter == "a" else ("n", self.step.n)
-        here = f"tile_{side} * BLOCK_{side.upper()}" if self.descriptors else side
-        lead = rows.axes[: len(rows.axes) - len(axes)]
-        if lead:
-            here = f"{grouped(row_number(lead, self.axis))} * {size_of(axes)} + {here}"
-        self.lines.add(
-            f"{name} = {here if self.descriptors else f'{grouped(here)} * {rows.padded_k}'}"
-        )
+        side = "m" if letter == "a" else "n"
+        if self.descriptors:
+            start = self._row(rows, letter, f"tile_{side} * BLOCK_{side.upper()}")
+        else:
+            start = f"{grouped(self._row(rows, letter, side))} * {rows.padded_k}"
+        self.lines.add(f"{name} = {start}")
         return name
+
+    def _row(self, rows: Rows, letter: str, here: str) -> str:
+        """The number among an operand's rows of row ``here`` of the product's side."""
+        axes = self.step.m if letter == "a" else self.step.n
+        lead = rows.axes[: len(rows.axes) - len(axes)]
+        if not lead:
+            return here
+        return f"{grouped(row_number(lead, self.axis))} * {size_of(axes)} + {here}"
 
     def _start_in_tensor(self, wanted: str, load: Load, axes: tuple[Axis, ...], width: str) -> str:
         known = {axis.name for axis in axes}
@@ -230,20 +215,15 @@ class _Writer:
             self.lines.add("k = start + tl.arange(0, BLOCK_K)")
         self._operand("a", self.step.a, starts["a"], rows=self.step.m)
         self._operand("b", self.step.b, starts["b"], rows=self.step.n)
-        if not self.in_parts:
+        if not self.form:
             a, b = self._as_multiplied()
             precision = ', input_precision="ieee"' if a == "a" and self._is_single() else ""
             self.lines.add(f"acc = tl.dot({a}, {b}, acc{precision})")
             return
-        if not self.split_before:
+        if not self.parts:
             for letter in "ab":
                 self.lines.add(*split_inside(letter, interpreted=self.interpreted))
-        wide = ".to(tl.float32)" if self.interpreted else ""
-        exact = ', input_precision="ieee"' if self.interpreted else ""
-        for i, (a_part, b_part) in enumerate(_ROUNDS):
-            before = ", chunk" if i else ""
-            self.lines.add(f"chunk = tl.dot(a{a_part}{wide}, b{b_part}{wide}{before}{exact})")
-        self.lines.add("acc += chunk  # a fresh sum: tensor cores cut bits when they accumulate")
+        self.lines.add(*self.form.multiplied(interpreted=self.interpreted))
 
     def _is_single(self) -> bool:
         return self.step.a.tensor.dtype == "float32" or self.step.b.tensor.dtype == "float32"
@@ -258,8 +238,9 @@ class _Writer:
 
     def _operand(self, letter: str, load: Load, start: str, *, rows: tuple[Axis, ...]) -> None:
         """Load a tile of an operand; a is (m, k), b is (k, n)."""
-        if padded := self.rows[letter]:
-            self._operand_in_rows(letter, padded, start)
+        padded = self.rows[letter]
+        if self.parts and padded:
+            self._operand_in_rows(self.parts, letter, padded, start)
             return
         k_axes = {axis.name for axis in self.step.k}
         along = Affine(tuple(t for t in load.index.terms if t[0] in k_axes))
@@ -276,29 +257,31 @@ class _Writer:
             masks.extend(inside(bound, tile))
         index = f"{start}{row} + {offset}{column}"
         guard = f", mask={' & '.join(masks)}, other=0.0" if masks else ""
-        if not self.split_before:
+        if self.parts:
+            self._load_parts(self.parts, letter, index, guard)
+        else:
             self.lines.add(f"{letter} = tl.load({tile_name(load.tensor)} + {index}{guard})")
-            return
-        self._load_parts(letter, index, guard, extent(load.tensor))
 
-    def _operand_in_rows(self, letter: str, rows: Rows, start: str) -> None:
+    def _operand_in_rows(self, parts: Parts, letter: str, rows: Rows, start: str) -> None:
         """A tile of every part; padding makes masks needless."""
         if not self.descriptors:
             row, column = (
                 ("[:, None]", "[None, :]") if letter == "a" else ("[None, :]", "[:, None]")
             )
-            self._load_parts(letter, f"{start}{row} + k{column}", "", rows.n_elements)
+            self._load_parts(parts, letter, f"{start}{row} + k{column}", "")
             return
         turned = ".T" if letter == "b" else ""
-        for part in range(3):
+        for part in range(parts.form.n):
             first = f"{start} + {part * rows.padded_rows}" if part else start
-            self.lines.add(f"{letter}{part} = {letter}_in_three.load([{first}, start]){turned}")
+            tile = f"{letter}_{parts.form.word}.load([{first}, start])"
+            self.lines.add(f"{letter}{part} = {tile}{turned}")
 
-    def _load_parts(self, letter: str, index: str, guard: str, n: int) -> None:
-        """The same tile of the three parts, which lie ``n`` elements apart."""
+    def _load_parts(self, parts: Parts, letter: str, index: str, guard: str) -> None:
+        """The same tile of every part."""
         self.lines.add(f"{letter}_index = {index}")
-        for part in range(3):
-            pointer = f"{letter}_in_three_ptr" + (f" + {part * n}" if part else "")
+        for part in range(parts.form.n):
+            pointer = f"{letter}_{parts.form.word}_ptr"
+            pointer += f" + {part * parts.distance(letter)}" if part else ""
             self.lines.add(f"{letter}{part} = tl.load({pointer} + {letter}_index{guard})")
 
     def _shaped(self, rows: tuple[Axis, ...], row: str, column: str) -> dict[str, str]:
@@ -312,6 +295,8 @@ class _Writer:
     def _where_finite(self) -> None:
         """The epilogue; but a tile that is not finite once more, from the operands as they are,
         piece by piece: small pieces take no registers from the loop above."""
+        if self.form and self.form.is_scaled:
+            self._undo_scales()
         self.lines.add('if tl.min((tl.abs(acc) < float("inf")).to(tl.int32)) == 1:')
         self.lines.depth += 1
         known = self.axis, self.tile
@@ -327,6 +312,18 @@ class _Writer:
         self.lines.depth += 1
         self._in_pieces()
         self.lines.depth -= 1
+
+    def _undo_scales(self) -> None:
+        """Divide by both rows' scales: first by the larger, so that nothing overflows between."""
+        self.lines.add("acc += low * (1.0 / 2048)  # low parts are 2048 times as large")
+        for letter, side, shape in (("a", "m", "[:, None]"), ("b", "n", "[None, :]")):
+            rows = self.rows[letter]
+            row = self._row(rows, letter, side) if rows else side
+            exponent = f"exponent_of_scale(tl.load({letter}_largest_ptr + {row}))"
+            inverse = f"((254 - {exponent}) << 23).to(tl.float32, bitcast=True){shape}"
+            self.lines.add(f"{letter}_inverse = {inverse}")
+        self.lines.add("acc *= tl.minimum(a_inverse, b_inverse)")
+        self.lines.add("acc *= tl.maximum(a_inverse, b_inverse)")
 
     def _in_pieces(self) -> None:
         """The tile in float32, as pieces small enough for any schedule's registers."""

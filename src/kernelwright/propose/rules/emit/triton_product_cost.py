@@ -1,4 +1,4 @@
-"""What a float32 product in bfloat16 parts costs: a model of Hopper, fitted to 45 measurements.
+"""What a float32 product in parts costs: a model of Hopper, fitted to measurements.
 
 A processor runs as many programs at a time as fit. Together they wait for the tensor cores, or for
 operands from the L2 cache; one alone also waits at every block of k: for its products to end, and
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_schedule import N_PROCESSORS
+from kernelwright.propose.rules.emit.triton_parts import FORMS, Form
 from kernelwright.propose.rules.emit.triton_split import rows_of
 from kernelwright.propose.rules.ir import Contraction, Load
 
@@ -34,6 +35,22 @@ class Way(NamedTuple):
     """Where they are split: 'before' by a kernel of its own, or 'inside' the loop."""
     descriptors: bool = False
     """Whether hardware of its own copies tiles (with 'before' only)."""
+    precision: str = "bf16x3_6"
+    """The form of the parts; scaled ones are split before."""
+
+    @property
+    def form(self) -> Form:
+        return FORMS[self.precision]
+
+    @property
+    def element_bytes(self) -> int:
+        """What the loop reads of an element."""
+        return 2 * self.form.n if self.place == "before" else 4
+
+    @property
+    def split_bytes(self) -> int:
+        """Read and written to split an element before; scaled ones are read twice."""
+        return self.element_bytes + (8 if self.form.is_scaled else 4)
 
 
 TENSOR_FLOPS = 711e12 / N_PROCESSORS
@@ -53,8 +70,8 @@ LANES_S = 128 * 1.7e9
 """Instructions a second and processor: 128 lanes at the clock of an H200 under load."""
 
 # The rest is fitted to the times in tests/null/emit_gpu/test_product_cost.py.
-DRAIN_S = 0.12e-6
-"""A block's six waits for a product to end, where no other program fills them."""
+DRAIN_S = 0.02e-6
+"""A block's wait for one of its products to end, where no other program fills it."""
 LATE_S = 0.55e-6
 """A block's wait for its operands with two stages."""
 DESCRIPTOR_S = 0.14e-6
@@ -71,6 +88,8 @@ GATHER_INSTRUCTIONS = 120
 """For an element that is loaded by itself. Measured inside the loop, with rows of odd length;
 gathering from three parts is taken to cost as much, so that convolutions are first tried split
 before, as the one was that won on an H200 (1.88 times the library)."""
+SUM_INSTRUCTIONS = 2.2
+"""For a sum of a block of scaled parts: a zero to start from, an addition."""
 NARROW = 1.22
 """Products of fewer than 128 columns: shared memory feeds the tensor cores too slowly."""
 OLD = 2.0
@@ -80,11 +99,11 @@ OLD = 2.0
 def split_cost_s(step: Contraction, tile: Tile, way: Way, *, kept: Set[str] = frozenset()) -> float:
     """Seconds that the model gives a product in bfloat16 parts; infinite where the tile does not
     fit. ``kept``: tensors that stay the same from call to call, and so are split once."""
-    together = programs_together(tile, way.place)
-    if not together:
-        return math.inf
     parts = parts_of_k(step, tile)
     n_chunks = math.ceil(math.ceil(size_of(step.k) / parts) / tile.k)
+    together = programs_together(tile, way, n_chunks)
+    if not together:
+        return math.inf
     n_full, n_left = divmod(n_tiles(step, tile) * parts, N_PROCESSORS * together)
     waves_s = n_full * _wave_s(step, tile, way, n_chunks, together)
     if n_left:
@@ -92,26 +111,30 @@ def split_cost_s(step: Contraction, tile: Tile, way: Way, *, kept: Set[str] = fr
     operands = (step.a.tensor, step.b.tensor)
     n_operands = sum(tensor.n_elements for tensor in operands)
     n_results = sum(tensor.n_elements for tensor in step.writes)
-    moved_bytes = (6 if way.place == "before" else 4) * n_operands + 4 * n_results
+    moved_bytes = way.element_bytes * n_operands + 4 * n_results
     before_s = 0.0
     for tensor in operands if way.place == "before" else ():
         if tensor.name not in kept:
-            before_s += 10 * tensor.n_elements / COPY_BYTES_S + LAUNCH_S
+            n_kernels = 3 if way.form.is_scaled else 1
+            before_s += way.split_bytes * tensor.n_elements / COPY_BYTES_S + n_kernels * LAUNCH_S
     return max(waves_s, moved_bytes / COPY_BYTES_S) + before_s
 
 
 def _wave_s(step: Contraction, tile: Tile, way: Way, n_chunks: int, n_programs: int) -> float:
     """Seconds that a processor needs for ``n_programs`` at a time."""
     slower = (OLD if tile.m < 64 else 1.0) * (NARROW if tile.n < 128 else 1.0)
-    read_bytes = (6 if way.place == "before" else 4) * (tile.m + tile.n) * tile.k
-    busy_s = slower * 12 * tile.m * tile.n * tile.k / TENSOR_FLOPS
+    read_bytes = way.element_bytes * (tile.m + tile.n) * tile.k
+    n_products = len(way.form.products)
+    busy_s = slower * 2 * n_products * tile.m * tile.n * tile.k / TENSOR_FLOPS
     busy_s += _instructions(step, tile, way, read_bytes) / LANES_S
-    alone_s = busy_s + DRAIN_S
+    busy_s += SUM_INSTRUCTIONS * tile.m * tile.n / LANES_S if way.form.is_scaled else 0.0
+    # The sums of scaled parts do not wait for each other, and hide a late descriptor.
+    alone_s = busy_s + (1 if way.form.is_scaled else n_products) * DRAIN_S
     alone_s += LATE_S if tile.stages == 2 else 0.0
-    alone_s += DESCRIPTOR_S if way.descriptors else 0.0
+    alone_s += DESCRIPTOR_S if way.descriptors and not way.form.is_scaled else 0.0
     return max(
         n_programs * n_chunks * busy_s,
-        START_S + (tile.stages - 1) * FILL_S + n_chunks * alone_s,
+        START_S + min(tile.stages - 1, n_chunks) * FILL_S + n_chunks * alone_s,
         n_programs * n_chunks * read_bytes / CACHE_BYTES_S,
     )
 
@@ -134,16 +157,17 @@ def _is_aligned(load: Load) -> bool:
     return is_matrix and all(step % 4 == 0 for step in (*steps[1:], load.index.offset))
 
 
-def programs_together(tile: Tile, place: str) -> int:
+def programs_together(tile: Tile, way: Way, n_chunks: int = 8) -> int:
     """Programs that one processor holds at a time; 0 where not even one fits, or where eight warps
     share 64 rows, which took three times as long."""
     threads = 32 * tile.warps
-    registers = 2 * tile.m * tile.n // threads + OTHER_REGISTERS
+    n_sums = 3 if way.form.is_scaled else 2  # the total, a block's, and that of the low parts
+    registers = n_sums * tile.m * tile.n // threads + OTHER_REGISTERS
     if registers > 255 or 64 <= tile.m < 16 * tile.warps:
         return 0
-    held_bytes = 6 * (tile.m + tile.n) * tile.k * tile.stages
-    if place == "inside":
-        held_bytes = 4 * (tile.m + tile.n) * tile.k * tile.stages + 6 * tile.n * tile.k
+    held_bytes = way.element_bytes * (tile.m + tile.n) * tile.k * min(tile.stages, n_chunks)
+    if way.place == "inside":
+        held_bytes += 2 * way.form.n * tile.n * tile.k
     return min(SHARED_BYTES // held_bytes, REGISTERS // (threads * registers))
 
 
