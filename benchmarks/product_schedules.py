@@ -1,4 +1,4 @@
-"""Times of float32 products in three bfloat16 parts beside torch.matmul, schedule by schedule.
+"""Times of float32 products in parts beside torch.matmul, schedule by schedule.
 
     python benchmarks/product_schedules.py [--shape 4096x4096x4096 ...] [--first 6] [--jobs 14]
 
@@ -45,11 +45,14 @@ def text(shape: str, knobs: Knobs, target: str) -> str:
     """A module: ``run(a, b, *parts)``, and ``parts_of_a(a)``, ``parts_of_b(b)`` where it splits."""
     program = plain_product(*map(int, shape.split("x")))
     emitted = TritonEmitter().emit(program, {"matmul": knobs}, Target(target))
-    functions = [
-        function(f"parts_of_{part.source}({part.source})", part.text, part.name)
-        for part in emitted.derived
-    ]
-    names = ", ".join(["a", "b", *(part.name for part in emitted.derived)])
+    functions = []
+    for source in ("a", "b") if emitted.derived else ():
+        parts = [part for part in emitted.derived if part.source == source]
+        body = "\n".join(part.text for part in parts)
+        names = ", ".join(part.name for part in parts)
+        functions.append(function(f"parts_of_{source}({source})", body, f"({names},)"))
+    parts = [part.name for part in emitted.derived]
+    names = ", ".join(["a", "b", *sorted(parts, key=lambda name: "_b_" in name)])
     functions.append(function(f"run({names})", emitted.launches["matmul"], "y"))
     return "\n".join([*emitted.imports, emitted.definitions, *functions])
 
@@ -66,7 +69,7 @@ def calls(shape: str, knobs: Knobs, target: str, a: Any, b: Any) -> list[Callabl
         return [lambda: run(a, b)] * 2
     of_a, of_b = module["parts_of_a"], module["parts_of_b"]
     kept = of_b(b)
-    return [lambda: run(a, b, of_a(a), of_b(b)), lambda: run(a, b, of_a(a), kept)]
+    return [lambda: run(a, b, *of_a(a), *of_b(b)), lambda: run(a, b, *of_a(a), *kept)]
 
 
 def operands(shape: str) -> tuple[Any, Any]:
@@ -113,11 +116,13 @@ def measure(shape: str, options: list[Knobs], target: str) -> Table:
     (step,) = plain_product(*map(int, shape.split("x"))).own()
     for knobs in options:
         tile = Tile(*(knobs[x] for x in ("block_m", "block_n", "block_k", "warps", "stages")))
-        way = Way(knobs["split"], bool(knobs.get("descriptors")))
+        way = Way(knobs["split"], bool(knobs.get("descriptors")), knobs["precision"])
         model_ms = 1e3 * split_cost_s(step, tile, way)
         every, kept = calls(shape, knobs, target, a, b)
         ms, kept_ms = (milliseconds(call, flush) for call in (every, kept))
-        label = f"{tile.m}x{tile.n}x{tile.k} w{tile.warps} s{tile.stages} {way.place}"
+        label = (
+            f"{way.precision} {tile.m}x{tile.n}x{tile.k} w{tile.warps} s{tile.stages} {way.place}"
+        )
         label += " descriptors" if way.descriptors else ""
         values = (model_ms, ms, kept_ms, eager_ms / ms, error(every()) / eager_error)
         table.add_row(label, *(f"{value:.3f}" for value in values))
