@@ -6,30 +6,28 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from kernelwright.propose.swarm import decode
 from kernelwright.propose.swarm.chat import ends
 
 
 def sample(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
     """The tokens of one answer to each prompt, up to and with its end."""
-    import torch
     from trl.models import unwrap_model_for_generation
 
     tokenizer = trainer.processing_class
     read = tokenizer.pad({"input_ids": prompts}, padding_side="left", return_tensors="pt")
     read = read.to(trainer.accelerator.device)
+    told = trainer.generation_config
+    draw = decode.Draw(told.temperature, n_top=told.top_k or 0, top_p=told.top_p)
     with (
         unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model,
-        torch.no_grad(),
         merged(model),
     ):
         model.eval()  # with dropout it would answer worse than it is
         stops = ends(tokenizer, model)
-        written = model.generate(
-            **read, generation_config=trainer.generation_config, eos_token_id=stops
-        )
+        written = decode.write(model, read, limit=told.max_new_tokens, draw=draw, stops=stops)
         model.train()
-    width = read["input_ids"].shape[1]
-    return [_to_end(row, stops) for row in written[:, width:].tolist()]
+    return written
 
 
 @contextlib.contextmanager
@@ -53,8 +51,3 @@ def merged(model: Any) -> Iterator[None]:
         model.unmerge_adapter()
         for layer, weight in zip(layers, kept, strict=True):
             layer.weight.data.copy_(weight)
-
-
-def _to_end(row: list[int], stops: list[int]) -> list[int]:
-    first = min((row.index(stop) for stop in stops if stop in row), default=len(row))
-    return row[: first + 1]

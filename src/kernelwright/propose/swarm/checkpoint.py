@@ -90,32 +90,29 @@ class CheckpointEndpoint:
         """Give every question of a batch its reply."""
         import torch
 
+        from kernelwright.propose.swarm import decode
+
         tokenizer, model = self._loaded
         prompts = [chat_text(tokenizer, asked.messages) for asked in batch]
         read = tokenizer(prompts, return_tensors="pt", padding=True, add_special_tokens=False)
         read = read.to(model.device)
         stops = ends(tokenizer, model)
         first = batch[0].parameters
+        limit = max(asked.parameters["max_output_tokens"] for asked in batch)
+        until_s = max(asked.deadline for asked in batch)
         try:
-            with torch.random.fork_rng(), torch.no_grad():
+            with torch.random.fork_rng():
                 torch.manual_seed(first["seed"])
-                written = model.generate(
-                    **read,
-                    do_sample=True,
-                    temperature=first["temperature"],
-                    top_p=first["top_p"],
-                    max_new_tokens=max(a.parameters["max_output_tokens"] for a in batch),
-                    max_time=max(1.0, max(a.deadline for a in batch) - time.monotonic()),
-                    eos_token_id=stops,
-                    pad_token_id=tokenizer.pad_token_id,
+                draw = decode.Draw(first["temperature"], top_p=first["top_p"])
+                written = decode.write(
+                    model, read, limit=limit, draw=draw, stops=stops, until_s=until_s
                 )
         except torch.OutOfMemoryError as error:
             for asked in batch:
                 asked.reply = Reply("", Outcome.FAILED, str(error).splitlines()[0], 0, 0)
             return
-        width = read["input_ids"].shape[1]
         counts = read["attention_mask"].sum(1).tolist()
-        for asked, count, row in zip(batch, counts, written[:, width:].tolist(), strict=True):
+        for asked, count, row in zip(batch, counts, written, strict=True):
             asked.reply = _reply(tokenizer, row, count, stops)
 
     @cached_property
@@ -154,13 +151,12 @@ def _quiet() -> Iterator[None]:
 
 
 def _reply(tokenizer: Any, row: list[int], n_read: int, ends: list[int]) -> Reply:
-    """One answer of a batch, up to its end; what follows only fills the row."""
-    stops = [row.index(end) for end in ends if end in row]
-    said = row[: min(stops) + 1] if stops else row
+    """One answer of a batch."""
+    is_whole = bool(row) and row[-1] in ends
     return Reply(
-        answer=tokenizer.decode(said, skip_special_tokens=True).replace("\0", ""),
-        outcome=Outcome.ANSWERED if stops else Outcome.CUT,
-        detail="" if stops else "at the limit of tokens or of time",
+        answer=tokenizer.decode(row, skip_special_tokens=True).replace("\0", ""),
+        outcome=Outcome.ANSWERED if is_whole else Outcome.CUT,
+        detail="" if is_whole else "at the limit of tokens or of time",
         input_tokens=n_read,
-        output_tokens=len(said),
+        output_tokens=len(row),
     )
