@@ -47,3 +47,22 @@ class TritonDialect:
 
     def recognises(self, tree: ast.Module) -> bool:
         return "triton" in imports(tree)
+
+
+def launches(tree: ast.Module) -> bool:
+    """Whether a file names one of its kernels outside of kernels, as it must to launch it."""
+    kernels = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and any(map(_makes_a_kernel, node.decorator_list))
+    ]
+    within = {id(node) for kernel in kernels for node in ast.walk(kernel)}
+    names = {kernel.name for kernel in kernels}
+    return any(
+        isinstance(node, ast.Name) and node.id in names and id(node) not in within
+        for node in ast.walk(tree)
+    )
+
+
+def _makes_a_kernel(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).partition("(")[0].rpartition(".")[2] == "jit"

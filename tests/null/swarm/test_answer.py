@@ -52,3 +52,32 @@ def test_two_ways_to_write_the_same_text_have_one_normal_form():
     other = CODE.replace("int one", "int two")
     first, second, third = (Candidate(text, "cpp") for text in (CODE, reworded, other))
     assert first.digest != second.digest and first.normal == second.normal != third.normal
+
+
+KERNEL = """import triton
+import triton.language as tl
+import torch
+
+
+@triton.jit
+def twice(v):
+    return v + v
+
+
+@triton.jit
+def add(x, BLOCK: tl.constexpr):
+    twice(1)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        {does}
+        return torch.relu(x)
+"""
+
+
+def test_a_kernel_that_nobody_launches_is_none():
+    launched = f"```python\n{KERNEL.format(does='add[(1,)](x, BLOCK=8)')}```"
+    copied = f"```python\n{KERNEL.format(does='x = x.contiguous()')}```"
+    assert read(launched, "triton").code
+    assert "launches no kernel" in read(copied, "triton").fault

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kernelwright.core import plugins
 from kernelwright.dialects.base import Dialect
+from kernelwright.dialects.triton import launches
 
 ENTRY = "ModelNew"
 _THOUGHTS = re.compile(r"^.*</think>", re.S)
@@ -29,7 +30,8 @@ class Read:
 
 def read(answer: str, dialect: str) -> Read:
     """The last whole block of Python code in ``answer``: it must define ``ModelNew``, and be in
-    ``dialect`` unless that is 'torch'."""
+    ``dialect`` unless that is 'torch'. A kernel in Triton must be launched: a small model copies
+    one from its prompt, and calls the library."""
     said = _THOUGHTS.sub("", answer)
     blocks = [text for language, text in _BLOCK.findall(said) if language in ("python", "py", "")]
     blocks = [text for text in blocks if text.strip()]
@@ -49,6 +51,8 @@ def read(answer: str, dialect: str) -> Read:
         return Read(fault=f"its code defines no class {ENTRY} at the top level")
     if dialect != "torch" and not _recognises(dialect, tree):
         return Read(fault=f"its code has no kernel in {dialect}")
+    if dialect == "triton" and not launches(tree):
+        return Read(fault="its code launches no kernel of its own")
     return Read(code)
 
 
