@@ -35,7 +35,8 @@ NAMES = {"policies": "policy", "max_tokens": "max-tokens"}
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Searches, tasks judged, or programs of port, side by side: 1 (default).",
+    help="Searches, tasks judged, or programs of port, side by side: 1 (default; searches on a "
+    "GPU: 12).",
 )
 @click.option("--archive", metavar="URL", help="Default: kernelwright-out/archive.sqlite.")
 @click.option("--out", metavar="DIR", help="Folder for sources and the report: kernelwright-out.")
@@ -97,7 +98,7 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
     )  # fmt: skip
     told = {
         "settings": settings,
-        "jobs": given.get("jobs", 1),
+        "jobs": given.get("jobs", suite.usual_jobs(settings.device, is_exam="policies" in given)),
         "on_done": lambda outcome: click.echo(results.line(outcome), err=True),
     }
     if "policies" in given:

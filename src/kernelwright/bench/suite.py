@@ -80,6 +80,17 @@ def suite_entries(
     return [e for e in chosen if (e.problem - 1) % every == 0]
 
 
+def usual_jobs(device: str, *, is_exam: bool) -> int:
+    """How many searches go well side by side: one more than a GPU takes, so that the next is
+    ready; one on a CPU, where builds and measurements want the same cores.
+
+    Raises:
+        DeviceError: this machine has no such device.
+    """
+    most = place_of(resolve(Device.parse(device))).most_judges
+    return 1 if most is None or is_exam else most + 1
+
+
 def run(
     entries: Sequence[SuiteEntry], *, settings: Settings, jobs: int = 1, limit_s: float,
     total_s: float = float("inf"), on_done: Callable[[Outcome], None] = lambda outcome: None,
