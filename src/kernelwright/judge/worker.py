@@ -286,7 +286,7 @@ def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> N
 
 def describe(value: Any) -> Any:
     """Where the outputs lie, as JSON; what is not plain is named by its type."""
-    if type(value) in (torch.Tensor, torch.nn.Parameter):
+    if type(value) is torch.Tensor:
         if value.layout is not torch.strided or value.is_conj() or value.is_neg():
             return {"other": "a tensor that is not materialised"}
         place = [value.data_ptr(), list(value.shape), list(value.stride())]
