@@ -118,7 +118,8 @@ def not_compiled(name: str) -> str:
 def kind_of(argument) -> str:
     """The type of a kernel's argument, in Triton's words."""
     if isinstance(argument, TensorDescriptor):
-        return f"tensordesc<{POINTERS[argument.base.dtype][1:]}[{', '.join(map(str, argument.block_shape))}]>"
+        block = ", ".join(map(str, argument.block_shape))
+        return f"tensordesc<{POINTERS[argument.base.dtype][1:]}[{block}]>"
     return POINTERS[argument.dtype]
 
 
@@ -153,17 +154,18 @@ class Layer(torch.nn.Module):
         return self.up(x) * torch.sigmoid(self.gate(x))
 
 
-def split_too_often(_: str) -> str:
+def split_too_often(form: str) -> str:
     """What is wrong with a layer whose weights change between calls."""
     brief = Brief(load(Layer(), inputs=[torch.randn(20, 40)]), Device.parse("cpu"), ("triton",))
     workshop, variant = Workshop(brief), variants("cpu")[0]
     first = next(EMITTER.schedules(workshop.program(variant, EMITTER), Target("cpu")))
-    wanted = {"precision": "bf16x3_6", "split": "before"}
+    wanted = {"precision": form, "split": "before"}
     schedule = {k: {**own, **wanted} if "precision" in own else own for k, own in first.items()}
     text = workshop.proposal(variant, EMITTER, schedule).candidate.source
     model, reference, launches = build(text, "ModelNew")(), Layer(), []
     splits = model.forward.__func__.__globals__
-    splits["split_rows_in_three"] = Counted(splits["split_rows_in_three"], launches)
+    kernel = {"bf16x3_6": "split_rows_in_three", "fp16x2_3": "split_rows_in_two"}[form]
+    splits[kernel] = Counted(splits[kernel], launches)
     counts = []
     with torch.no_grad():
         for change in ("load", "", "scale"):
@@ -184,7 +186,7 @@ if __name__ == "__main__":
     check, names = {
         "values": (wrong_values, CASES),
         "compile": (not_compiled, COMPILED),
-        "weights": (split_too_often, ["layer"]),
+        "weights": (split_too_often, ["bf16x3_6", "fp16x2_3"]),
     }[sys.argv[1]]
     found = {}
     for case in sys.argv[2:] or names:
