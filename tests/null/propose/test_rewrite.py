@@ -14,7 +14,15 @@ from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import interpret
 from kernelwright.propose.rules.lower.graph import to_flow
-from kernelwright.propose.rules.rewrite import BIASES, LAYOUTS, ORDINARY, RULES, STEPS, rewrite
+from kernelwright.propose.rules.rewrite import (
+    BIASES,
+    IMAGES_TOO,
+    LAYOUTS,
+    ORDINARY,
+    RULES,
+    STEPS,
+    rewrite,
+)
 
 R = torch.randn
 LINEAR = nn.Linear(6, 8)
@@ -171,6 +179,8 @@ def test_a_rule_is_applied_and_keeps_the_values(name, function, inputs) -> None:
         (ORDINARY, nn.ConvTranspose3d(3, 4, (3, 2, 1), bias=False), (2, 3, 4, 5, 3)),
         (BIASES, nn.ConvTranspose2d(3, 4, 3, 2, 1), (2, 3, 4, 5)),
         (LAYOUTS, nn.Conv2d(3, 4, 3), (2, 3, 4, 5)),
+        (IMAGES_TOO, nn.Conv2d(3, 4, 3), (2, 3, 4, 5)),
+        (IMAGES_TOO, nn.ConvTranspose3d(3, 4, 3, 2), (2, 3, 4, 5, 3)),
         (STEPS, nn.Conv2d(3, 4, 11, 4, 2), (2, 3, 20, 23)),
         (STEPS, nn.Conv1d(2, 4, 3, 3), (2, 2, 17)),
     ],
@@ -183,6 +193,7 @@ def test_rules_of_variants_keep_the_values(rules, layer, shape) -> None:
     with torch.no_grad():
         seen = interpret(program, [x], module.state_dict())
         torch.testing.assert_close(seen, module(x), rtol=2e-5, atol=2e-5)
+    assert seen.is_contiguous()
 
 
 def test_sums_over_ranges_of_other_lengths_do_not_share_a_loop() -> None:

@@ -10,6 +10,7 @@ from kernelwright.propose.rules.flow import (
     Constant,
     Fold,
     Gather,
+    Laid,
     Node,
     Point,
     Position,
@@ -133,6 +134,8 @@ class Body:
                 return self.value(arg, tuple(inner), bounds)
             case View():
                 return self._view(node, at, bounds)
+            case Laid(arg=arg):
+                return self.value(arg, at, bounds)
             case Gather():
                 return self._gather(node, at, bounds)
         raise DoesNotFit(f"{type(node).__name__} at other coordinates than its own")
@@ -255,6 +258,8 @@ def infer(body: Body, node: Node) -> list[Affine | None]:
             for operand in node.operands:
                 known = infer(body, operand)
                 found = [a if a is not None else b for a, b in zip(found, known, strict=True)]
+        case Laid():
+            found = infer(body, node.arg)
         case View():
             for row, known in zip(node.rows, infer(body, node.arg), strict=True):
                 terms, offset = row

@@ -112,6 +112,18 @@ class Reshape(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Laid(Node):
+    """``arg``, in memory with these strides wherever it is kept."""
+
+    arg: Node
+    strides: tuple[int, ...]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        return (self.arg,)
+
+
+@dataclass(frozen=True, eq=False)
 class Fold(Node):
     """A reduction with ``op`` of ir.REDUCTIONS over ``dims`` of ``arg``, which vanish."""
 

@@ -16,6 +16,7 @@ from kernelwright.propose.rules.flow import (
     Constant,
     Fold,
     Gather,
+    Laid,
     Node,
     NoNest,
     Point,
@@ -281,6 +282,7 @@ def _kept(
         elif node in required or node in tables or isinstance(node, (Fold, Running, Product)):
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
             strides = None if node in returned else _layout(node)
+            strides = node.strides if isinstance(node, Laid) else strides
             tensor = contiguous(name, node.shape, node.dtype)
             kept[node] = replace(tensor, strides=strides) if strides else tensor
     return kept

@@ -22,6 +22,7 @@ from kernelwright.propose.rules.parts import Part, open_parts
 from kernelwright.propose.rules.patchwork import combined, write_patchwork
 from kernelwright.propose.rules.rewrite import (
     BIASES,
+    IMAGES_TOO,
     LAYOUTS,
     ORDINARY,
     RULES,
@@ -69,7 +70,7 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
             Variant("fused, own products", full, products=True, rules=tensor_cores),
             Variant("fused", full, rules=library),
             Variant("fused, ordinary convolutions", full, rules=(*library, *ORDINARY)),
-            Variant("fused, channels last", full, rules=(*library, *LAYOUTS)),
+            Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
             Variant("fused as far as it goes", replace(full, join_rows=1, recompute_cost=40)),
             Variant("reductions apart", Fusion(join_rows=1 << 62, siblings=False), rules=library),
             Variant("fused, as written", full, rules=()),

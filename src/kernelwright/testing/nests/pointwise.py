@@ -31,6 +31,20 @@ def _unary(names: tuple[str, ...], dtype: str = "float32", size: int = 1001) -> 
 
 
 @case
+def exchange() -> Program:
+    """Channels last to channels first, with a value for each channel."""
+    n, c, p = axes("n2 c19 p37")
+    x, b, y = tensor("x", (n, p, c)), tensor("b", (c,)), tensor("y", (n, c, p))
+    body = (
+        full("x0", x, (n, p, c)),
+        full("b0", b, (c,)),
+        Compute("y0", "add", ("x0", "b0"), "float32"),
+        Store(y, row_major((n, c, p)), "y0"),
+    )
+    return program(Kernel("exchange", (n, c, p), (), body), inputs=(x, b))
+
+
+@case
 def unary_smooth() -> Program:
     return _unary(("exp", "expm1", "sin", "cos", "tanh", "sigmoid", "erf", "neg", "abs", "square"))
 

@@ -29,6 +29,7 @@ from kernelwright.propose.rules.emit.triton_product_schedule import (
 from kernelwright.propose.rules.emit.triton_scaled import split_kernels as scaled_kernels
 from kernelwright.propose.rules.emit.triton_schedule import kernel_choices, kernel_neighbours
 from kernelwright.propose.rules.emit.triton_split import split_kernels
+from kernelwright.propose.rules.emit.triton_tiles import emit_tiles, tile_choices
 from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
 from kernelwright.propose.rules.prepared import lasting
 
@@ -109,7 +110,7 @@ def _choices(step: Kernel | Contraction, *, descriptors: bool, kept: Set[str]) -
         return convolution_choices(simple)
     if isinstance(simple, Contraction):
         return product_choices(simple, descriptors=descriptors, kept=kept)
-    return kernel_choices(simple)
+    return [*tile_choices(simple), *kernel_choices(simple)]
 
 
 def _neighbours(step: Kernel | Contraction, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs]:
@@ -142,4 +143,6 @@ def _piece(piece: Kernel | Contraction, knobs: Knobs, *, interpreted: bool) -> L
         return emit_product(piece, knobs, interpreted=interpreted)
     is_main = "shape" in knobs and (knobs.get("parts", 1) == 1 or "_parts" in piece.name)
     chosen = knobs if is_main else kernel_choices(piece)[0]
+    if chosen["shape"] == "tiles":
+        return emit_tiles(piece, chosen, interpreted=interpreted)
     return emit_kernel(piece, chosen, interpreted=interpreted)

@@ -9,7 +9,15 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes
 
-from kernelwright.propose.rules.flow import HALF, Constant, Node, Position, Unsupported
+from kernelwright.propose.rules.flow import (
+    HALF,
+    Constant,
+    Laid,
+    Node,
+    Position,
+    Source,
+    Unsupported,
+)
 from kernelwright.propose.rules.interpret import dtype_name
 from kernelwright.propose.rules.lower.table import (
     Result,
@@ -194,7 +202,23 @@ def _limits(operator: str, limits: tuple[Any, ...], named: dict[str, Any]) -> tu
     return given.get("min"), given.get("max")
 
 
-@lowers("_to_copy", "to", "_conj", "clone", "alias", "detach", "contiguous", "lift_fresh_copy")
+@lowers("contiguous")
+def contiguous(result: Result, a: Node, *, memory_format: Any = torch.contiguous_format) -> Node:
+    """The value in another layout; itself where nobody can tell."""
+    laid = laid_out(result.shape, memory_format)
+    is_so = isinstance(a, Source) and a.tensor.strides == laid
+    plain = laid_out(result.shape, torch.contiguous_format)
+    if is_so or (laid == plain and not isinstance(a, Source)):
+        return a
+    return Laid(a.shape, a.dtype, a, laid)
+
+
+def laid_out(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...]:
+    """The strides of a tensor of ``shape``."""
+    return tuple(torch.empty(shape, device="meta", memory_format=memory_format).stride())
+
+
+@lowers("_to_copy", "to", "_conj", "clone", "alias", "detach", "lift_fresh_copy")
 def copy(result: Result, a: Node, *_: Any, **options: Any) -> Node:
     """A copy is a value like any other: where it is needed in memory, it is stored."""
     if options.get("device") is not None and str(options["device"]) == "meta":

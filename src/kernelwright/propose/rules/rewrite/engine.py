@@ -13,7 +13,7 @@ from kernelwright.propose.rules.capture import Captured
 from kernelwright.propose.rules.lower.graph import name_of
 from kernelwright.propose.rules.recurrent import CELLS
 from kernelwright.propose.rules.rewrite.conditions import ASSUMES
-from kernelwright.propose.rules.rewrite.pattern import build, match, parsed
+from kernelwright.propose.rules.rewrite.pattern import build, call, match, parsed
 from kernelwright.propose.rules.rewrite.table import RULES, Rule
 
 MAX_STEPS = 200
@@ -26,6 +26,7 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
     captured = _copy(captured)
     graph = captured.graph
     applied: list[str] = []
+    strides = [node.meta["val"].stride() for node in _returned(captured.outputs)]
     while len(applied) < MAX_STEPS:
         rule = _apply_one(graph, rules)
         if rule is None:
@@ -37,11 +38,32 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
         (node.name, path) for node, (_, path) in zip(mutated, captured.mutations, strict=True)
     )
     _propagate(graph)
+    returned = _laid_as_before(graph, returned, strides)
     assumptions = tuple(dict.fromkeys(node.name for node in assumed))
     rewritten = replace(
         captured, graph=graph, outputs=returned, mutations=mutations, assumptions=assumptions
     )
     return rewritten, tuple(dict.fromkeys(applied))
+
+
+def _returned(structure: Any) -> list[fx.Node]:
+    found: list[fx.Node] = []
+    fx.node.map_arg(structure, found.append)
+    return found
+
+
+def _laid_as_before(graph: fx.Graph, returned: Any, strides: Sequence[tuple[int, ...]]) -> Any:
+    """``returned``, with copies where a layout that rules chose would leave the module."""
+    copies: dict[fx.Node, fx.Node] = {}
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    for node, wanted in zip(_returned(returned), strides, strict=True):
+        value = node.meta["val"]
+        if value.stride() != wanted and not value.is_contiguous():
+            with graph.inserting_before(output):
+                copies[node] = call(graph, "contiguous", node)
+    laid = fx.node.map_arg(returned, lambda node: copies.get(node, node))
+    output.args = ((laid, *output.args[0][1:]),)
+    return laid
 
 
 def _copy(captured: Captured) -> Captured:

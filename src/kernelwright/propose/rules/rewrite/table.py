@@ -261,21 +261,26 @@ ORDINARY: tuple[Rule, ...] = (_ordinary(1), _ordinary(3))
 times as quick in three dimensions, the same within 5 % in two."""
 
 
-def _channels_last(operator: str, rest: str) -> Rule:
+def _channels_last(operator: str, rest: str, image: str) -> Rule:
     return Rule(
         name="convolutions run with channels last",
         pattern=f"{operator}(x, w, b, {rest})",
-        replacement=f"{operator}(x, clone(w, memory_format=layout), b, {rest})",
+        replacement=f"{operator}({image}, clone(w, memory_format=layout), b, {rest})",
         when=on.plain_weight,
         holds="always: a layout in memory is no value",
         source="PyTorch's channels last tutorial: a convolution takes the layout of its weights",
     )
 
 
-LAYOUTS: tuple[Rule, ...] = (
-    _channels_last("conv2d", "stride, padding, dilation, groups"),
-    _channels_last("conv3d", "stride, padding, dilation, groups"),
-    _channels_last("conv_transpose2d", "stride, padding, extra, groups, dilation"),
-    _channels_last("conv_transpose3d", "stride, padding, extra, groups, dilation"),
-)
+def _layouts(image: str) -> tuple[Rule, ...]:
+    return (
+        *(_channels_last(f"conv{n}d", _PLAIN, image) for n in (2, 3)),
+        *(_channels_last(f"conv_transpose{n}d", _TRANSPOSED, image) for n in (2, 3)),
+    )
+
+
+LAYOUTS: tuple[Rule, ...] = _layouts("x")
 """Rules that change how values lie in memory, for a variant of its own: they may win or lose."""
+IMAGES_TOO: tuple[Rule, ...] = _layouts("contiguous(x, memory_format=layout)")
+"""The same, with the image laid out before the library would: an own kernel takes half as long as
+PyTorch's copy (H200), and what computes the image can write it so."""
