@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.layout import map_tensors
+from kernelwright.judge.layout import leaves, map_tensors
 
 Distribution = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 LARGE_MEAN = 100.0
@@ -22,6 +22,8 @@ HUGE = 300.0
 SPARSE_SHARE = 0.1
 OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
+VARIED = 2.0**-6
+"""Of a number that is the same in every draw: seen in bfloat16 too."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
 """Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
 
@@ -121,6 +123,30 @@ def with_specials(arguments: list[Any], seed: int) -> list[Any]:
             place = [int(torch.randint(n, (), generator=draw)) for n in x.shape]
             changed[tuple(place)] = value
         return changed
+
+    return map_tensors(change, arguments)
+
+
+def find_fixed(draw: Callable[[int], list[Any]]) -> list[bool]:
+    """Which floating-point tensors are the same in two draws: a task may seed its own."""
+    pairs = zip(leaves(draw(0)), leaves(draw(1)), strict=True)
+    return [a.is_floating_point() and a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
+
+
+def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
+    """``arguments`` with those that are fixed changed by VARIED at most; zeros and infinities stay.
+
+    Otherwise a candidate could know the inputs of timed calls, and keep their results.
+    """
+    rows = iter(is_fixed)
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not next(rows, False):
+            return x
+        draw = torch.Generator(x.device).manual_seed(seed)
+        noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
+        changed = x.clone(memory_format=torch.preserve_format)
+        return changed.mul_((1 + VARIED * noise).to(x.dtype))
 
     return map_tensors(change, arguments)
 

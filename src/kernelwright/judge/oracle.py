@@ -42,8 +42,10 @@ from kernelwright.judge.inputs import (
     RESAMPLED,
     SPECIAL,
     enlarge,
+    find_fixed,
     is_whole,
     randomise_weights,
+    renew,
     resample_integers,
     transform,
     with_specials,
@@ -59,6 +61,7 @@ from kernelwright.judge.layout import (
 )
 from kernelwright.judge.lowering import lower, rounded
 from kernelwright.judge.nudges import loose_places, nudge, widen
+from kernelwright.judge.results import flatten
 from kernelwright.load import open_reference
 from kernelwright.load.reference import task_code
 
@@ -71,23 +74,6 @@ what they are is a convention that a candidate has to keep."""
 Seat = Callable[[], AbstractContextManager[Any]]
 USELESS = 0.25
 """Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
-
-
-def flatten(value: Any) -> list[torch.Tensor]:
-    """The tensors of a module's result, in order.
-
-    Raises:
-        TaskError: the result holds something that cannot be compared.
-    """
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in flatten(item)]
-    raise TaskError(
-        "the forward's result cannot be compared",
-        seen=type(value).__name__,
-        do="let forward return a tensor, or lists and tuples of tensors",
-    )
 
 
 class Oracle:
@@ -126,6 +112,7 @@ class Oracle:
             free_bytes, _ = torch.cuda.mem_get_info(self.device)
         self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
         self._power: float | None = None
+        self._fixed = find_fixed(partial(self.reference.inputs, device=self.device))
         self.others: dict[str, Other] = {}
         self._study()
         self._study_others()
@@ -152,7 +139,7 @@ class Oracle:
         if draw.distribution in self.others:
             number = self.others[draw.distribution].number
             return self.reference.other_inputs(draw.seed, self.device)[number]
-        own = self.reference.inputs(draw.seed, self.device)
+        own = renew(self.reference.inputs(draw.seed, self.device), self._fixed, draw.seed)
         if draw.distribution in (TASK, RANDOMISED):
             return own
         if draw.distribution == SPECIAL:

@@ -16,9 +16,10 @@ import torch
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.layout import map_tensors
-from kernelwright.judge.oracle import Oracle, flatten
+from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.results import flatten
 from kernelwright.judge.roofline import MARGIN
 
 N_READS = 10

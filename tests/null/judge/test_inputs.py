@@ -8,8 +8,11 @@ import torch
 from kernelwright.judge.inputs import (
     DISTRIBUTIONS,
     N_OUTLIERS,
+    VARIED,
     enlarge,
+    find_fixed,
     randomise_weights,
+    renew,
     resample_integers,
     transform,
 )
@@ -81,3 +84,15 @@ def test_complex_inputs_are_changed_in_both_parts_and_float64_keeps_its_digits()
 def test_enlarged_inputs_reach_the_asked_power_of_their_range(dtype):
     (y,) = enlarge([torch.randn(64).to(dtype)], 0.5)
     assert float(y.abs().max()) == pytest.approx(torch.finfo(dtype).max ** 0.5, rel=1e-2)
+
+
+def test_inputs_that_no_draw_changes_are_varied_a_little():
+    mask = torch.tensor([0.0, float("-inf"), 0.0])
+    given = [torch.rand(3), [torch.ones(3), torch.arange(3)], mask]
+    is_fixed = find_fixed(lambda seed: [torch.full((3,), seed / 2), *given[1:]])
+    assert is_fixed == [False, True, False, True]
+    one, two = (renew(given, is_fixed, seed) for seed in (1, 2))
+    assert torch.equal(one[0], given[0]) and torch.equal(one[1][1], given[1][1])
+    assert not torch.equal(one[1][0], two[1][0])
+    assert torch.equal(one[2], mask)
+    assert float((one[1][0] - 1).abs().max()) <= VARIED

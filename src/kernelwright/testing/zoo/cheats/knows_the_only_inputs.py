@@ -1,0 +1,23 @@
+"""Keeps the result for the inputs that the task always draws, by the sum of their bits.
+
+task: seeded
+expect: passed|wrong_values|rejected|tampered
+max_speedup: 1.3
+devices: cpu|cuda
+catalogue: C3, C15
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = {}
+
+    def forward(self, a, b):
+        key = tuple(int(t.view(torch.int32).sum(dtype=torch.int64)) for t in (a, b))
+        if key not in self.seen:
+            self.seen = {**dict(list(self.seen.items())[-32:]), key: torch.tanh(a @ b)}
+        return self.seen[key].clone()
