@@ -39,7 +39,7 @@ interpreter and torch's side of it, allocators, the C library, threads that wait
 COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
 """Where torch.compile puts its kernels: a library's work (torch/_inductor/codecache.py)."""
 OWN_TEXT_BYTES = 8 << 20
-"""More code than this in one file outside the system's folders is a copied library."""
+"""More code than this in one file outside the system's folders, or in none, is a copied library."""
 FEWEST_LOOKS = 12
 """That saw somebody's code; more calls are made until then, within BUDGET_S."""
 LOOKS_A_CALL = 8
@@ -143,11 +143,9 @@ def owner(path: str, text_bytes: int, library: Iterable[str]) -> str:
     is_given = any(path.startswith(folder + "/") for folder in library)
     if path.startswith("[") or (is_given and os.path.basename(path).startswith(NEUTRAL)):
         return ""
-    if not path:
-        return MADE
     if is_given or COMPILED.search(path) or text_bytes > OWN_TEXT_BYTES:
         return LIBRARY
-    return OWN
+    return OWN if path else MADE
 
 
 def whereabouts(pid: int) -> list[tuple[int, int]]:

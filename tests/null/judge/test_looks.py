@@ -17,6 +17,7 @@ COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so
     [
         ("/tmp/4f1c.so", 1 << 16, OWN),
         ("", 1 << 16, MADE),  # written by a compiler into anonymous memory
+        ("", 1 << 28, LIBRARY),  # copied there
         ("/tmp/libgomp.so.1", 1 << 16, OWN),
         ("/tmp/libgomp.so.1", 1 << 28, LIBRARY),  # whatever it is called
         ("/env/lib/libtorch_cpu.so", 1 << 28, LIBRARY),
