@@ -18,7 +18,6 @@ SAMPLE = (
     # honest
     "softmax_by_log_softmax", "online_softmax_in_blocks", "slice_of_larger_buffer",
     "cpp_online_softmax", "mapped_over_rows", "custom_operator", "talkative",
-    "top_k_by_sort", "top_k_renamed", "packed_weights_at_load",
 )  # fmt: skip
 
 

@@ -1,0 +1,55 @@
+"""What a worker makes of a module's results and weights."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import pytest
+import torch
+
+from kernelwright.judge.worker import describe, load_weights, plain
+
+
+def test_named_tuples_are_tuples() -> None:
+    pair = namedtuple("Pair", "values places")
+    x = torch.randn(3, 8)
+    for given in (torch.topk(x, 2), pair(*torch.topk(x, 2)), [x, pair(x, x)]):
+        told = describe(plain(given))
+        assert set(told) <= {"tuple", "list"} and "other" not in str(told)
+
+
+def test_a_tuple_that_computes_when_it_is_read_is_read_at_once() -> None:
+    read = []
+
+    class Late(tuple):
+        def __iter__(self):
+            read.append(1)
+            return iter((torch.zeros(1),))
+
+    assert type(plain(Late())) is tuple and read == [1]
+
+
+class Packed(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("both", torch.zeros(2, 3), persistent=False)
+
+    def _load_from_state_dict(self, state_dict, prefix, *rest) -> None:
+        self.both.copy_(torch.stack([state_dict["one"], state_dict["two"]]))
+
+
+def test_a_module_may_pack_the_weights_that_it_takes() -> None:
+    module = Packed()
+    load_weights(module, {"one": torch.ones(3), "two": torch.full((3,), 2.0)})
+    assert module.both.tolist() == [[1, 1, 1], [2, 2, 2]]
+
+
+def test_a_module_that_takes_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not take"):
+        load_weights(torch.nn.ReLU(), {"one": torch.ones(3)})
+
+
+def test_other_names_are_matched_by_order() -> None:
+    module = torch.nn.Linear(2, 3)
+    load_weights(module, {"a": torch.ones(3, 2), "b": torch.zeros(3)})
+    assert float(module.weight.sum()) == 6 and float(module.bias.abs().sum()) == 0
