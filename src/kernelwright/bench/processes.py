@@ -6,9 +6,12 @@ They are forked from one that has imported what a search needs, and used no devi
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import select
 import signal
+import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -97,9 +100,19 @@ def _run(work: Work, task: Task, settings: Settings, answer: Connection, nursery
     """The child: work, and answer with what it gives or with the error."""
     # Its parent stops it by this, also where a shell in the background had it ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        answer.send(work(task, settings, nursery))
-    except KernelwrightError as error:
-        answer.send(error_facts(error))
-    except KeyboardInterrupt:
-        answer.send({"what": "the search was interrupted", "seen": "Ctrl-C", "do": ""})
+    threading.Thread(target=_end_with, args=(answer,), daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):  # nobody waits any more
+        try:
+            answer.send(work(task, settings, nursery))
+        except KernelwrightError as error:
+            answer.send(error_facts(error))
+        except KeyboardInterrupt:
+            answer.send({"what": "the search was interrupted", "seen": "Ctrl-C", "do": ""})
+
+
+def _end_with(answer: Connection) -> None:
+    """Interrupt this process when whoever waits for the answer has gone."""
+    watched = select.poll()
+    watched.register(answer.fileno(), 0)  # which tells of a closed end all the same
+    watched.poll()
+    os.kill(os.getpid(), signal.SIGINT)
