@@ -43,6 +43,9 @@ SEED = 0
 COMPILE_S = 15.0
 """What the library's compiler may take to search for one candidate (10 to 50 s on an H200): it is
 not asked where the whole time is less."""
+MANY_CONVOLUTIONS = 6
+"""From which on own products come last: building one takes two to four seconds, and networks of
+many small ones wait for launches, not for products."""
 N_FIRST = 4
 """Schedules per program and dialect in a first round; the best are refined later."""
 
@@ -106,6 +109,12 @@ class Workshop:
     @property
     def target(self) -> Target:
         return Target(str(self.brief.device), self.brief.threads)
+
+    @property
+    def n_convolutions(self) -> int:
+        """How many convolutions the parts have."""
+        nodes = (node for part in self.parts for node in part.captured.graph.nodes)
+        return sum(node.op == "call_function" and "conv" in str(node.target) for node in nodes)
 
     def programs(self, variant: Variant, emitter: Emitter) -> list[Program]:
         """The parts as ``variant`` fuses them, as far as ``emitter`` can do it."""
@@ -172,9 +181,12 @@ def proposals(brief: Brief) -> Iterator[Proposal]:
 
 def _first(workshop: Workshop) -> Iterator[Proposal]:
     """The first schedule of every variant in every dialect, then the second ones, and so on."""
+    ways = variants(workshop.brief.device.kind)
+    if workshop.n_convolutions > MANY_CONVOLUTIONS:
+        ways = tuple(sorted(ways, key=lambda variant: variant.products))
     lines = [
         _scheduled(workshop, variant, emitter)
-        for variant in variants(workshop.brief.device.kind)
+        for variant in ways
         for emitter in emitters(workshop.brief)
     ]
     for layer in itertools.zip_longest(*lines):

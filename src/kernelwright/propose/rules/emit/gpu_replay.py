@@ -8,34 +8,43 @@ class Replay:
     """A module's forward as one CUDA graph.
 
     Inputs are copied into the graph's tensors and outputs are cloned out of it, so that a caller
-    never holds its memory. Captured anew when a parameter or a buffer has moved or changed.
+    never holds its memory. Captured anew when a parameter or a buffer has moved or changed; what
+    a replay writes to a buffer (running statistics) counts as no change, since the graph reads it.
     """
 
     def __init__(self):
         self.state = None
 
     def __call__(self, module, steps, inputs):
-        held = (*module.parameters(), *module.buffers())
-        state = [(tensor.data_ptr(), tensor._version) for tensor in held]
-        if state != self.state:
-            self.capture(steps, inputs)
-            self.state = state
+        if self.state != versions(module):
+            self.capture(module, steps, inputs)
+            self.state = versions(module)
         for own, given in zip(self.inputs, inputs):
             own.copy_(given)
         self.graph.replay()
         return cloned(self.outputs)
 
-    def capture(self, steps, inputs):
+    def capture(self, module, steps, inputs):
         self.inputs = [tensor.clone() for tensor in inputs]
+        buffers = [(buffer, buffer._version, buffer.clone()) for buffer in module.buffers()]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):  # compiles kernels and makes library handles first
             for _ in range(2):
                 steps(*self.inputs)
         torch.cuda.current_stream().wait_stream(side)
+        for buffer, version, value in buffers:
+            if buffer._version != version:
+                buffer.copy_(value)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.outputs = steps(*self.inputs)
+
+
+def versions(module):
+    """Where parameters and buffers lie, and how often each was changed."""
+    held = (*module.parameters(), *module.buffers())
+    return [(tensor.data_ptr(), tensor._version) for tensor in held]
 
 
 def cloned(value):

@@ -111,7 +111,7 @@ def combine(
             for name, options in by_step.items()
         }
         graph = {**schedule, "graph": True}
-        if rank == 0 and can_graph and not program.mutations and _is_launch_bound(program):
+        if rank == 0 and can_graph and _is_launch_bound(program):
             yield from (graph, schedule)
         else:
             yield schedule
@@ -128,7 +128,7 @@ def neighbours(
     forward is a CUDA graph."""
     if schedule.get("graph"):
         yield {name: knobs for name, knobs in schedule.items() if name != "graph"}
-    elif can_graph and not program.mutations:
+    elif can_graph:
         yield {**schedule, "graph": True}
     own = sorted(program.own(), key=_cost, reverse=True)
     for step in own:
