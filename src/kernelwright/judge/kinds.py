@@ -8,6 +8,7 @@ nothing about passing.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from kernelwright.judge.kernel_names import is_own
@@ -54,8 +55,7 @@ def of(
         own, library = _seen(runner, oracle, looks, source, timed_ns)
         is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
         # Counting takes a second to start, and says nothing about kernels of one's own.
-        counted = 0.0 if is_kernel or does_less else runner.count_flops()
-        is_algebra = does_less or (not is_kernel and counted < LESS_WORK * oracle.flops)
+        is_algebra = does_less or (not is_kernel and _counted(runner) < LESS_WORK * oracle.flops)
     except (Refused, TypeError, ValueError, AttributeError, KeyError):
         return ()
     found = []
@@ -66,6 +66,15 @@ def of(
     if is_algebra:
         found.append(ALGEBRA)
     return tuple(found)
+
+
+def _counted(runner: Runner) -> float:
+    """The library's arithmetic in one call; infinite where it cannot be counted: a graph of
+    torch.compile's may refuse to be looked into."""
+    try:
+        return runner.count_flops()
+    except Refused:
+        return math.inf
 
 
 def _seen(
