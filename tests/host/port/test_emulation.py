@@ -141,3 +141,21 @@ def test_errors_of_a_launch_are_the_runtimes(emulate):
 def test_what_does_not_compile_is_a_build_error(tmp_path):
     with pytest.raises(machine.BuildError, match="undeclared"):
         machine.build("int main() { return nothing; }", folder=tmp_path)
+
+
+def test_device_code_in_included_headers_runs_too(tmp_path):
+    (tmp_path / "inc/deep").mkdir(parents=True)
+    (tmp_path / "inc/k.cuh").write_text('#include "deep/s.h"\n#include "../top.h"\n')
+    (tmp_path / "inc/deep/s.h").write_text(
+        "__global__ void k(int* p) { __shared__ int s; if (!threadIdx.x) s = 7;\n"
+        "  __syncthreads(); p[threadIdx.x] = s; }\n"
+    )
+    (tmp_path / "top.h").write_text(
+        "inline void go(int* p) { k<<<1, 2>>>(p); }  // caf\xe9\n", "latin-1"
+    )
+    text = (
+        '#include <cstdio>\n#include "inc/k.cuh"\nint main() { int* p; cudaMallocManaged(&p, 8);\n'
+        'go(p); cudaDeviceSynchronize(); printf("%d\\n", p[1]); }\n'
+    )
+    program = machine.build(text, folder=tmp_path / "inc", includes=(tmp_path,))
+    assert machine.run(program).output == "7\n"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from kernelwright.dialects.simt.source import Edit, Source, apply_edits, arguments, callee
 
 BY_POINTERS = re.compile(r"(cuda|hip)(Launch|LaunchCooperative)Kernel")
+_INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _CAST = re.compile(
     r"^(?:\(\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<\s*(?:const\s+)?void\s*\*\s*>)\s*(.*)$",
     re.DOTALL,
@@ -21,9 +24,33 @@ def lower(text: str) -> str:
     Not covered: launches and shared memory that macros hide from the syntax tree's sight; inline
     PTX and AMD assembly.
     """
-    source = Source(text.encode())
+    source = Source(text.encode(errors="surrogateescape"))
     edits = [*_launches(source), *_launches_by_pointers(source), *_shared(source)]
-    return apply_edits(source.text, edits).decode()
+    return apply_edits(source.text, edits).decode(errors="surrogateescape")
+
+
+def lower_headers(text: str, includes: Sequence[Path], to: Path) -> Path:
+    """The files that ``text`` includes from ``includes``, lowered, under a folder below ``to``.
+
+    Each is laid where its includer asks for it, so that the folder can be searched first.
+    """
+    top = to / "up" / "up" / "up"  # includes may climb
+    top.mkdir(parents=True, exist_ok=True)
+    left: list[tuple[str, Path, Path | None]] = [(text, top, None)]
+    while left:
+        said, at, beside = left.pop()
+        for written in _INCLUDE.findall(said):
+            places = [*([beside] if beside else []), *includes]
+            found = next((p / written for p in places if (p / written).is_file()), None)
+            is_beside = beside is not None and found == beside / written
+            target = Path(os.path.normpath((at if is_beside else top) / written))
+            if found is None or target.exists() or not target.is_relative_to(to):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            inside = found.read_text(errors="surrogateescape")
+            target.write_text(lower(inside), errors="surrogateescape")
+            left.append((inside, target.parent, found.parent))
+    return top
 
 
 def _launches(source: Source) -> Iterator[Edit]:

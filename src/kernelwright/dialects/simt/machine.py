@@ -21,7 +21,7 @@ from pathlib import Path
 
 from kernelwright.core.errors import DialectError
 from kernelwright.dialects.amdgpu import find_clang
-from kernelwright.dialects.simt.lower import lower
+from kernelwright.dialects.simt.lower import lower, lower_headers
 
 HERE = Path(__file__).parent
 HEADERS = HERE / "include"
@@ -106,14 +106,15 @@ def build(
         raise DialectError("device code cannot be run on this CPU", seen=missing, do=missing)
     source, program = folder / f"{name}.cpp", folder / name
     head = f'#include "{"hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"}"\n#line 1\n'
-    source.write_text(head + lower(text))
+    source.write_text(head + lower(text), errors="surrogateescape")
+    headers = lower_headers(text, includes, folder / f"{name}-headers")
     object_ = folder / f"{name}.o"
     clang = find_clang()
     assert clang is not None
     _compile(
-        [clang, *_FLAGS, *(_CHECKS if is_checked else ()), f"-I{HEADERS}",
-         f"-I{LIBRARIES}", *(f"-I{path}" for path in includes), *(f"-D{d}" for d in defines),
-         "-c", str(source), "-o", str(object_)]
+        [clang, *_FLAGS, *(_CHECKS if is_checked else ()),
+         *(f"-I{path}" for path in (HEADERS, LIBRARIES, headers, *includes)),
+         *(f"-D{define}" for define in defines), "-c", str(source), "-o", str(object_)]
     )  # fmt: skip
     _compile([clang, *_WRAPS, str(object_), *map(str, _runtime()), "-o", str(program), "-lm"])
     return program

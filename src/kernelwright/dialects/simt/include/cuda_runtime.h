@@ -27,8 +27,15 @@ enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10,
   cudaDevAttrMultiProcessorCount = 16, cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrCooperativeLaunch = 95,
-  cudaDevAttrConcurrentManagedAccess = 89,
+  cudaDevAttrConcurrentManagedAccess = 89, cudaDevAttrComputeMode = 20, cudaDevAttrIntegrated = 18,
+  cudaDevAttrClockRate = 13, cudaDevAttrMemoryClockRate = 36, cudaDevAttrGlobalMemoryBusWidth = 37,
+  cudaDevAttrL2CacheSize = 38, cudaDevAttrMaxRegistersPerBlock = 12,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81, cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+  cudaDevAttrCanMapHostMemory = 19, cudaDevAttrUnifiedAddressing = 41, cudaDevAttrManagedMemory = 83,
+  cudaDevAttrConcurrentKernels = 31, cudaDevAttrPageableMemoryAccess = 88,
+  cudaDevAttrMemoryPoolsSupported = 115, cudaDevAttrStreamPrioritiesSupported = 78,
 };
+enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeExclusive, cudaComputeModeProhibited };
 inline cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int) {
   switch (a) {
     case cudaDevAttrMaxThreadsPerBlock: *v = 1024; break;
@@ -36,7 +43,9 @@ inline cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int) {
     case cudaDevAttrWarpSize: *v = simt::simt_width(); break;
     case cudaDevAttrMultiProcessorCount: *v = 4; break;
     case cudaDevAttrComputeCapabilityMajor: *v = 9; break;
-    case cudaDevAttrComputeCapabilityMinor: *v = 0; break;
+    case cudaDevAttrComputeCapabilityMinor:
+    case cudaDevAttrComputeMode:
+    case cudaDevAttrIntegrated: *v = 0; break;
     default: *v = 1;
   }
   return cudaSuccess;

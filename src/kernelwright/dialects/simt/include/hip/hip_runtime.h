@@ -38,8 +38,16 @@ enum hipDeviceAttribute_t {
   hipDeviceAttributeWarpSize, hipDeviceAttributeMultiprocessorCount,
   hipDeviceAttributeComputeCapabilityMajor, hipDeviceAttributeComputeCapabilityMinor,
   hipDeviceAttributeCooperativeLaunch, hipDeviceAttributeConcurrentManagedAccess,
-  hipDeviceAttributeImageSupport,
+  hipDeviceAttributeImageSupport, hipDeviceAttributeComputeMode, hipDeviceAttributeIntegrated,
+  hipDeviceAttributeClockRate, hipDeviceAttributeMemoryClockRate, hipDeviceAttributeMemoryBusWidth,
+  hipDeviceAttributeL2CacheSize, hipDeviceAttributeMaxRegistersPerBlock,
+  hipDeviceAttributeMaxSharedMemoryPerMultiprocessor, hipDeviceAttributeMaxThreadsPerMultiProcessor,
+  hipDeviceAttributeCanMapHostMemory, hipDeviceAttributeUnifiedAddressing,
+  hipDeviceAttributeManagedMemory, hipDeviceAttributeConcurrentKernels,
+  hipDeviceAttributePageableMemoryAccess, hipDeviceAttributeMemoryPoolsSupported,
+  hipDeviceAttributeStreamPrioritiesSupported,
 };
+enum hipComputeMode { hipComputeModeDefault, hipComputeModeExclusive, hipComputeModeProhibited };
 inline hipError_t hipDeviceGetAttribute(int* v, hipDeviceAttribute_t a, int) {
   switch (a) {
     case hipDeviceAttributeMaxThreadsPerBlock: *v = 1024; break;
@@ -47,7 +55,9 @@ inline hipError_t hipDeviceGetAttribute(int* v, hipDeviceAttribute_t a, int) {
     case hipDeviceAttributeWarpSize: *v = simt::simt_width(); break;
     case hipDeviceAttributeMultiprocessorCount: *v = 4; break;
     case hipDeviceAttributeComputeCapabilityMajor: *v = 9; break;
-    case hipDeviceAttributeComputeCapabilityMinor: *v = 0; break;
+    case hipDeviceAttributeComputeCapabilityMinor:
+    case hipDeviceAttributeComputeMode:
+    case hipDeviceAttributeIntegrated: *v = 0; break;
 #if __HIP_NO_IMAGE_SUPPORT  // given on the command line: as a GPU without image instructions
     case hipDeviceAttributeImageSupport: *v = 0; break;
 #endif

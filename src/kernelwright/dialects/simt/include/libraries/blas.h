@@ -1,8 +1,12 @@
 // Dense linear algebra in plain loops, column by column: the functions of cuBLAS and hipBLAS that
 // programs call most, with their arguments. BLAS(x) and BLAS_C(x) give a library's names.
-// Not covered: complex and half numbers, triangular solvers, cublasLt, pointers to scalars on the
-// device are read as any others.
-enum BLAS(Status_t) { BLAS_C(STATUS_SUCCESS), BLAS_C(STATUS_NOT_INITIALIZED), BLAS_C(STATUS_ALLOC_FAILED), BLAS_C(STATUS_INVALID_VALUE), BLAS_C(STATUS_EXECUTION_FAILED) };
+// Not covered: complex numbers, triangular solvers, cublasLt; products with a kind for each matrix
+// take real floating numbers and scalars of 32 or 64 bits; pointers to scalars on the device are read
+// as any others.
+enum BLAS(Status_t) { BLAS_C(STATUS_SUCCESS), BLAS_C(STATUS_NOT_INITIALIZED), BLAS_C(STATUS_ALLOC_FAILED), BLAS_C(STATUS_INVALID_VALUE), BLAS_C(STATUS_MAPPING_ERROR), BLAS_C(STATUS_EXECUTION_FAILED), BLAS_C(STATUS_INTERNAL_ERROR), BLAS_C(STATUS_NOT_SUPPORTED), BLAS_C(STATUS_ARCH_MISMATCH) };
+enum BLAS(ComputeType_t) { BLAS_C(COMPUTE_16F), BLAS_C(COMPUTE_16F_PEDANTIC), BLAS_C(COMPUTE_32F), BLAS_C(COMPUTE_32F_PEDANTIC), BLAS_C(COMPUTE_32F_FAST_16F), BLAS_C(COMPUTE_32F_FAST_16BF), BLAS_C(COMPUTE_32F_FAST_TF32), BLAS_C(COMPUTE_64F), BLAS_C(COMPUTE_64F_PEDANTIC), BLAS_C(COMPUTE_32I), BLAS_C(COMPUTE_32I_PEDANTIC) };
+enum BLAS(GemmAlgo_t) { BLAS_C(GEMM_DEFAULT) = -1 };
+enum BLAS(Math_t) { BLAS_C(DEFAULT_MATH), BLAS_C(PEDANTIC_MATH), BLAS_C(TF32_TENSOR_OP_MATH), BLAS_C(TENSOR_OP_MATH), BLAS_C(MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) };
 enum BLAS(Operation_t) { BLAS_C(OP_N), BLAS_C(OP_T), BLAS_C(OP_C) };
 enum BLAS(PointerMode_t) { BLAS_C(POINTER_MODE_HOST), BLAS_C(POINTER_MODE_DEVICE) };
 enum BLAS(FillMode_t) { BLAS_C(FILL_MODE_UPPER) = 121, BLAS_C(FILL_MODE_LOWER), BLAS_C(FILL_MODE_FULL) };
@@ -14,6 +18,7 @@ inline BLAS(Status_t) BLAS(Create)(BLAS(Handle_t)* h) { *h = new BLAS(State){}; 
 inline BLAS(Status_t) BLAS(Destroy)(BLAS(Handle_t) h) { delete h; return BLAS_C(STATUS_SUCCESS); }
 template <typename Stream> BLAS(Status_t) BLAS(SetStream)(BLAS(Handle_t), Stream) { return BLAS_C(STATUS_SUCCESS); }
 inline BLAS(Status_t) BLAS(SetPointerMode)(BLAS(Handle_t), BLAS(PointerMode_t)) { return BLAS_C(STATUS_SUCCESS); }
+inline BLAS(Status_t) BLAS(SetMathMode)(BLAS(Handle_t), BLAS(Math_t)) { return BLAS_C(STATUS_SUCCESS); }
 inline BLAS(Status_t) BLAS(SetVector)(int n, int size, const void* x, int incx, void* y, int incy) {
   for (int i = 0; i < n; ++i)
     __builtin_memcpy(static_cast<char*>(y) + 1l * i * incy * size, static_cast<const char*>(x) + 1l * i * incx * size, size);
@@ -97,3 +102,46 @@ inline BLAS(Status_t) BLAS(GetMatrix)(int rows, int columns, int size, const voi
 BLAS_FUNCTIONS(S, s, float)
 BLAS_FUNCTIONS(D, d, double)
 #undef BLAS_FUNCTIONS
+
+// Products of matrices of any kind, by BLAS_KIND (cudaDataType_t or hipDataType).
+inline double BLAS(AtKind)(const void* p, BLAS_KIND kind, long i) {
+  if (kind == BLAS_KINDS(R_64F)) return static_cast<const double*>(p)[i];
+  if (kind == BLAS_KINDS(R_16F)) return static_cast<float>(static_cast<const _Float16*>(p)[i]);
+  if (kind != BLAS_KINDS(R_16BF)) return static_cast<const float*>(p)[i];
+  const unsigned bits = static_cast<unsigned>(static_cast<const unsigned short*>(p)[i]) << 16;
+  return __builtin_bit_cast(float, bits);
+}
+inline void BLAS(ToKind)(void* p, BLAS_KIND kind, long i, double value) {
+  if (kind == BLAS_KINDS(R_64F)) static_cast<double*>(p)[i] = value;
+  else if (kind == BLAS_KINDS(R_16F)) static_cast<_Float16*>(p)[i] = static_cast<_Float16>(value);
+  else if (kind != BLAS_KINDS(R_16BF)) static_cast<float*>(p)[i] = static_cast<float>(value);
+  else {
+    const unsigned bits = __builtin_bit_cast(unsigned, static_cast<float>(value));
+    static_cast<unsigned short*>(p)[i] = static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+  }
+}
+inline BLAS(Status_t) BLAS(GemmStridedBatchedEx)(BLAS(Handle_t), BLAS(Operation_t) ta, BLAS(Operation_t) tb, int m, int n, int k,
+    const void* alpha, const void* a, BLAS_KIND ka, int lda, long long sa, const void* b, BLAS_KIND kb, int ldb, long long sb,
+    const void* beta, void* c, BLAS_KIND kc, int ldc, long long sc, int batches, BLAS(ComputeType_t) compute, BLAS(GemmAlgo_t)) {
+  const bool is_double = compute == BLAS_C(COMPUTE_64F) || compute == BLAS_C(COMPUTE_64F_PEDANTIC);
+  if (compute != BLAS_C(COMPUTE_64F) && (compute < BLAS_C(COMPUTE_32F) || compute > BLAS_C(COMPUTE_64F_PEDANTIC)))
+    return BLAS_C(STATUS_NOT_SUPPORTED);
+  const double x = is_double ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
+  const double y = is_double ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
+  for (long batch = 0; batch < batches; ++batch)
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < m; ++i) {
+        double sum = 0;
+        for (int l = 0; l < k; ++l)
+          sum += BLAS(AtKind)(a, ka, batch * sa + (ta == BLAS_C(OP_N) ? i + 1l * l * lda : l + 1l * i * lda)) *
+                 BLAS(AtKind)(b, kb, batch * sb + (tb == BLAS_C(OP_N) ? l + 1l * j * ldb : j + 1l * l * ldb));
+        const long at = batch * sc + i + 1l * j * ldc;
+        BLAS(ToKind)(c, kc, at, x * sum + (y == 0 ? 0.0 : y * BLAS(AtKind)(c, kc, at)));
+      }
+  return BLAS_C(STATUS_SUCCESS);
+}
+inline BLAS(Status_t) BLAS(GemmEx)(BLAS(Handle_t) h, BLAS(Operation_t) ta, BLAS(Operation_t) tb, int m, int n, int k, const void* alpha,
+    const void* a, BLAS_KIND ka, int lda, const void* b, BLAS_KIND kb, int ldb, const void* beta, void* c, BLAS_KIND kc, int ldc,
+    BLAS(ComputeType_t) compute, BLAS(GemmAlgo_t) how) {
+  return BLAS(GemmStridedBatchedEx)(h, ta, tb, m, n, k, alpha, a, ka, lda, 0, b, kb, ldb, 0, beta, c, kc, ldc, 0, 1, compute, how);
+}

@@ -200,7 +200,7 @@ inline API(Error_t) API(RuntimeGetVersion)(int* v) { *v = 12000; return API(Succ
 template <typename P> API(Error_t) API(FillProperties)(P* p, int device) {
   if (device != 0) return API(Fail)(API(ErrorInvalidDevice));
   *p = P{};
-  std::snprintf(p->name, sizeof p->name, "simt emulation, %d lanes", simt::simt_width());
+  std::snprintf(p->name, sizeof p->name, "simt emulation");
   p->totalGlobalMem = std::size_t{1} << 34, p->sharedMemPerBlock = 49152, p->totalConstMem = 65536;
   p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin = 65536, p->regsPerBlock = 65536;
   p->warpSize = simt::simt_width(), p->maxThreadsPerBlock = 1024, p->clockRate = 1000000;
@@ -232,6 +232,8 @@ inline API(Error_t) API(StreamAddCallback)(API(Stream_t) s, API(StreamCallback_t
   f(s, API(Success), data);
   return API(Success);
 }
+inline API(Error_t) API(ProfilerStart)() { return API(Success); }
+inline API(Error_t) API(ProfilerStop)() { return API(Success); }
 inline API(Error_t) API(LaunchHostFunc)(API(Stream_t) s, API(HostFn_t) f, void* data) {
   simt::enqueue(s, [=] { f(data); });
   return API(Success);

@@ -5,13 +5,21 @@
 #define HIPBLAS_H
 #include <hip/hip_complex.h>
 #include <hip/hip_runtime.h>
+#include <hip/library_types.h>
+#define BLAS_KIND hipDataType
+#define BLAS_KINDS(name) HIP_##name
 #define BLAS(name) hipblas##name
 #define BLAS_C(name) HIPBLAS_##name
 #include "../../libraries/blas.h"
 #undef BLAS
 #undef BLAS_C
+#undef BLAS_KIND
+#undef BLAS_KINDS
+#define hipblasGemmEx_v2 hipblasGemmEx
+#define hipblasGemmStridedBatchedEx_v2 hipblasGemmStridedBatchedEx
+constexpr hipblasStatus_t HIPBLAS_STATUS_HANDLE_IS_NULLPTR = static_cast<hipblasStatus_t>(9), HIPBLAS_STATUS_INVALID_ENUM = static_cast<hipblasStatus_t>(10), HIPBLAS_STATUS_UNKNOWN = static_cast<hipblasStatus_t>(11);
 extern "C" {
-const char* hipblasStatusToString(hipblasStatus_t);
+inline const char* hipblasStatusToString(hipblasStatus_t status) { return status ? "failed" : "success"; }
 #define HIPBLAS(name) hipblasStatus_t hipblas##name
 #define HIPBLAS_DECLARED(P, T, v)                                                                        \
   HIPBLAS(P##swap##v)(hipblasHandle_t, int n, T* x, int incx, T* y, int incy);                             \
