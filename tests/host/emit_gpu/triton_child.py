@@ -40,6 +40,7 @@ COMPILED = (
     "unary_smooth", "unary_float64", "reductions_short", "softmax_columns", "layer_norm",
     "scan_max", "pool_argmax", "product_odd", "product_bfloat16", "convolution",
     "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
+    "attention_causal",
 )  # fmt: skip
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (

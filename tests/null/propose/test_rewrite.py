@@ -67,6 +67,12 @@ EXAMPLES = {
     "the sum of a shifted linear map is shifted by the sum of the shift": [
         (lambda x, p: torch.sum(LINEAR(x) + p, 1), (R(5, 6), R(8))),
     ],
+    "softmax(Q·Kᵀ)·V over three dimensions is scaled dot product attention": [
+        (
+            lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1), -1) @ v,
+            (R(3, 5, 4), R(3, 6, 4), R(3, 6, 7)),
+        ),
+    ],
     "a copy is the value that it copies": [(lambda x: DROP(x.exp()) + 1, (R(3, 4),))],
     "softmax(Q·Kᵀ·s)·V is scaled dot product attention": [
         (lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) / 2.0, -1) @ v, QKV),

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from kernelwright.propose.rules.attention import own_attention
 from kernelwright.propose.rules.capture import Captured
 from kernelwright.propose.rules.flow import Constant, Node, NoNest, Source
 from kernelwright.propose.rules.fuse import Fusion, Group, fuse
@@ -44,7 +45,8 @@ def assemble_supported(
         refused = [step.name for step in program.own() if not supports(step)]
         fresh = {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:
-            return reuse_memory(own_recurrences(program, supports))
+            program = own_recurrences(program, supports)
+            return reuse_memory(own_attention(program, supports) if products else program)
         called |= fresh
 
 

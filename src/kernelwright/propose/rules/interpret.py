@@ -14,6 +14,7 @@ import torch
 
 from kernelwright.propose.rules.ir import (
     Affine,
+    Attention,
     Axis,
     Call,
     Compute,
@@ -28,6 +29,7 @@ from kernelwright.propose.rules.ir import (
     Reduce,
     Ref,
     Scan,
+    Step,
     Store,
     Tensor,
 )
@@ -86,7 +88,7 @@ def interpret(
     return resolve(program.outputs, memory)
 
 
-def run_step(step: Call | Kernel | Contraction | Recurrence, memory: Memory) -> None:
+def run_step(step: Step, memory: Memory) -> None:
     """Run one step; its results are added to ``memory`` (or written in place where they are)."""
     match step:
         case Call():
@@ -97,6 +99,12 @@ def run_step(step: Call | Kernel | Contraction | Recurrence, memory: Memory) -> 
             _run_contraction(step, memory)
         case Recurrence():
             _run_recurrence(step, memory)
+        case Attention():
+            q, k, v = (memory[tensor.name] for tensor in (step.q, step.k, step.v))
+            result = torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=step.causal, scale=step.scale
+            )
+            memory[step.result.name] = _laid_out(result, step.result)
 
 
 def resolve(structure: Any, memory: Memory) -> Any:
@@ -183,6 +191,10 @@ def _stretched(step: Contraction, memory: Memory) -> torch.Tensor:
     index, inside = torch.broadcast_tensors(index, inside)
     loaded = _memory_of(memory[step.a.tensor.name])[torch.where(inside, index, 0)]
     return torch.where(inside, loaded, 0.0).expand([a.size for a in axes])
+
+
+def _laid_out(value: torch.Tensor, tensor: Tensor) -> torch.Tensor:
+    return torch.empty_strided(tensor.shape, tensor.strides, dtype=value.dtype).copy_(value)
 
 
 def _run_body(

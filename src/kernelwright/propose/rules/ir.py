@@ -2,7 +2,8 @@
 
 A ``Program`` is what ``forward`` does: a list of steps over named tensors. A step is a ``Call``
 (PyTorch does it), or own code: a ``Contraction`` (a matrix product or convolution with its
-epilogue), a ``Recurrence`` (a whole recurrent network) or a ``Kernel``. A kernel is a loop nest
+epilogue), a ``Recurrence`` (a whole recurrent network), ``Attention`` or a
+``Kernel``. A kernel is a loop nest
 
     for outer axes (independent of each other):        scope "outer"
         for inner axes (reduced or scanned over):      scope "inner"
@@ -324,6 +325,31 @@ class Recurrence:
 
 
 @dataclass(frozen=True)
+class Attention:
+    """``softmax(q kᵀ scale) v`` over the last two of four dimensions; causal: position i sees the
+    positions up to i."""
+
+    name: str
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    result: Tensor
+    scale: float
+    causal: bool
+    origin: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[Tensor, ...]:
+        """The tensors it loads from."""
+        return tuple(dict.fromkeys((self.q, self.k, self.v)))
+
+    @property
+    def writes(self) -> tuple[Tensor, ...]:
+        """The tensor it stores to."""
+        return (self.result,)
+
+
+@dataclass(frozen=True)
 class Call:
     """A step that PyTorch does: ``target(*args, **kwargs)`` → ``outputs``.
 
@@ -345,7 +371,7 @@ class Ref:
     name: str
 
 
-Step = Call | Kernel | Contraction | Recurrence
+Step = Call | Kernel | Contraction | Recurrence | Attention
 
 
 @dataclass(frozen=True)
@@ -369,6 +395,6 @@ class Program:
     """Names of results (Python truth values, made from attributes alone) that must hold: where
     one does not, the program means nothing and the reference's forward is taken."""
 
-    def own(self) -> Iterator[Kernel | Contraction | Recurrence]:
+    def own(self) -> Iterator[Kernel | Contraction | Recurrence | Attention]:
         """The steps that own code does."""
         return (step for step in self.steps if not isinstance(step, Call))

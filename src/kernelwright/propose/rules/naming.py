@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernelwright.propose.rules.ir import (
+    Attention,
     Call,
     Contraction,
     Kernel,
@@ -18,8 +19,8 @@ from kernelwright.propose.rules.ir import (
     Store,
     Tensor,
 )
-from kernelwright.propose.rules.recurrent import with_tensors
 from kernelwright.propose.rules.steps import variable
+from kernelwright.propose.rules.whole import with_tensors
 
 _TAKEN = frozenset({
     "self", "torch", "nn", "F", "math", "np", "os", "ctypes", "hashlib", "tempfile", "subprocess",
@@ -68,7 +69,7 @@ def _step(step: Step, names: dict[str, str], steps: dict[str, str]) -> Step:
         case Kernel():
             body = tuple(_op(op, names) for op in step.body)
             return replace(step, name=steps[step.name], body=body)
-        case Recurrence():
+        case Recurrence() | Attention():
             return with_tensors(
                 step, lambda tensor: replace(tensor, name=names[tensor.name]), steps[step.name]
             )

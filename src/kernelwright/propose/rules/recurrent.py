@@ -89,20 +89,6 @@ def restore(graph: fx.Graph) -> None:
             node.target = getattr(torch.ops.aten, cell).input
 
 
-def with_tensors(
-    step: Recurrence, change: Callable[[Tensor], Tensor], name: str | None = None
-) -> Recurrence:
-    """``step`` with every tensor changed, and under another name."""
-    return replace(
-        step,
-        name=name or step.name,
-        x=change(step.x),
-        states=tuple(map(change, step.states)),
-        weights=tuple(map(change, step.weights)),
-        results=tuple(map(change, step.results)),
-    )
-
-
 def own_recurrences(program: Program, supports: Callable[[Step], bool]) -> Program:
     """``program`` with recurrent networks as own steps where ``supports`` says so."""
     tensors = {t.name: t for t in (*program.inputs, *(t for t, _ in program.attributes))}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from kernelwright.propose.rules.ir import (
+    Attention,
     Call,
     Contraction,
     Kernel,
@@ -25,8 +26,8 @@ from kernelwright.propose.rules.ir import (
 )
 from kernelwright.propose.rules.ops import arguments
 from kernelwright.propose.rules.prepared import made, needs, prepared_steps
-from kernelwright.propose.rules.recurrent import with_tensors
 from kernelwright.propose.rules.steps import references
+from kernelwright.propose.rules.whole import with_tensors
 
 FRESH = frozenset({
     "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "conv1d", "conv2d", "conv3d",
@@ -148,7 +149,7 @@ def _with_tensors(program: Program, instead: Mapping[str, Tensor]) -> Program:
     def step_(step: Step) -> Step:
         if isinstance(step, Call):
             return replace(step, args=structure(step.args), kwargs=structure(step.kwargs))
-        if isinstance(step, Recurrence):
+        if isinstance(step, (Recurrence, Attention)):
             return with_tensors(step, lambda tensor: instead.get(tensor.name, tensor))
         body = tuple(map(op_, step.body))
         if isinstance(step, Contraction):

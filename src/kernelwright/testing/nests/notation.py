@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from kernelwright.propose.rules.ir import (
     Affine,
+    Attention,
     Axis,
     Contraction,
     Kernel,
@@ -35,7 +36,7 @@ def row_major(axes: Iterable[Axis], offset: int = 0) -> Affine:
     return Affine.of(terms, offset)
 
 
-def program(*steps: Kernel | Contraction, inputs: tuple[Tensor, ...]) -> Program:
+def program(*steps: Kernel | Contraction | Attention, inputs: tuple[Tensor, ...]) -> Program:
     """A program of these steps that returns what the last one writes."""
     outputs = tuple(Ref(t.name) for t in steps[-1].writes)
     return Program(inputs, (), steps, outputs)

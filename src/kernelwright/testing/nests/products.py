@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kernelwright.propose.rules.ir import (
     Affine,
+    Attention,
     Bound,
     Compute,
     Const,
@@ -198,3 +199,22 @@ def convolution_transposed() -> Program:
         stretches=(Stretch("y", "i", 5, 2, 1, 1), Stretch("x", "j", 4, 4, 1, 2)), tf32=True,
     )  # fmt: skip
     return program(step, inputs=(x, w, contiguous("b", (20,), "float32")))
+
+
+def _attention(heads: int, length: int, keys: int, width: int, *, causal: bool = False) -> Program:
+    """Attention over one image's heads, whose results lie side by side, as the next layer wants."""
+    q = contiguous("q", (1, heads, length, width), "float32")
+    k, v = (contiguous(name, (1, heads, keys, width), "float32") for name in "kv")
+    strides = (heads * length * width, width, heads * width, 1)
+    y = Tensor("y", q.shape, "float32", strides)
+    return program(Attention("attention", q, k, v, y, 0.3, causal), inputs=(q, k, v))
+
+
+@case
+def attention() -> Program:
+    return _attention(2, 40, 37, 24)
+
+
+@case
+def attention_causal() -> Program:
+    return _attention(2, 33, 33, 16, causal=True)

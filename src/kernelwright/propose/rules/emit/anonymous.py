@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Kernel, Recurrence, Tensor
+from kernelwright.propose.rules.ir import (
+    Affine,
+    Attention,
+    Axis,
+    Contraction,
+    Kernel,
+    Recurrence,
+    Tensor,
+)
 from kernelwright.propose.rules.ops import AnyOp, stretches_named, with_indices, with_names
-from kernelwright.propose.rules.recurrent import with_tensors
+from kernelwright.propose.rules.whole import with_tensors
 
 
 def anonymous(
-    step: Kernel | Contraction | Recurrence, name: str, *, keep_axes: bool = False
-) -> Kernel | Contraction | Recurrence:
+    step: Kernel | Contraction | Recurrence | Attention, name: str, *, keep_axes: bool = False
+) -> Kernel | Contraction | Recurrence | Attention:
     """``step`` as ``name``, with its tensors, values and axes numbered in order of appearance.
 
     ``keep_axes``: axes keep their names, where knobs speak of them.
@@ -30,7 +38,7 @@ def anonymous(
     def op_(op: AnyOp) -> AnyOp:
         return with_names(with_indices(op, index_), values, tensors)
 
-    if isinstance(step, Recurrence):
+    if isinstance(step, (Recurrence, Attention)):
         numbered = with_tensors(step, lambda t: Tensor(tensors(t.name), *_kind(t)), name)
         return replace(numbered, origin=())
     if isinstance(step, Kernel):

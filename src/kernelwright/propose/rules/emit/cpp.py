@@ -19,6 +19,7 @@ from kernelwright.propose.rules.emit.cpp_rows import kernel_text
 from kernelwright.propose.rules.emit.cpp_schedule import first_schedules, knobs_of, neighbours
 from kernelwright.propose.rules.emit.cpp_types import MEMORY, SIZE_BYTES
 from kernelwright.propose.rules.ir import (
+    Attention,
     Call,
     Contraction,
     Kernel,
@@ -40,7 +41,7 @@ class CppEmitter:
 
     def supports(self, step: Step) -> bool:
         """Steps over dtypes that C++ has; of contractions, the matrix products."""
-        if isinstance(step, (Call, Recurrence)):
+        if isinstance(step, (Attention, Call, Recurrence)):
             return False
         if isinstance(step, Contraction) and not is_product(step):
             return False

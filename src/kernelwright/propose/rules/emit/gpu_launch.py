@@ -11,6 +11,7 @@ from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.gpu_names import function_name
 from kernelwright.propose.rules.emit.gpu_stages import Stages
 from kernelwright.propose.rules.ir import (
+    Attention,
     Call,
     Contraction,
     Kernel,
@@ -21,7 +22,7 @@ from kernelwright.propose.rules.ir import (
 )
 from kernelwright.propose.rules.prepared import overwritten
 
-Own = Kernel | Contraction | Recurrence
+Own = Kernel | Contraction | Recurrence | Attention
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from kernelwright.propose.rules.ir import Contraction, Kernel, Recurrence
+from kernelwright.propose.rules.ir import Attention, Contraction, Kernel, Recurrence
 
 WIDTH = 100
 """Columns of an emitted line."""
 
 
-def function_name(step: Kernel | Contraction | Recurrence) -> str:
+def function_name(step: Kernel | Contraction | Recurrence | Attention) -> str:
     """The name of a kernel's function; a tensor may have the step's own name."""
     return f"{step.name}_kernel"
 

@@ -13,6 +13,7 @@ from typing import Any
 from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.ir import (
+    Attention,
     Contraction,
     Kernel,
     Load,
@@ -155,10 +156,12 @@ def _is_launch_bound(program: Program) -> bool:
     return len(program.steps) > 1 and own_s < LAUNCH_S * len(program.steps)
 
 
-def _cost(step: Kernel | Contraction | Recurrence) -> float:
+def _cost(step: Kernel | Contraction | Recurrence | Attention) -> float:
     """Seconds that a step takes at least, to order steps by."""
     if isinstance(step, Recurrence):
         return TIME_STEP_S * step.x.shape[1 if step.batch_first else 0]
+    if isinstance(step, Attention):
+        return 4.0 * step.q.n_elements * step.k.shape[2] / 60e12
     moved_bytes = 4.0 * sum(t.n_elements for t in (*step.reads, *step.writes))
     seconds = moved_bytes / 4.28e12  # copy bandwidth measured on an H200
     if isinstance(step, Contraction):

@@ -17,6 +17,7 @@ from kernelwright.propose.rules.emit.gpu_axes import (
 )
 from kernelwright.propose.rules.ir import (
     Affine,
+    Attention,
     Axis,
     Compute,
     Const,
@@ -42,7 +43,7 @@ _VALUE_OF = {"argmax": "max", "argmin": "min"}
 class Stages:
     """Kernels to run in order, and the tensors they hand to each other."""
 
-    steps: tuple[Kernel | Contraction | Recurrence, ...]
+    steps: tuple[Kernel | Contraction | Recurrence | Attention, ...]
     workspace: tuple[Tensor, ...] = ()
 
 

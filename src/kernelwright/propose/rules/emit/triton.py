@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Set
 from functools import partial
 
+from kernelwright.propose.rules.emit import triton_attention
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
 from kernelwright.propose.rules.emit.gpu_around import around_steps, with_search
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, is_thin
-from kernelwright.propose.rules.emit.gpu_launch import Launched, assemble
+from kernelwright.propose.rules.emit.gpu_launch import Launched, Own, assemble
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu_stages import Stages, split, split_k
 from kernelwright.propose.rules.emit.triton_convolution import emit_convolution
@@ -30,7 +31,7 @@ from kernelwright.propose.rules.emit.triton_scaled import split_kernels as scale
 from kernelwright.propose.rules.emit.triton_schedule import kernel_choices, kernel_neighbours
 from kernelwright.propose.rules.emit.triton_split import split_kernels
 from kernelwright.propose.rules.emit.triton_tiles import emit_tiles, tile_choices
-from kernelwright.propose.rules.ir import Contraction, Kernel, Program, Scan, Step
+from kernelwright.propose.rules.ir import Attention, Contraction, Kernel, Program, Scan, Step
 from kernelwright.propose.rules.prepared import lasting
 
 _IMPORTS = ("import torch", "import triton", "import triton.language as tl")
@@ -44,6 +45,8 @@ class TritonEmitter:
     dialect = "triton"
 
     def supports(self, step: Step) -> bool:
+        if isinstance(step, Attention):
+            return triton_attention.supports(step)
         if not isinstance(step, (Kernel, Contraction)):
             return False
         if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
@@ -69,7 +72,7 @@ class TritonEmitter:
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
         interpreted = target.device == "cpu"
 
-        def piece_of(piece: Kernel | Contraction, step: Kernel | Contraction) -> Launched:
+        def piece_of(piece: Own, step: Own) -> Launched:
             return _piece(piece, schedule[step.name], interpreted=interpreted)
 
         parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
@@ -104,7 +107,9 @@ def _has_descriptors(target: Target) -> bool:
     return found is not None and int(found[1]) >= 90
 
 
-def _choices(step: Kernel | Contraction, *, descriptors: bool, kept: Set[str]) -> list[Knobs]:
+def _choices(step: Own, *, descriptors: bool, kept: Set[str]) -> list[Knobs]:
+    if isinstance(step, Attention):
+        return triton_attention.choices(step)
     simple = _simplified(step)
     if isinstance(simple, Contraction) and is_convolution(simple):
         return convolution_choices(simple)
@@ -113,7 +118,10 @@ def _choices(step: Kernel | Contraction, *, descriptors: bool, kept: Set[str]) -
     return [*tile_choices(simple), *kernel_choices(simple)]
 
 
-def _neighbours(step: Kernel | Contraction, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs]:
+def _neighbours(step: Own, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs]:
+    if isinstance(step, Attention):
+        yield from triton_attention.neighbours(step, knobs)
+        return
     simple = _simplified(step)
     if isinstance(simple, Contraction) and is_convolution(simple):
         yield from convolution_neighbours(simple, knobs)
@@ -123,8 +131,10 @@ def _neighbours(step: Kernel | Contraction, knobs: Knobs, *, descriptors: bool) 
         yield from kernel_neighbours(simple, knobs)
 
 
-def _staged(step: Kernel | Contraction, knobs: Knobs) -> Stages:
+def _staged(step: Own, knobs: Knobs) -> Stages:
     """The kernels that do the step: one, or more where its rows or its k are cut into parts."""
+    if isinstance(step, Attention):
+        return Stages((step,))
     simple = _simplified(step)
     parts = knobs.get("parts", 1)
     if parts == 1:
@@ -134,9 +144,11 @@ def _staged(step: Kernel | Contraction, knobs: Knobs) -> Stages:
     return Stages(steps, stages.workspace)
 
 
-def _piece(piece: Kernel | Contraction, knobs: Knobs, *, interpreted: bool) -> Launched:
+def _piece(piece: Own, knobs: Knobs, *, interpreted: bool) -> Launched:
     """One kernel of a step. The step's knobs are for its main kernel; the small ones that add
     parts take the first choice."""
+    if isinstance(piece, Attention):
+        return triton_attention.emit_attention(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction) and is_convolution(piece):
         return emit_convolution(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction):

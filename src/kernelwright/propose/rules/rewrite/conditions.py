@@ -53,6 +53,15 @@ def attention(found: Bindings) -> dict[str, Any] | None:
     return {"scale": float(factor)}  # type: ignore[arg-type]
 
 
+def attention_of_three(found: Bindings) -> dict[str, Any] | None:
+    """Three dimensions with equal first ones; whatever scales the scores is in q."""
+    q, k, v = found["q"], found["k"], found["v"]
+    if not all(_is_float(x) and rank_of(x) == 3 for x in (q, k, v)):
+        return None
+    alike = len({shape_of(x)[0] for x in (q, k, v)}) == 1 and shape_of(k)[1] == shape_of(v)[1]
+    return {"scale": 1.0} if alike else None
+
+
 def causal_attention(found: Bindings) -> dict[str, Any] | None:
     """As ``attention``, and the mask is a buffer's: true exactly above the diagonal."""
     extra = attention(found)

@@ -47,7 +47,16 @@ def _attention() -> list[Rule]:
         )
         for score in scores.values()
     ]
-    return causal + [
+    heads_joined = Rule(
+        name="softmax(Q·Kᵀ)·V over three dimensions is scaled dot product attention",
+        pattern="matmul(softmax(matmul(q, mT(k)), -1), v)",
+        replacement="squeeze(scaled_dot_product_attention(unsqueeze(q, 0), unsqueeze(k, 0), "
+        "unsqueeze(v, 0), None, 0.0, False, scale=scale), 0)",
+        when=on.attention_of_three,
+        holds="three dimensions with equal first ones",
+        source="definition, Vaswani et al. 2017, eq. 1",
+    )
+    return [*causal, heads_joined] + [
         Rule(
             name="softmax(Q·Kᵀ·s)·V is scaled dot product attention",
             pattern=f"matmul(softmax({form.format(score)}, -1), v)",

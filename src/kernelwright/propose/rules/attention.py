@@ -1,0 +1,46 @@
+"""Attention as an own step where an emitter can: long float32 sequences without a mask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from kernelwright.propose.rules.ir import Attention, Call, Program, Ref, Step, Tensor
+from kernelwright.propose.rules.steps import variable
+
+_NAME = "torch.ops.aten.scaled_dot_product_attention"
+
+
+def own_attention(program: Program, supports: Callable[[Step], bool]) -> Program:
+    """``program`` with attention as own steps where ``supports`` says so."""
+    tensors = {t.name: t for t in (*program.inputs, *(t for t, _ in program.attributes))}
+    taken = {step.name for step in program.own()}
+    steps: list[Step] = []
+    for step in program.steps:
+        made = step.outputs if isinstance(step, Call) else step.writes
+        tensors |= {tensor.name: tensor for tensor in made}
+        own = _attention(step, tensors) if isinstance(step, Call) else None
+        is_own = own is not None and supports(own)
+        steps.append(replace(own, name=variable(own.name, taken)) if own and is_own else step)
+    return replace(program, steps=tuple(steps))
+
+
+def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
+    """The call as an Attention; None where it has a mask, drops values or groups heads."""
+    if not call.target.startswith(_NAME):
+        return None
+    named = dict(call.kwargs)
+    scale, grouped = named.pop("scale", None), named.pop("enable_gqa", False)
+    defaults = (None, 0.0, False)
+    q, k, v, mask, dropout, causal = (*call.args, *defaults[len(call.args) - 3 :])
+    refs = (q, k, v)
+    if named or mask is not None or dropout or grouped or not all(isinstance(r, Ref) for r in refs):
+        return None
+    tensor_q, tensor_k, tensor_v = (tensors[ref.name] for ref in refs)
+    if len(tensor_q.shape) != 4:
+        return None
+    factor = 1.0 / math.sqrt(tensor_q.shape[-1]) if scale is None else float(scale)
+    (result,) = call.outputs
+    return Attention("attention", tensor_q, tensor_k, tensor_v, result, factor, bool(causal),
+                     call.origin)  # fmt: skip
