@@ -31,7 +31,7 @@ VERIFIED_SHARE = 0.1
 """Of the timed calls, compared with float64; all are compared with eager's result."""
 SURPRISE_SHARE = 0.2
 """Of the rounds, preceded by a checked call on another distribution."""
-RECHECKS_S, FEWEST_RECHECKS = 0.3, 3
+RECHECKS_S, FEWEST_RECHECKS = 0.3, 2
 """For distributions that no round was preceded by: so many are checked at least, after the last,
 and more as the time allows."""
 WATCHED, KEPT = "watched", "kept"
