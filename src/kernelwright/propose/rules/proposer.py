@@ -18,6 +18,7 @@ from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.ir import Program
 from kernelwright.propose.rules.module import write
 from kernelwright.propose.rules.naming import renamed
+from kernelwright.propose.rules.order import convolutions, in_order
 from kernelwright.propose.rules.parts import Part, open_parts
 from kernelwright.propose.rules.patchwork import combined, write_patchwork
 from kernelwright.propose.rules.rewrite import (
@@ -43,9 +44,6 @@ SEED = 0
 COMPILE_S = 15.0
 """What the library's compiler may take to search for one candidate (10 to 50 s on an H200): it is
 not asked where the whole time is less."""
-MANY_CONVOLUTIONS = 6
-"""From which on own products come last: building one takes two to four seconds, and networks of
-many small ones wait for launches, not for products."""
 N_FIRST = 4
 """Schedules per program and dialect in a first round; the best are refined later."""
 
@@ -109,12 +107,6 @@ class Workshop:
     @property
     def target(self) -> Target:
         return Target(str(self.brief.device), self.brief.threads)
-
-    @property
-    def n_convolutions(self) -> int:
-        """How many convolutions the parts have."""
-        nodes = (node for part in self.parts for node in part.captured.graph.nodes)
-        return sum(node.op == "call_function" and "conv" in str(node.target) for node in nodes)
 
     def programs(self, variant: Variant, emitter: Emitter) -> list[Program]:
         """The parts as ``variant`` fuses them, as far as ``emitter`` can do it."""
@@ -182,14 +174,17 @@ def proposals(brief: Brief) -> Iterator[Proposal]:
 def _first(workshop: Workshop) -> Iterator[Proposal]:
     """The first schedule of every variant in every dialect, then the second ones, and so on."""
     ways = variants(workshop.brief.device.kind)
-    if workshop.n_convolutions > MANY_CONVOLUTIONS:
-        ways = tuple(sorted(ways, key=lambda variant: variant.products))
-    lines = [
-        _scheduled(workshop, variant, emitter)
-        for variant in ways
-        for emitter in emitters(workshop.brief)
-    ]
-    for layer in itertools.zip_longest(*lines):
+    pairs = [(way, emitter) for way in ways for emitter in emitters(workshop.brief)]
+    found = []
+    if workshop.brief.device.kind == "cuda":
+        found = convolutions(part.captured.graph for part in workshop.parts)
+    lines: dict[tuple[str, str], Iterator[Proposal]] = {}
+    order = []
+    for way, emitter in in_order(pairs, found):
+        key = (way.name, emitter.dialect)
+        lines.setdefault(key, _scheduled(workshop, way, emitter))
+        order.append(lines[key])  # one that stands there twice gives two at a time
+    for layer in itertools.zip_longest(*order):
         yield from (proposal for proposal in layer if proposal is not None)
 
 

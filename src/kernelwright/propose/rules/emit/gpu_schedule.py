@@ -14,6 +14,7 @@ from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.ir import (
     Attention,
+    Call,
     Contraction,
     Kernel,
     Load,
@@ -31,6 +32,8 @@ N_WANTED = 4 * N_PROCESSORS
 MAX_WINDOW = 512
 """Inner points that one lane walks alone; more take a tile."""
 MAX_SCHEDULES = 6
+CONVOLVED_BYTES_S = 4e11
+"""What the library's convolutions are taken to write a second: a tenth of what a copy does."""
 LAUNCH_S = 10e-6
 """What a launch from Python is taken to cost. It only says what is tried first: with a CUDA graph
 or without, both are tried, and the judge decides."""
@@ -153,7 +156,10 @@ def distinct(
 def _is_launch_bound(program: Program) -> bool:
     """Whether the processor needs longer to launch the steps than the GPU to run them."""
     own_s = sum(_cost(step) for step in program.own())
-    return len(program.steps) > 1 and own_s < LAUNCH_S * len(program.steps)
+    calls = [step for step in program.steps if isinstance(step, Call)]
+    made = sum(4.0 * t.n_elements for step in calls for t in step.outputs if ".conv" in step.target)
+    library_s = made / CONVOLVED_BYTES_S
+    return len(program.steps) > 1 and own_s + library_s < LAUNCH_S * len(program.steps)
 
 
 def _cost(step: Kernel | Contraction | Recurrence | Attention) -> float:

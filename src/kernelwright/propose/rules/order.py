@@ -1,0 +1,95 @@
+"""What is tried first: an order by the heaviest convolution of a task, as measured on an H200.
+
+A search has seconds, and a candidate takes two to eight: the first two or three decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import fx
+
+from kernelwright.propose.rules.rewrite.terms import Term, shape_of, term_of
+
+OWN, FUSED = "fused, own products", "fused"
+ORDINARY, LAST = "fused, ordinary convolutions", "fused, channels last"
+MANY = 6
+"""Convolutions from which on own products come last: building one takes two to four seconds, and
+networks of many small ones wait for launches, not for products."""
+FEW_CHANNELS, MANY_CHANNELS = 16, 32
+_DIALECTS = ("cpp", "triton", "cuda", "torch")
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """What decides who convolves quickest."""
+
+    n_dims: int
+    channels: int
+    """Input channels of a group."""
+    groups: int
+    is_transposed: bool
+    has_steps: bool
+
+
+def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
+    """Every convolution, the heaviest first."""
+    found = []
+    for graph in graphs:
+        for node in graph.nodes:
+            term = term_of(node) if node.op == "call_function" else None
+            if (
+                term is not None
+                and term.op.startswith("conv")
+                and isinstance(term.args[1], fx.Node)
+            ):
+                found.append((_weight(node, term), len(found), _described(term)))
+    return [described for _, _, described in sorted(found, key=lambda one: (-one[0], one[1]))]
+
+
+def _weight(node: fx.Node, term: Term) -> int:
+    at = term.args[0] if "transpose" in term.op else node
+    return math.prod(shape_of(at)[2:]) * shape_of(at)[0] * math.prod(shape_of(term.args[1]))
+
+
+def _described(term: Term) -> Convolution:
+    weight, stride = shape_of(term.args[1]), term.args[3]
+    is_transposed = "transpose" in term.op
+    groups = term.args[6]
+    channels = weight[0] // groups if is_transposed else weight[1]
+    return Convolution(
+        len(weight) - 2, channels, groups, is_transposed, any(s != 1 for s in stride)
+    )
+
+
+def leading(found: Sequence[Convolution]) -> tuple[tuple[str, str], ...]:
+    """Variants and dialects that go first, for a task with these convolutions."""
+    if not found:
+        return ()
+    if len(found) > MANY:
+        return ((FUSED, "triton"), (LAST, "triton"))
+    heaviest = found[0]
+    if heaviest.groups > 1 or heaviest.channels < FEW_CHANNELS:
+        return ((OWN, "triton"), (OWN, "triton"), (LAST, "triton"))
+    if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims == 3:
+        return ((ORDINARY, "triton"), (OWN, "torch"), (LAST, "triton"), (OWN, "triton"))
+    if heaviest.n_dims == 3 or heaviest.channels < MANY_CHANNELS:
+        return ((OWN, "triton"), (LAST, "triton"), (OWN, "torch"))
+    return ((LAST, "triton"), (OWN, "triton"), (FUSED, "triton"))
+
+
+def in_order(pairs: Iterable[tuple[Any, Any]], found: Sequence[Convolution]) -> list[Any]:
+    """Pairs of a variant and an emitter, those that lead first (one that leads twice stands there
+    twice); the others as they come, own products of many convolutions last."""
+    rest = list(pairs)
+    by_name = {(variant.name, emitter.dialect): (variant, emitter) for variant, emitter in rest}
+    first = [by_name[name] for name in leading(found) if name in by_name]
+    others = [pair for pair in rest if pair not in first]
+    if found:
+        others.sort(key=lambda pair: _DIALECTS.index(pair[1].dialect))
+    if len(found) > MANY:
+        others.sort(key=lambda pair: pair[0].products)
+    return first + others

@@ -1,0 +1,26 @@
+"""What a task with convolutions tries first."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from kernelwright.propose.rules.capture import capture
+from kernelwright.propose.rules.order import LAST, OWN, convolutions, leading
+
+
+def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
+    graph = capture(module, [torch.randn(shape)]).graph
+    return leading(convolutions([graph]))
+
+
+def test_the_heaviest_convolution_decides() -> None:
+    few, many = nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3)
+    assert first(few, 2, 3, 8, 8)[:2] == ((OWN, "triton"), (OWN, "triton"))
+    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[0] == (LAST, "triton")
+    assert first(nn.Linear(3, 4), 2, 3) == ()
+
+
+def test_networks_of_many_convolutions_build_no_products_first() -> None:
+    layers = [nn.Conv2d(4, 4, 1) for _ in range(8)]
+    assert all(name != OWN for name, _ in first(nn.Sequential(*layers), 2, 4, 5, 5))
