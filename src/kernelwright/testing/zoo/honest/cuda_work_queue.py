@@ -20,7 +20,7 @@ extern "C" __global__ void rows_of(const float* x, float* y, int* next, int rows
         if (row >= rows) return;
         const float* in = x + (long long)row * n;
         float* out = y + (long long)row * n;
-        float most = -INFINITY, sum = 0;
+        float most = __int_as_float(0xff800000), sum = 0;
         for (int i = threadIdx.x; i < n; i += 256) most = fmaxf(most, in[i]);
         shared[threadIdx.x] = most;
         for (int half = 128; half; half /= 2) {
