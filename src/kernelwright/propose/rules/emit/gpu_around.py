@@ -39,8 +39,8 @@ def with_search(
     schedules: Iterator[Schedule], program: Program, target: Target
 ) -> Iterator[Schedule]:
     """``schedules``, each at first with a search where the library has a choice. On an H200 the
-    search gained 1.3 to 4 times on 6 of 32 convolutions, all in three dimensions, and took 0.1 to
-    6.6 s at the first call."""
+    search gained 1.3 to 4 times on 6 of 31 convolutions, all in three dimensions, and took 0.1 to
+    3 s at the first call."""
     can_search = searches(program, target)
     for schedule in schedules:
         if can_search and "graph" not in schedule:

@@ -16,7 +16,7 @@ SHARED_BYTES = 227 * 1024
 """Of a processor: CUDA C++ programming guide, compute capability 9.0."""
 LEAST_CHANNELS = 16
 """With fewer the library mostly computes in float32 (measured on an H200: ordinary convolutions of
-3 and 8 channels did in 21 of 25 shapes, of 16 and more in none), and a copy of the image with
+3 and 8 channels did in 13 of 16 shapes, of 16 and more in none), and a copy of the image with
 channels last gains nothing."""
 FEW_PRODUCTS = 2**33
 """Below this being exact costs less than half a millisecond; and what a mean went before the
