@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 SOURCE = r"""
-extern "C" __global__ void warp_norm(const float* x, const float* w, const float* b, float* y, int rows,
-                                int n) {
+extern "C" __global__ void warp_norm(const float* x, const float* w, const float* b, float* y,
+                                     int rows, int n) {
     int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;
     x += (long long)row * n;
