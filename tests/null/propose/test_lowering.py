@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from kernelwright.propose.rules import attention
 from kernelwright.propose.rules.assemble import assemble, assemble_supported
 from kernelwright.propose.rules.capture import CannotCapture, capture
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import interpret
-from kernelwright.propose.rules.ir import Call, Contraction, Kernel, Program, Reduce
+from kernelwright.propose.rules.ir import Attention, Call, Contraction, Kernel, Program, Reduce
 from kernelwright.propose.rules.lower.graph import to_flow
 
 R = torch.randn
@@ -329,3 +330,18 @@ def test_what_no_loop_nest_computes_is_a_call():
     )
     assert any(isinstance(step, Call) for step in program.steps)
     torch.testing.assert_close(interpret(program, inputs, {}), Patches()(*inputs))
+
+
+def test_long_attention_is_an_own_step(monkeypatch):
+    class Causal(nn.Module):
+        def forward(self, q, k, v):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    inputs = [torch.randn(1, 2, 6, 16) for _ in range(3)]
+    captured = capture(Causal(), inputs)
+    short = assemble_supported(captured, Fusion(), lambda step: True, products=True)
+    assert not any(isinstance(step, Attention) for step in short.steps)
+    monkeypatch.setattr(attention, "WORTHWHILE", 1)
+    long = assemble_supported(captured, Fusion(), lambda step: True, products=True)
+    assert [type(step) for step in long.steps] == [Attention]
+    torch.testing.assert_close(interpret(long, inputs, {}), Causal()(*inputs))

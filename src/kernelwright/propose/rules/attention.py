@@ -9,6 +9,8 @@ from dataclasses import replace
 from kernelwright.propose.rules.ir import Attention, Call, Program, Ref, Step, Tensor
 from kernelwright.propose.rules.steps import variable
 
+WORTHWHILE = 2**30
+"""Products of pairs below which launching the library's kernel is what takes long."""
 _NAME = "torch.ops.aten.scaled_dot_product_attention"
 
 
@@ -21,9 +23,14 @@ def own_attention(program: Program, supports: Callable[[Step], bool]) -> Program
         made = step.outputs if isinstance(step, Call) else step.writes
         tensors |= {tensor.name: tensor for tensor in made}
         own = _attention(step, tensors) if isinstance(step, Call) else None
-        is_own = own is not None and supports(own)
+        is_own = own is not None and _n_products(own) >= WORTHWHILE and supports(own)
         steps.append(replace(own, name=variable(own.name, taken)) if own and is_own else step)
     return replace(program, steps=tuple(steps))
+
+
+def _n_products(step: Attention) -> int:
+    """Of a query's element and a key's."""
+    return math.prod(step.q.shape) * step.k.shape[2]
 
 
 def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:

@@ -21,23 +21,20 @@ from kernelwright.propose.rules.ir import Attention, Tensor
 
 ROUNDS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
 """The six products of parts, the smallest first."""
-WORTHWHILE = 2**30
-"""Products of pairs below which launching the library's kernel is what takes long."""
 WIDEST = 128
 """Columns of a head that a program keeps: more leave no registers for scores."""
 _LARGE = 2**31 - 2**20
 
 
 def supports(step: Attention) -> bool:
-    """float32, narrow heads, sequences long enough, indices of 32 bits."""
+    """float32, narrow heads, indices of 32 bits."""
     tensors = (*step.reads, *step.writes)
-    batch, heads, length, width = step.q.shape
+    batch, heads, _, width = step.q.shape
     alike = step.k.shape == step.v.shape and step.k.shape[:2] == (batch, heads)
     if not alike or step.k.shape[3] != width or any(t.dtype != "float32" for t in tensors):
         return False
     extents = (sum((n - 1) * s for n, s in zip(t.shape, t.strides, strict=True)) for t in tensors)
-    points = batch * heads * length * step.k.shape[2] * width
-    return width <= WIDEST and max(extents) < _LARGE and points >= WORTHWHILE
+    return width <= WIDEST and max(extents) < _LARGE
 
 
 def choices(step: Attention) -> list[Knobs]:
