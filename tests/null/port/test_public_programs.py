@@ -188,7 +188,23 @@ def test_launches_with_spaced_brackets_are_closed():
 
 
 def test_standard_headers_that_nvcc_brings_are_included_where_they_are_used():
-    text = '#include "own.h"\n__global__ void k() { assert(1); }\nvoid f() { strlen(s); }\n'
+    assert "<ctime>" in translate('#include "own.h"\n').text
+    text = "#include <own.h>\n__global__ void k() { assert(1); }\nvoid f() { strlen(s); }\n"
     assert "#include <cassert>\n#include <cstring>\n" in translate(text).text
     assert "<cassert>" not in translate("#include <assert.h>\n" + text).text
     assert "<cassert>" not in translate(text, implicit=False).text
+
+
+def test_an_overload_of_a_cache_hint_does_not_hide_cudas():
+    text = (
+        "__device__ X __ldcs(const X* p) { return *p; }\n__global__ void k() { v = __ldcs(q); }\n"
+    )
+    done = translate(text, implicit=False)
+    assert "v = port_load(q);" in done.text
+    assert "X __ldcs(const X* p)" in done.text
+
+
+def test_short_floating_numbers_that_cublas_brings_are_included():
+    text = "#include <cublas_v2.h>\n__nv_bfloat16 x;\n"
+    assert "<hipblas/hipblas.h>\n#include <hip/hip_bf16.h>\n" in translate(text).text
+    assert translate("#include <cuda_bf16.h>\n" + text).text.count("hip_bf16.h") == 1

@@ -39,9 +39,11 @@ def call_changes(source: Source, api: ApiMap, own: frozenset[str], to: str) -> I
     for call in source.nodes("call_expression"):
         name = callee(source, call)
         given = arguments(call)
-        if name in own or name not in rules:
+        if name not in rules:
             continue
         for rule in rules[name]:
+            if name in own and not rule.get("even_own"):
+                continue
             if rule.get("count", len(given)) == len(given):
                 yield _change(source, call, rule, _new_name(name, rule, api))
                 break

@@ -34,6 +34,10 @@ _OF_NVCC = {
     }),
     "ctime": ("time.h", {"time", "difftime"}),
 }  # fmt: skip
+_OF_CUBLAS = {
+    "hip/hip_fp16.h": re.compile(rb"\b(__half|half)2?\b"),
+    "hip/hip_bf16.h": re.compile(rb"\b(__)?nv_bfloat162?\b"),
+}
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
 _BEFORE_CODE = (
     "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
@@ -121,20 +125,36 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
         lines += [f"#include <{header}>\n" for header in _brought_by_nvcc(source, set(paths))]
     edits = [Edit(0, 0, "".join(lines))] if lines else []
     functions = _functions(needs)
+    if to == "hip" and any(path.startswith("cublas") for path in paths):
+        functions = _brought_by_cublas(source, became) + functions
     if functions:
         at = _after_includes(source, source.root)
         edits.append(Edit(at, at, functions))
     return edits
 
 
+def _brought_by_cublas(source: Source, became: set[str]) -> str:
+    """Headers of short floating numbers that cuBLAS's include and hipBLAS's do not.
+
+    Source: cublas_api.h of CUDA 13.
+    """
+    wanted = (h for h, names in _OF_CUBLAS.items() if h not in became and names.search(source.text))
+    return "".join(f"#include <{header}>\n" for header in wanted)
+
+
 def _brought_by_nvcc(source: Source, included: set[str]) -> Iterator[str]:
-    """Standard headers that CUDA's runtime header includes and HIP's does not, where they are used.
+    """Standard headers that CUDA's runtime header includes and HIP's does not, where they are used,
+    or where a header of the program's may use them.
 
     Source: crt/common_functions.h of CUDA 13 (string.h, time.h) and its declaration of assert.
     """
     called = {callee(source, call) for call in source.nodes("call_expression")}
+    has_own = any(
+        node.child_by_field_name("path").type == "string_literal"
+        for node in source.nodes("preproc_include")
+    )
     for header, (own, functions) in _OF_NVCC.items():
-        if called & functions and not included & {header, own}:
+        if (has_own or called & functions) and not included & {header, own}:
             yield header
 
 
