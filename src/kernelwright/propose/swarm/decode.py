@@ -144,14 +144,27 @@ class _Writer:
         if self._n_steps:
             self._place += 1
         self._n_steps += 1
-        if self._n_steps == 1 or self._token.device.type != "cuda":
-            return self._step()
+        if self._n_steps == 2:  # the first was launched, and has prepared all that later ones need
+            self._record()
         if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
-                self._logits = self._step()
+            return self._step()
         self._graph.replay()
         return self._logits
+
+    def _record(self) -> None:
+        """Record a step; where a model waits for the device in its midst, go on without."""
+        if self._token.device.type != "cuda":
+            return
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                self._logits = self._step()
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError:
+            torch.cuda.synchronize()
+        else:
+            self._graph = graph
 
     def _step(self) -> torch.Tensor:
         found = self._model(
