@@ -13,6 +13,7 @@ import select
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -30,6 +31,7 @@ from kernelwright.terminal import error_facts
 
 CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
 ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
+RUN_ALONE = "run kernelwright optimize on this task alone to see what it says"
 PRELOADED = [__name__, "kernelwright.judge.judge", "kernelwright.propose.rules.proposer"]
 
 Work = Callable[[Task, Settings, Nursery], Any]
@@ -37,7 +39,9 @@ Work = Callable[[Task, Settings, Nursery], Any]
 
 def search_task(task: Task, settings: Settings, nursery: Nursery) -> None:
     """Search, unless the library leaves nothing to win."""
-    search.optimize(task, settings=settings, nursery=nursery, stops_early=True)
+    result = search.optimize(task, settings=settings, nursery=nursery, stops_early=True)
+    if result.interrupted:
+        raise KeyboardInterrupt
 
 
 def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
@@ -78,7 +82,7 @@ def in_a_process(
         return {
             "what": "the search died",
             "seen": f"exit code {process.exitcode}",
-            "do": "run kernelwright optimize on this task alone to see what it says",
+            "do": RUN_ALONE,
         }
     finally:
         process.join(CLOSING_S)
@@ -106,6 +110,10 @@ def _run(work: Work, task: Task, settings: Settings, answer: Connection, nursery
             answer.send(work(task, settings, nursery))
         except KernelwrightError as error:
             answer.send(error_facts(error))
+        except Exception as error:  # a driver may fail anywhere; this is the process's edge
+            traceback.print_exc()
+            seen = f"{type(error).__name__}: {error}"[:300]
+            answer.send({"what": "the search died", "seen": seen, "do": RUN_ALONE})
         except KeyboardInterrupt:
             answer.send({"what": "the search was interrupted", "seen": "Ctrl-C", "do": ""})
 

@@ -100,7 +100,7 @@ class BaselineRuns:
         if self.median_ns:
             return
         self.start()
-        self._calibrate()
+        empty: Runner | None = self._start_empty()
         for futures in self._waves:
             for name, future in futures.items():
                 try:
@@ -108,6 +108,8 @@ class BaselineRuns:
                 except Refused as refused:
                     self.dropped[name] = refused.reason
             with self._turns.alone():
+                if empty is not None:
+                    empty = self._calibrate(empty)
                 self._rank()
                 self._copying.measure()
             if self._runners:
@@ -222,25 +224,28 @@ class BaselineRuns:
             with runner.beside(self._turns):
                 yield
 
-    def _calibrate(self) -> None:
-        """Measure what a call costs that does nothing; it is taken off every time."""
+    def _start_empty(self) -> Runner:
+        """A module that does nothing but use the device."""
         oracle = self._oracle
         runner = self._children.spawn({}, oracle.example, region=self._region)
+        shapes = [(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]
+        program = Program(EMPTY_MODULE, "ModelNew", [shapes], 0, {})
         try:
-            shapes = [(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]
-            program = Program(EMPTY_MODULE, "ModelNew", [shapes], 0, {})
             with runner.beside(self._turns):
                 runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
-            with self._turns.alone():
-                self._stopwatch.calibrate(runner, oracle.first_arguments)
-        except Refused as refused:  # no candidate's fault
-            raise DeviceError(
-                "a module that does nothing cannot be measured",
-                seen=refused.reason,
-                do="see whether other programs use this device's memory",
-            ) from refused
-        finally:
+        except Refused as refused:
             runner.close()
+            raise _not_measured(refused) from refused
+        return runner
+
+    def _calibrate(self, empty: Runner) -> None:
+        """Measure what a call costs that does nothing; it is taken off every time."""
+        try:
+            self._stopwatch.calibrate(empty, self._oracle.first_arguments)
+        except Refused as refused:
+            raise _not_measured(refused) from refused
+        finally:
+            empty.close()
 
     def _rank(self) -> None:
         """Time those that run, together; the ones that cannot be measured are dropped."""
@@ -260,6 +265,14 @@ class BaselineRuns:
         """End those that no verdict needs: they hold memory."""
         for name in set(self._runners) - {*baselines.ALWAYS, self._fastest()}:
             self._runners.pop(name).close()
+
+
+def _not_measured(refused: Refused) -> DeviceError:  # no candidate's fault
+    return DeviceError(
+        "a module that does nothing cannot be measured",
+        seen=refused.reason,
+        do="see whether other programs use this device's memory",
+    )
 
 
 def no_memory(task: Task, error: BaseException) -> DeviceError:
