@@ -208,3 +208,10 @@ def test_short_floating_numbers_that_cublas_brings_are_included():
     text = "#include <cublas_v2.h>\n__nv_bfloat16 x;\n"
     assert "<hipblas/hipblas.h>\n#include <hip/hip_bf16.h>\n" in translate(text).text
     assert translate("#include <cuda_bf16.h>\n" + text).text.count("hip_bf16.h") == 1
+
+
+def test_the_smaller_of_integers_with_and_without_a_sign_is_no_double():
+    done = translate("__global__ void k(int n) { p[min(n - 1, blockDim.x)] = min(n, 3); }\n")
+    assert done.text.count("PORT_MIXED_SIGNS(long long)") == 1
+    assert [f.construct for f in done.findings if f.state is State.REPAIRED] == ["min"]
+    assert "MIXED" not in translate("__global__ void k() { x = std::min(a, 3u); }\n").text

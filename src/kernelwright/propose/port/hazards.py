@@ -23,7 +23,7 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     for rule in (
         _warp_size, _wave_arithmetic, _launch_bounds, _arch_macros, _cub_widths, _wmma,
         _width_queries, _child_launches, _spin_locks, _shared_limits, _device_output,
-        _float_atomics,
+        _float_atomics, _mixed_signs,
     ):  # fmt: skip
         for change in rule(source):
             if change.finding.construct not in own:
@@ -244,3 +244,23 @@ def _float_atomics(source: Source) -> Iterator[Change]:
                     "memory AMD's hardware atomics may be ignored",
                 )
             )  # fmt: skip
+
+
+_UNSIGNED = re.compile(r"(block|thread|grid)(Dim|Idx)\b|unsigned|size_t|sizeof|\d[uU]|\buint\w*")
+
+
+def _mixed_signs(source: Source) -> Iterator[Change]:
+    """The smaller of a number with a sign and one without: CUDA has overloads, HIP takes doubles.
+
+    Source: clang's __clang_hip_cmath.h, __HIP_OVERLOAD2(double, min).
+    """
+    for call in source.nodes("call_expression"):
+        name, given = callee(source, call), [source.text_of(a) for a in arguments(call)]
+        if name not in ("min", "max") or len(given) != 2 or not in_device_code(source, call):
+            continue
+        if b"::" in source.text[call.start_byte : call.child_by_field_name("arguments").start_byte]:
+            continue
+        if any(_UNSIGNED.search(text) for text in given):
+            reason = "of integers with and without a sign HIP's is a double; overloads are put in"
+            found = Finding(source.line(call), State.REPAIRED, name, name, reason)
+            yield Change(found, (), ("mixed_signs",))
