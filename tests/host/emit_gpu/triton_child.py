@@ -165,7 +165,7 @@ def split_too_often(form: str) -> str:
     text = workshop.proposal(variant, EMITTER, schedule).candidate.source
     model, reference, launches = build(text, "ModelNew")(), Layer(), []
     splits = model.forward.__func__.__globals__
-    kernel = {"bf16x3_6": "split_rows_in_three", "fp16x2_3": "split_rows_in_two"}[form]
+    kernel = {"bf16x3_6": "split_rows_in_three", "fp16x2_3": "split_whole_rows_in_two"}[form]
     splits[kernel] = Counted(splits[kernel], launches)
     counts = []
     with torch.no_grad():
