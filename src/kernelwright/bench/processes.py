@@ -32,7 +32,13 @@ from kernelwright.terminal import error_facts
 CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
 ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
 RUN_ALONE = "run kernelwright optimize on this task alone to see what it says"
-PRELOADED = [__name__, "kernelwright.judge.judge", "kernelwright.propose.rules.proposer"]
+PRELOADED = [
+    __name__,
+    "kernelwright.judge.judge",
+    "kernelwright.propose.rules.proposer",
+    "torch._dynamo",  # two seconds in every search otherwise
+    "torch.export._trace",
+]
 
 Work = Callable[[Task, Settings, Nursery], Any]
 
