@@ -23,6 +23,7 @@ from kernelwright.core.device import Device
 from kernelwright.load import load
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.propose.rules.emit.triton_split import rows_of
 from kernelwright.propose.rules.ir import Contraction
 from kernelwright.propose.rules.proposer import Workshop, variants
 from kernelwright.testing.emitters import (
@@ -57,14 +58,19 @@ POINTERS = {
 
 
 def in_parts(program, schedules):
-    """Of every way to split operands in parts the first schedule, in that way."""
-    names = [step.name for step in program.own() if isinstance(step, Contraction)]
-    for name, way in itertools.product(names, IN_PARTS):
-        # Three parts can be had wherever two can, which needs operands that are matrices.
-        possible = (way["precision"], TWO["precision"])
-        found = [s for s in schedules if s[name].get("precision") in possible]
-        if found:
-            yield {**found[0], name: {**found[0][name], **way}}
+    """Every way to split operands in parts, in the first schedule that splits any."""
+    steps = [step for step in program.own() if isinstance(step, Contraction)]
+    for step, way in itertools.product(steps, IN_PARTS):
+        found = [s for s in schedules if s[step.name].get("split")]
+        if found and (way["precision"] == "bf16x3_6" or is_matrix(step)):
+            knobs = {k: v for k, v in found[0][step.name].items() if k != "parts"}
+            yield {**found[0], step.name: {**knobs, **way}}
+
+
+def is_matrix(step) -> bool:
+    """Whether both operands have rows, which can be brought to one size."""
+    block = {"m": 16, "n": 16, "k": 16}
+    return all(rows_of(step, letter, block) for letter in "ab")
 
 
 def wrong_values(name: str) -> str:
