@@ -22,12 +22,13 @@ honest kernels and injected faults are its test."""
 CONDITION_FACTOR = 16.0
 """Likewise beside the effect of moving the inputs by one ulp: every step of a sound computation
 rounds, not its inputs alone. For sums it is their growth, where that is larger."""
-SUM_ULP = 12.0
+SUM_ULP = 28.0
 MAX_GROWTH, MAX_BIASED_GROWTH = 256.0, 768.0
 """The floor for sums of n terms is (SUM_ULP + growth) float32 ulp. Rounding errors of sequential
 summation grow as sqrt(n); where terms are equal, roundings are too, and they grow as n/2 (Higham,
 Accuracy and Stability of Numerical Algorithms, 2002, 4.2). MKL's product of 20,000 equal terms with
-ones is off by up to 622 ulp."""
+ones is off by up to 622 ulp. SUM_ULP: Strassen's algorithm was 43 ulp off on an H200 where 33 were
+allowed with 12; two of three bfloat16 parts start at 108 there."""
 SMALL_ROW = 0.25
 """Of the median row's largest value: the least scale that a row is measured on. Without it the
 error is a ratio with a heavy tail (a ReLU leaves rows of any smallness), and honest kernels fail
@@ -38,6 +39,8 @@ ULP32 = 2.0**-24
 """Of sums: the library adds narrower types in float32, and float64 in its own."""
 ROUNDING = {"tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}
 """The largest relative error of rounding to nearest."""
+USELESS = 0.25
+"""Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
 PIECE = {"cpu": 1 << 17, "cuda": 1 << 26}
 """Elements compared at a time: float64 temporaries stay in a CPU core's cache, and are small
 beside a GPU's memory."""
@@ -202,14 +205,17 @@ def conditioning(moved: torch.Tensor, expected: Expected, number: int) -> float:
     return error_of(moved, exact, expected.finite[number], expected.scales[number])
 
 
-def explained(expected: Expected, lowered: list[list[torch.Tensor]], precision: str) -> Expected:
-    """``expected`` with a reduced precision as yardstick: ``lowered`` are sound results in it."""
+def explained(
+    expected: Expected, lowered: list[list[torch.Tensor]], least: float = 0.0
+) -> Expected:
+    """``expected`` with a reduced precision as yardstick: ``lowered`` are sound results in it, and
+    ``least`` is what it may be off by more than usual in any case."""
     errors, allowed = [expected.reference_error], []
     for number, usual in enumerate(expected.allowed):
         exact, scale = expected.exact[number], expected.scales[number]
         if exact.is_floating_point():
             of = [error_of(one[number], exact, expected.finite[number], scale) for one in lowered]
-            usual = max(usual, usual + 2 * ROUNDING[precision], *(FACTOR * error for error in of))
+            usual = max(usual, usual + least, *(FACTOR * error for error in of))
             errors += of
         allowed.append(usual)
     return replace(expected, allowed=allowed, reference_error=max(errors))

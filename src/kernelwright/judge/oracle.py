@@ -21,6 +21,8 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.compare import (
     CONDITION_FACTOR,
+    ROUNDING,
+    USELESS,
     Expected,
     all_finite,
     are_alike,
@@ -32,6 +34,7 @@ from kernelwright.judge.compare import (
     explained,
     summation_growth,
 )
+from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
@@ -71,8 +74,6 @@ LOOSE_SHARE = 0.005
 """Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
 what they are is a convention that a candidate has to keep."""
 Seat = Callable[[], AbstractContextManager[Any]]
-USELESS = 0.25
-"""Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
 
 
 class Oracle:
@@ -111,6 +112,7 @@ class Oracle:
             free_bytes, _ = torch.cuda.mem_get_info(self.device)
         self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
         self._power: float | None = None
+        self.convolves = False
         self._fixed = find_fixed(partial(self.reference.inputs, device=self.device))
         self.others: dict[str, Other] = {}
         self._study()
@@ -239,7 +241,13 @@ class Oracle:
         by_row = draw.distribution != OUTLIERS
         expected = expect(own, exact, self._growth_ulp(draw), by_row=by_row)
         expected = replace(expected, warnings=warnings)
-        return self._lowered(draw, arguments, expected) if self.precision else expected
+        if self.precision:
+            return self._lowered(draw, arguments, expected)
+        if self.convolves and may_be_rounded(self.device):
+            is_own = draw.distribution in (TASK, RANDOMISED, *self.others)
+            run = partial(self.run, arguments, draw.weights)
+            return as_rounded(expected, run, is_own=is_own)
+        return expected
 
     def _lowered(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected | None:
         """``expected`` with the errors allowed that the precision asked for explains.
@@ -257,7 +265,8 @@ class Oracle:
         if self.precision != "tf32":
             module = lower(self.modules[draw.weights], self.precision, is_held=False)
             runs.append([t.detach() for t in flatten(self._forward(module, arguments))])
-        wider = explained(expected, [r for r in runs if r is not None], self.precision)
+        found = [r for r in runs if r is not None]
+        wider = explained(expected, found, 2 * ROUNDING[self.precision])
         if wider.reference_error <= USELESS or (draw.distribution == TASK and draw != self.first):
             return wider
         if draw == self.first:
@@ -380,6 +389,7 @@ class Oracle:
             torch.no_grad(),
         ):
             output = self.modules[TASK](*arguments)
+        self.convolves |= torch.ops.aten.convolution in counter.flop_counts["Global"]
         return flatten(output), counter.get_total_flops()
 
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:

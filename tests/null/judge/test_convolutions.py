@@ -1,0 +1,80 @@
+"""The yardstick of convolutions that a library may round to TF32."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kernelwright.core.task import Task
+from kernelwright.judge import oracle
+from kernelwright.judge.convolutions import RoundedConvolutions, may_be_rounded
+
+MODULES = {
+    "conv1d": (torch.nn.Conv1d(4, 6, 3, padding=1), (2, 4, 20)),
+    "conv2d": (torch.nn.Conv2d(8, 6, 3, groups=2), (2, 8, 12, 12)),
+    "conv3d": (torch.nn.Conv3d(3, 5, 3), (1, 3, 6, 6, 6)),
+    "transposed": (torch.nn.ConvTranspose2d(4, 6, 3, stride=2), (2, 4, 8, 8)),
+    "nested": (torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU()), (2, 3, 9, 9)),
+}
+
+
+def off(module, x):
+    """How far a run is from float64, in its largest value."""
+    exact = module.double()(x.double())
+    result = module.float()(x)
+    return float(((result - exact).abs().max() / exact.abs().max()).detach())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_convolution_is_off_as_tf32_is_and_only_inside(name):
+    module, shape = MODULES[name]
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    assert off(module, x) < 1e-6
+    exact = module.double()(x.double())
+    module.float()
+    with RoundedConvolutions():
+        inside = module(x)
+    error = float(((inside - exact).abs().max() / exact.abs().max()).detach())
+    assert 1e-5 < error < 2e-3
+    assert off(module, x) < 1e-6
+
+
+def test_products_and_other_types_stay_as_they_are():
+    a, b = torch.randn(8, 8), torch.randn(8, 8)
+    wide = torch.nn.Conv2d(3, 4, 3, dtype=torch.float64)
+    x = torch.randn(1, 3, 8, 8, dtype=torch.float64)
+    plain, convolved = a @ b, wide(x)
+    with RoundedConvolutions():
+        assert torch.equal(a @ b, plain)
+        assert torch.equal(wide(x), convolved)
+
+
+def test_on_a_processor_nothing_is_rounded():
+    assert not may_be_rounded("cpu")
+
+
+CONVOLVES = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(4, 4, 3)
+
+    def forward(self, x):
+        return torch.relu(self.conv(x))
+
+def get_inputs():
+    return [torch.randn(2, 4, 10, 10)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+def test_what_the_library_may_round_a_candidate_may(is_allowed, monkeypatch):
+    monkeypatch.setattr(oracle, "may_be_rounded", lambda device: is_allowed)
+    reference = oracle.Oracle(Task("conv", "test", CONVOLVES), "cpu", 1)
+    expected = reference.expected(reference.first, reference.first_arguments)
+    assert (expected.allowed[0] > 1e-4) == is_allowed
