@@ -6,26 +6,25 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kernelwright.dialects.simt.source import Edit, Source
+from kernelwright.dialects.simt.source import Edit, Source, enclosing
 from kernelwright.propose.port.calls import Change
 from kernelwright.propose.port.finding import Finding, State
 
 OVERLOADS = re.compile(r"atomic(Add\s*\(\s*double|(Min|Max)\s*\(\s*(float|double))\s*\*")
 """Atomics on floating numbers that HIP declares. Source: HIP 7.1, amd_hip_atomic.h."""
-ONE_IN_HIP = {
-    "CUresult": "cudaError_t", "cudaError": "cudaError_t", "CUstream": "cudaStream_t",
-    "CUevent": "cudaEvent_t", "CUdevice": "int",
-}  # fmt: skip
-"""Types of the driver that HIP has not apart from the runtime's. Source: the tables' rows."""
+ONE_IN_HIP = {"CUresult": "cudaError_t"}
+"""Types of the driver that are others than the runtime's in CUDA, and the same in HIP. Source: the
+tables' rows."""
 _AMD = "__HIP_PLATFORM_AMD__"
 _VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)[1234]")
 _NAME = re.compile(r"operator\s*([-+*/]=?|[%&|^]=?)$")
+_CLASS = "field_declaration_list"
 _WORDS = re.compile(r"\b(const|struct|inline)\b|&")
 
 
 def definition_changes(source: Source) -> Iterator[Change]:
     """Definitions that differ from HIP's in nothing are left out there; others are reported."""
-    seen: set[tuple[str, ...]] = set()
+    seen: dict[tuple[object, ...], list[str]] = {}
     for node in source.nodes("function_definition"):
         declarator = node.child_by_field_name("declarator")
         while declarator is not None and declarator.type.endswith(
@@ -34,17 +33,19 @@ def definition_changes(source: Source) -> Iterator[Change]:
             declarator = declarator.named_children[-1]
         if declarator is None or declarator.type != "function_declarator":
             continue
-        name, types = (
-            declarator.child_by_field_name("declarator"),
-            _parameter_types(source, declarator),
-        )
-        signature = (source.text_of(name), *(ONE_IN_HIP.get(t, t) for t in types))
-        if set(types) & ONE_IN_HIP.keys() and signature in seen:
+        name = declarator.child_by_field_name("declarator")
+        types = _parameter_types(source, declarator)
+        scope = enclosing(node, _CLASS, "namespace_definition")
+        signature = (
+            scope.id if scope else 0, source.text_of(name),
+            *(re.sub(r"\w+", lambda word: ONE_IN_HIP.get(word[0], word[0]), t) for t in types),
+        )  # fmt: skip
+        if seen.setdefault(signature, types) != types:
             reason = "it is the overload before: the runtime's and the driver's type are one in HIP"
-            yield _left_out(source, node, signature[0], reason, "__HIP__")
-            continue
-        seen.add(signature)
-        if OVERLOADS.match(source.text_of(declarator)):
+            yield _left_out(source, node, source.text_of(name), reason, "__HIP__")
+        elif scope is not None and scope.type == _CLASS:
+            continue  # a member, which no function of HIP's is beside
+        elif OVERLOADS.match(source.text_of(declarator)):
             name = source.text_of(declarator).split("(")[0].strip()
             reason = "HIP has an atomic of this name and type itself"
             yield _left_out(source, node, name, reason)
@@ -81,26 +82,50 @@ def _vector_operator(source: Source, node: Any, declarator: Any) -> Iterator[Cha
     """
     name = _NAME.search(source.text_of(declarator.child_by_field_name("declarator")))
     types = _parameter_types(source, declarator)
-    if name is None or not _is_hips(name[1], types):
+    block = node.child_by_field_name("body")
+    if name is None or block is None or not _is_hips(name[1], types):
         return
     construct = f"operator{name[1]} of {types[0]}"
-    if _is_by_elements(source.text_of(node.child_by_field_name("body")), name[1]):
+    body = "".join(_words(source, block))
+    if _is_by_elements(body, name[1], types[0], _parameter_names(source, declarator)):
         reason = "HIP's vector types have this operator themselves"
         yield _left_out(source, node, construct, reason)
         return
     found = Finding(
         source.line(node), State.UNPORTED, construct,
-        reason="HIP's vector types have this operator themselves, element by element: calls "
-        "are ambiguous, and the two compute different things",
+        reason="HIP's vector types have this operator themselves, element by element, which "
+        "this one is not seen to be: calls are ambiguous",
         advice="give the function a name",
     )  # fmt: skip
     yield Change(found)
 
 
 def _parameter_types(source: Source, declarator: Any) -> list[str]:
+    """Each with a star for each pointer."""
+    return [
+        _WORDS.sub("", source.text_of(c.child_by_field_name("type"))).strip()
+        + "*" * source.text_of(c).count("*")
+        for c in _parameters(declarator)
+    ]
+
+
+def _parameters(declarator: Any) -> list[Any]:
     listed = declarator.child_by_field_name("parameters")
-    found = [c for c in listed.named_children if c.type == "parameter_declaration"]
-    return [_WORDS.sub("", source.text_of(c.child_by_field_name("type"))).strip() for c in found]
+    return [c for c in listed.named_children if c.type == "parameter_declaration"]
+
+
+def _parameter_names(source: Source, declarator: Any) -> list[str]:
+    named = [c.child_by_field_name("declarator") for c in _parameters(declarator)]
+    return [_WORDS.sub("", source.text_of(n)).strip() if n is not None else "" for n in named]
+
+
+def _words(source: Source, node: Any) -> Iterator[str]:
+    """The leaves of a tree, comments aside."""
+    if not node.children:
+        yield source.text_of(node)
+    for child in node.children:
+        if child.type != "comment":
+            yield from _words(source, child)
 
 
 def _is_hips(operator: str, types: list[str]) -> bool:
@@ -111,9 +136,28 @@ def _is_hips(operator: str, types: list[str]) -> bool:
     return operator in ("*", "/") or operator.endswith("=")
 
 
-def _is_by_elements(body: str, operator: str) -> bool:
-    """Whether the body applies the operator to the elements, or to the vectors as they are."""
-    plain = re.escape(operator.rstrip("="))
-    if re.search(rf"\.x\s*{plain}=?\s*\w+\s*\.x|{plain}\s*\w+\s*\.x\b", body):
-        return True
-    return re.search(rf"\b\w+\s*=\s*\w+\s*{plain}\s*\w+\s*;", body) is not None
+def _is_by_elements(body: str, operator: str, vector: str, names: list[str]) -> bool:
+    """Whether the body, without spaces, applies the operator to each element in turn, or to the
+    vectors as they are, and does nothing else: a product of complex numbers begins like one of
+    vectors."""
+    a, b, op = names[0], names[-1], operator.removesuffix("=")
+    parts = "xyzw"[: int(vector[-1])]
+    values = [f"{a}.{c}{op}{b}.{c}" if len(names) == 2 else f"{op}{a}.{c}" for c in parts]
+    listed = ",".join(values)
+    wholes = [f"make_{vector}({listed})", f"{{{listed}}}", f"{vector}{{{listed}}}"]
+    if operator.endswith("="):
+        assigned = [f"{a}={whole};" for whole in [*wholes, f"{a}{op}{b}"]]
+        assigned.append("".join(f"{a}.{c}{operator}{b}.{c};" for c in parts))
+        assigned.append(_by_parts(a, parts, values))
+        forms = [text + end for text in assigned for end in ("", f"return{a};")]
+    else:
+        local = re.match(rf"{{{vector}(\w+)[;=]", body)
+        v = local[1] if local else "v"
+        forms = [f"return{whole};" for whole in wholes]
+        forms += [f"{vector}{v}={whole};return{v};" for whole in wholes]
+        forms.append(f"{vector}{v};{_by_parts(v, parts, values)}return{v};")
+    return body in {f"{{{form}}}" for form in forms}
+
+
+def _by_parts(name: str, parts: str, values: list[str]) -> str:
+    return "".join(f"{name}.{c}={value};" for c, value in zip(parts, values, strict=True))
