@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DATABASE = "compile_commands.json"
-N_FOLDERS = 80
 CACHE = "CMakeCache.txt"
 """What CMake leaves at the top of a build tree. Source: cmake(1)."""
+N_FOLDERS = 80
+"""Folders of headers that a file of no database is compiled with: some trees have hundreds."""
 _FOLDERS = ("-I", "-isystem", "-iquote", "--include-path")
 _ANSWERS = ("--options-file", "-optf")
 """nvcc's options for response files. Source: nvcc --help, CUDA 13."""

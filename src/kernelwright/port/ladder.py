@@ -41,8 +41,10 @@ _ABSENT = re.compile(r"undeclared identifier|no (member|template|type) named|unk
 """Errors that a stand-in may be to blame for: it has not all that AMD's header has."""
 
 _TIMED = re.compile(
-    r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?\s*[\[(]?(?:[mun]?s|[mu]?secs?|seconds?|[KMGT]i?B/s|[MGT]FLOPS?(?:/s)?)\b"
+    r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?[ \t]*[\[(]?"
+    r"(?:[mun]?s|[mu]?secs?|seconds?|[KMGT]i?B/s|[MGT]FLOPS?(?:/s)?)\b"
 )
+"""A number and its unit of time or of a rate, on one line."""
 
 
 class RungStatus(StrEnum):

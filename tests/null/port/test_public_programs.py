@@ -58,6 +58,8 @@ def test_a_qualified_name_of_a_group_is_not_the_programs_own():
         "v = cg::reduce(t, v, cg::plus<int>());\n}\n"
     )
     assert "port_group_reduce(t, v, port_plus<int>())" in done.text
+    other = "namespace cg { int reduce(int, int, int); }\nvoid f() { cg::reduce(1, 2, 3); }\n"
+    assert translate(other, implicit=False).text == other
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_operators_on_vectors_that_hip_has_are_left_out_there():
     text = (
         "inline float3 operator*(float3 a, float3 b) { return make_float3(a.x * b.x, a.y * b.y, "
         "a.z * b.z); }\n"
-        "inline void operator+=(float3& a, const float3& b) { a.x += b.x; a.y += b.y; }\n"
+        "inline void operator+=(float2& a, const float2& b) { a.x += b.x; a.y += b.y; }\n"
         "inline float3 operator*(float3 a, float s) { return make_float3(a.x * s, 0, 0); }\n"
     )
     done = translate(text, implicit=False)
@@ -109,16 +111,46 @@ def test_operators_on_vectors_that_hip_has_are_left_out_there():
     assert "#endif\ninline float3 operator*(float3 a, float s)" in done.text
 
 
-def test_an_operator_that_computes_something_else_than_hips_is_reported():
-    text = "inline float operator*(float3 a, float3 b) { return dot(a, b); }\n"
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ return dot(a, b); }",
+        "{ return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }",
+        "{ return make_float2(a.y * b.y, a.x * b.x); }",
+        "{ float2 c; c.x = a.x * b.x; c.y = a.x * b.y; return c; }",
+    ],
+)
+def test_an_operator_that_computes_something_else_than_hips_is_reported(body):
+    text = f"inline float2 operator*(float2 a, float2 b) {body}\n"
     done = translate(text, implicit=False)
     assert done.text == text
-    assert [f.construct for f in done.unported] == ["operator* of float3"]
+    assert [f.construct for f in done.unported] == ["operator* of float2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int2 operator*(int2 a, int2 b) { int2 c; c.x = a.x*b.x; c.y = a.y*b.y; return c; }",
+        "int2 operator/(int2 p, int2 q) { int2 r = {p.x / q.x, /* and */ p.y / q.y}; return r; }",
+        "int2 operator-(const int2& v) { return make_int2(-v.x, -v.y); }",
+        "int2& operator-=(int2& a, int2 b) { a = a - b; return a; }",
+    ],
+)
+def test_element_by_element_has_several_forms(text):
+    done = translate(text + "\n", implicit=False)
+    assert done.text.startswith("#ifndef __HIP_PLATFORM_AMD__")
+    assert not done.unported
+
+
+def test_members_of_classes_are_no_operators_of_hips():
+    text = "struct V { float3 x; V operator-(float3 b) { return V{x - b}; } };\n"
+    text += "struct W { W& operator=(const W& w) = default; };\n"
+    assert translate(text, implicit=False).text == text
 
 
 def test_two_definitions_on_a_line_are_guarded_apart():
-    one = "float{0} operator*(float{0} a, float{0} b) {{ return {{a.x * b.x, a.y * b.y}}; }}"
-    done = translate(one.format(2) + " " + one.format(4) + "\n", implicit=False)
+    one = "{0}2 operator*({0}2 a, {0}2 b) {{ return {{a.x * b.x, a.y * b.y}}; }}"
+    done = translate(one.format("float") + " " + one.format("int") + "\n", implicit=False)
     assert done.text.count("#ifndef") == done.text.count("#endif") == 2
 
 
@@ -130,6 +162,11 @@ def test_two_definitions_on_a_line_are_guarded_apart():
         ("void f() { cudaEventCreate(&e, 2); }", "hipEventCreateWithFlags(&e, 2)"),
         ("void f() { cudaMalloc3DArray(&a, &d, e); }", "hipMalloc3DArray(&a, &d, e, 0)"),
         ("void f() { cudaGraphAddDependencies(g, a, b, nullptr, 2); }", "(g, a, b, 2)"),
+        ("void f() { cudaGraphAddDependencies(g, a, b, e, 2); }", "(g, a, b, e, 2)"),
+        (
+            "void f() { cudaLaunchCooperativeKernel(k, g, b, a); }",
+            "(reinterpret_cast<const void*>(k), g, b, a, 0, nullptr)",
+        ),
         (
             "void f() { cudaMemcpyToSymbolAsync(s, p, 4); }",
             "(HIP_SYMBOL(s), p, 4, 0, hipMemcpyHostToDevice)",
@@ -170,6 +207,7 @@ def test_times_and_rates_are_not_compared():
     told = "sum 7\ntime 1.5 ms, 3.2e+01 GB/s (0.93 (s))\n"
     assert not differences(told.replace("1.5", "2.25").replace("0.93", "1"), told, frozenset())
     assert differences(told.replace("sum 7", "sum 8"), told, frozenset())
+    assert differences("8\nsecond\n", "7\nsecond\n", frozenset())
 
 
 def test_overloads_whose_types_are_one_in_hip_are_left_out():
@@ -180,11 +218,13 @@ def test_overloads_whose_types_are_one_in_hip_are_left_out():
     done = translate(text, implicit=False)
     assert "#ifndef __HIP__  // HIP has it itself\nconst char* name(hipError_t e)" in done.text
     assert done.text.count("#ifndef") == 1
+    apart = "struct A { void f(CUresult r) {} };\nstruct B { void f(CUresult r) {} };\n"
+    assert "#ifndef" not in translate(apart, implicit=False).text
 
 
 def test_launches_with_spaced_brackets_are_closed():
     done = translate("void f() { k << <n, dim3(1, 2), 0 >> > (p, 1 << 2); }\n", implicit=False)
-    assert "k <<<n, dim3(1, 2), 0 >>>(p, 1 << 2);" in done.text
+    assert "k <<<n, dim3(1, 2), 0 >>> (p, 1 << 2);" in done.text
 
 
 def test_standard_headers_that_nvcc_brings_are_included_where_they_are_used():
@@ -215,3 +255,6 @@ def test_the_smaller_of_integers_with_and_without_a_sign_is_no_double():
     assert done.text.count("PORT_MIXED_SIGNS(long long)") == 1
     assert [f.construct for f in done.findings if f.state is State.REPAIRED] == ["min"]
     assert "MIXED" not in translate("__global__ void k() { x = std::min(a, 3u); }\n").text
+    head = "__global__ void k(int i, unsigned n, unsigned m) "
+    assert "MIXED" in translate(head + "{ x = ::min(i, n + 1); }\n").text
+    assert "MIXED" not in translate(head + "{ x = min(m, n); }\n").text

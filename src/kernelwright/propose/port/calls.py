@@ -12,6 +12,8 @@ from kernelwright.dialects.simt.source import Edit, Source, arguments, callee, c
 from kernelwright.propose.port.finding import Finding, State
 from kernelwright.propose.port.table import TABLES, ApiMap
 
+NULL = ("nullptr", "NULL", "0")
+
 
 @dataclass(frozen=True)
 class Change:
@@ -44,9 +46,14 @@ def call_changes(source: Source, api: ApiMap, own: frozenset[str], to: str) -> I
         for rule in rules[name]:
             if name in own and not rule.get("even_own"):
                 continue
-            if rule.get("count", len(given)) == len(given):
+            if rule.get("count", len(given)) == len(given) and _is_null(source, given, rule):
                 yield _change(source, call, rule, _new_name(name, rule, api))
                 break
+
+
+def _is_null(source: Source, given: list[Any], rule: dict[str, Any]) -> bool:
+    """Whether the argument that a rule wants to be a null pointer, if any, is written as one."""
+    return "null" not in rule or source.text_of(given[rule["null"]]) in NULL
 
 
 def _new_name(name: str, rule: dict[str, Any], api: ApiMap) -> str:

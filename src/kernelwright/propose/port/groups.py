@@ -42,7 +42,8 @@ def group_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     if GROUPS.encode() not in source.text and b"cg::" not in source.text:
         return
     text = source.text.decode(errors="replace")
-    spaces = "|".join(sorted({"cg", GROUPS, *_ALIAS.findall(text)}))
+    others = {source.text_of(n.named_children[0]) for n in source.nodes("namespace_definition")}
+    spaces = "|".join(sorted(({"cg"} - others) | {GROUPS, *_ALIAS.findall(text)}))
     named = re.compile(rf"(?P<space>(?:::)?(?:{spaces})\s*::\s*)?(?P<name>\w+)(?:\s*<.*>)?", re.S)
     is_opened = _OPENED.search(text) is not None
     spoken: set[int] = set()

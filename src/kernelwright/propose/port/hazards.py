@@ -16,6 +16,7 @@ STAND_IN_ARCH = 700
 """What `__CUDA_ARCH__` is compared as: features up to sm_70 exist in HIP or in `functions.toml`."""
 CUB_WARP = ("WarpReduce", "WarpScan", "WarpExchange", "WarpLoad", "WarpStore", "WarpMergeSort")
 DEVICE = ("__global__", "__device__")
+_NAMES = ("identifier", "field_identifier")
 
 
 def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
@@ -247,6 +248,22 @@ def _float_atomics(source: Source) -> Iterator[Change]:
 
 
 _UNSIGNED = re.compile(r"(block|thread|grid)(Dim|Idx)\b|unsigned|size_t|sizeof|\d[uU]|\buint\w*")
+_UNSIGNED_TYPE = re.compile(r"\bunsigned\b|\bsize_t\b|\buint\w*|\bu(char|short|long)\w*")
+
+
+def _without_sign(source: Source) -> frozenset[str]:
+    """The variables, parameters and members that the file declares without a sign."""
+    found = set()
+    for node in source.nodes("declaration", "parameter_declaration", "field_declaration"):
+        kind = node.child_by_field_name("type")
+        if kind is None or not _UNSIGNED_TYPE.search(source.text_of(kind)):
+            continue
+        for declarator in node.children_by_field_name("declarator"):
+            while declarator.type not in _NAMES and declarator.named_children:
+                inner = declarator.child_by_field_name("declarator")
+                declarator = inner or declarator.named_children[0]
+            found.add(source.text_of(declarator))
+    return frozenset(found)
 
 
 def _mixed_signs(source: Source) -> Iterator[Change]:
@@ -254,13 +271,16 @@ def _mixed_signs(source: Source) -> Iterator[Change]:
 
     Source: clang's __clang_hip_cmath.h, __HIP_OVERLOAD2(double, min).
     """
+    declared = _without_sign(source)
     for call in source.nodes("call_expression"):
         name, given = callee(source, call), [source.text_of(a) for a in arguments(call)]
         if name not in ("min", "max") or len(given) != 2 or not in_device_code(source, call):
             continue
-        if b"::" in source.text[call.start_byte : call.child_by_field_name("arguments").start_byte]:
+        if "::" in source.text_of(call.child_by_field_name("function")).removeprefix("::"):
             continue
-        if any(_UNSIGNED.search(text) for text in given):
+        if set(given) <= declared:  # both without a sign
+            continue
+        if any(_UNSIGNED.search(t) or declared & set(re.findall(r"\w+", t)) for t in given):
             reason = "of integers with and without a sign HIP's is a double; overloads are put in"
             found = Finding(source.line(call), State.REPAIRED, name, name, reason)
             yield Change(found, (), ("mixed_signs",))

@@ -43,7 +43,7 @@ _BEFORE_CODE = (
     "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
     "#ifndef", "#ifdef",
 )  # fmt: skip
-_SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>[ \t]*\(")
+_SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>(?=[ \t]*\()")
 """A launch whose brackets may be apart, which nvcc reads and clang does not."""
 _DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
 
@@ -77,7 +77,7 @@ def translate(
     """
     if to not in SIDES:
         raise UsageError(f'cannot port to "{to}"', seen=to, do=nearest(to, SIDES))
-    source = Source(_SPACED_LAUNCH.sub(rb"<<<\1>>>(", text.encode(errors="surrogateescape")))
+    source = Source(_SPACED_LAUNCH.sub(rb"<<<\1>>>", text.encode(errors="surrogateescape")))
     api = load_map(to)
     names = frozenset(own) | declared(source)
     changes = list(call_changes(source, api, names, to))
