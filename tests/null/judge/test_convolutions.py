@@ -7,7 +7,8 @@ import torch
 
 from kernelwright.core.task import Task
 from kernelwright.judge import oracle
-from kernelwright.judge.convolutions import RoundedConvolutions, may_be_rounded
+from kernelwright.judge.compare import expect
+from kernelwright.judge.convolutions import RoundedConvolutions, as_rounded, may_be_rounded
 
 MODULES = {
     "conv1d": (torch.nn.Conv1d(4, 6, 3, padding=1), (2, 4, 20)),
@@ -78,3 +79,13 @@ def test_what_the_library_may_round_a_candidate_may(is_allowed, monkeypatch):
     reference = oracle.Oracle(Task("conv", "test", CONVOLVES), "cpu", 1)
     expected = reference.expected(reference.first, reference.first_arguments)
     assert (expected.allowed[0] > 1e-4) == is_allowed
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_where_rounding_explains_anything_it_is_no_yardstick(is_own):
+    """A small difference of large numbers: zeros would be as near as TF32 is."""
+    own = [torch.randn(4, 8)]
+    expected = expect(own, [own[0].double()], 0.0)
+    assert as_rounded(expected, lambda: [own[0] * 1.001], is_own=is_own).allowed[0] > 1e-3
+    found = as_rounded(expected, lambda: [own[0] * 1.5], is_own=is_own)
+    assert found is (expected if is_own else None)
