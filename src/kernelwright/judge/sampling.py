@@ -165,17 +165,17 @@ def whereabouts(pid: int) -> list[tuple[int, int]]:
 def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
     """The address of the code that a thread runs, or of its caller's if it is in no file.
 
-    Raises:
-        OSError: as for ``spans``.
+    No caller is found where ``stack`` is none: code that keeps something else in its register.
     """
     span = span_of(address, memory)
     if span is None or span.owner != MADE:
         return address
-    n_bytes = min(STACK_BYTES, -stack % PAGE_BYTES or PAGE_BYTES)
-    with contextlib.suppress(OSError):  # the stack may end before
-        read_process(pid, stack + STACK_BYTES - 1, 1)
-        n_bytes = STACK_BYTES
-    words = read_process(pid, stack, n_bytes - n_bytes % 8).view(torch.int64).tolist()
+    words: list[int] = []
+    # The stack may end before; its own page does not.
+    for n_bytes in (STACK_BYTES, -stack % PAGE_BYTES or PAGE_BYTES):
+        with contextlib.suppress(OSError):
+            words = read_process(pid, stack, n_bytes - n_bytes % 8).view(torch.int64).tolist()
+            break
     callers = (word for word in words if getattr(span_of(word, memory), "owner", MADE) != MADE)
     caller = next(callers, address)
     # Called by an interpreter it is nobody's library.

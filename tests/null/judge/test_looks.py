@@ -45,13 +45,13 @@ def test_code_in_no_file_is_its_callers():
     memory = [Span(1, 10, MADE), Span(10, 20, LIBRARY), Span(20, 30, "")]
     stacks = {"library": [5, 0, 3, 12, 25], "python": [0, 25, 12], "nobody": [0, 99]}
     kept = {name: torch.tensor(words + [0] * 1024) for name, words in stacks.items()}
+    places = {name: stack.data_ptr() for name, stack in kept.items()} | {"no stack": 8}
 
     def answer(name):
-        address = answerable(os.getpid(), 5, kept[name].data_ptr(), memory)
-        return whose([address], memory)
+        return whose([answerable(os.getpid(), 5, places[name], memory)], memory)
 
-    assert {name: answer(name) for name in stacks} == {
-        "library": LIBRARY, "python": OWN, "nobody": OWN,
+    assert {name: answer(name) for name in places} == {
+        "library": LIBRARY, "python": OWN, "nobody": OWN, "no stack": OWN,
     }  # fmt: skip
     assert answerable(os.getpid(), 15, 0, memory) == 15
 
