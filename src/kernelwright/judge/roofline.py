@@ -7,6 +7,7 @@ arithmetic a function needs at least is known for hardly any, so it is told and 
 
 from __future__ import annotations
 
+import math
 import time
 
 import torch
@@ -57,8 +58,8 @@ class Copying:
         self._bytes_per_s = 0.0
 
     def told(self) -> dict[str, float]:
-        """What is known of both; empty before ``measure``."""
-        if not self._bytes_per_s:
+        """What is known of both; empty before ``measure``, and where memory was too short."""
+        if not 0 < self._bytes_per_s < math.inf:
             return {}
         return {"moved_bytes": self.moved_bytes, "copied_bytes_per_s": self._bytes_per_s}
 

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from kernelwright.core.device import Device
+from kernelwright.judge import roofline
 from kernelwright.judge.place import place_of
-from kernelwright.judge.roofline import Arithmetic, peak_flops_per_s
+from kernelwright.judge.roofline import Arithmetic, Copying, peak_flops_per_s
 
 CPU = place_of(Device.parse("cpu"))
 OUTPUTS = [torch.empty(4, device="meta")]
@@ -24,3 +25,13 @@ def test_where_no_arithmetic_is_counted_no_time_is_too_short():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_highest_rate_is_above_what_a_product_reaches(dtype):
     assert 1e9 < peak_flops_per_s(CPU, dtype) < 1e18
+
+
+@pytest.mark.parametrize(("bytes_per_s", "n_told"), [(2e9, 2), (float("inf"), 0)])
+def test_a_rate_that_nobody_could_measure_is_not_told(bytes_per_s, n_told, monkeypatch):
+    monkeypatch.setattr(roofline, "copied_bytes_per_s", lambda place: bytes_per_s)
+    copying = Copying(CPU, 10**9)
+    assert not copying.told()
+    copying.measure()
+    assert len(copying.told()) == n_told
+    assert bool(copying.leaves_nothing(0.6e9)) == bool(n_told)
