@@ -19,9 +19,9 @@ from pathlib import Path
 
 LOOK_S = 0.02
 """How often those inside look whether the door was closed, and those outside for a free chair."""
-SETTLE_S, PATIENCE_S = 5.0, 30.0
-"""How long the device may take to come to rest before others go on for a moment, and until it is
-measured all the same: work that never ends is ended by the time limit of whoever started it."""
+SETTLE_S, N_TRIES = 5.0, 5
+"""How long the device may take to come to rest before others go on for a while, and how often; then
+it is measured all the same: what never ends is ended by the time limit of whoever started it."""
 
 
 class Turns:
@@ -66,14 +66,13 @@ class Turns:
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Wait until nobody else builds, checks or measures, and keep it so."""
-        until_s = time.monotonic() + PATIENCE_S
-        while True:
+        for n_left in reversed(range(N_TRIES)):
             with (
                 _locked(self._line, fcntl.LOCK_SH),
                 _locked(self._door, fcntl.LOCK_EX),
                 _locked(self._room, fcntl.LOCK_EX),
             ):
-                if self._comes_to_rest() or time.monotonic() > until_s:
+                if self._comes_to_rest() or n_left == 0:
                     yield
                     return
             time.sleep(1.0)

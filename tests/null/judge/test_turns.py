@@ -94,6 +94,7 @@ def test_measuring_waits_until_the_device_is_at_rest(tmp_path, monkeypatch):
 def test_a_device_that_never_rests_stops_nobody_for_good(tmp_path, monkeypatch):
     monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(turns, "SETTLE_S", 0.01)
-    monkeypatch.setattr(turns, "PATIENCE_S", 0.02)
-    with turns.Turns("cuda:0", lambda: False).alone():
-        pass
+    monkeypatch.setattr(turns, "N_TRIES", 2)
+    asked = []
+    with turns.Turns("cuda:0", lambda: asked.append("at rest?")).alone():
+        assert asked
