@@ -54,6 +54,17 @@ NOTE = "cudaMalloc is not device text"
 '''
 
 
+def test_the_way_back_has_the_textures_of_before():
+    text = (
+        "#include <cuda_runtime.h>\n__global__ void k(cudaTextureObject_t t, float* o) {\n"
+        "  *o = tex1Dfetch<float>(t, 1); tex2D(o + 1, t, 1, 2);\n}\n"
+        "void f() { cudaCreateTextureObject(&t, &r, &d, nullptr); cudaDestroyTextureObject(t); }\n"
+    )
+    back = translate(translate(text).text, to="cuda")
+    assert back.text.split() == text.split()
+    assert not back.unported
+
+
 def test_device_text_in_python_strings():
     done = translate_python(PYTHON, file="a.py")
     assert "__shfl(p[0], 0, 32);  // \\n" in done.text

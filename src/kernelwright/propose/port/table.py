@@ -12,7 +12,7 @@ from typing import Any
 
 TABLES = Path(__file__).parent / "tables"
 WAY_BACK = "way back"
-"""The note of a header that stands for its HIP counterpart where several have the same one."""
+"""The note of a header or name that its HIP counterpart becomes again where several have it."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Row:
     Source:
         The table's own ``source`` column: 'rocm-tables' are the API tables of the ROCm
         documentation (October 2024), 'hip-7.1-headers' and 'cuda-13-headers' the identifiers of
-        those headers, 'rocm-docs' a library's documentation, 'pytorch-hipify' PyTorch's names on
-        ROCm.
+        those headers, 'hipblas-header' and the like a library's header, 'rocm-docs', 'cuda-docs'
+        and 'llvm-hip-docs' documentation, 'pytorch-hipify' PyTorch's names on ROCm.
     """
 
     cuda: str

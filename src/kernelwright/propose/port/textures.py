@@ -32,6 +32,8 @@ UNCOVERED = re.compile(
     rb"|\bsurf(1D|2D|3D)\w+\b|\btex(3D|Cubemap)\w*|\btex[12]DL(ayered|od)\w*"
 )
 """What a file may not hold if its textures are to be replaced: it would see one as another."""
+GUARD = "PORT_TEXTURE"
+"""What the replacements' definitions stand under."""
 REASON = "gfx942 and gfx950 have no image instructions"
 
 
@@ -58,6 +60,25 @@ def texture_changes(source: Source) -> Iterator[Change]:
             advice = "read the memory itself there, and interpolate by hand"
             reason = f"{REASON}: it does not compile for them"
             yield Change(Finding(line, State.CHANGED, name, "", reason, advice))
+
+
+def texture_returns(source: Source) -> Iterator[Change]:
+    """The way back: the replacements' definitions go, and CUDA's own names are called again."""
+    back = {became: name for name, (became, _) in READS.items()}
+    back |= {became: name for name, became in HOST.items()}
+    named = ((node, node.child_by_field_name("name")) for node in source.nodes("preproc_ifdef"))
+    block = next((node for node, name in named if name and source.text_of(name) == GUARD), None)
+    if block is None:
+        return
+    reason = "CUDA's GPUs have textures"
+    found = Finding(source.line(block), State.TRANSLATED, GUARD, "", reason)
+    yield Change(found, (Edit(block.start_byte, block.end_byte, ""),))
+    for call in source.nodes("call_expression"):
+        name = callee(source, call)
+        if name in back and not block.start_byte <= call.start_byte < block.end_byte:
+            node = callee_node(call)
+            found = Finding(source.line(call), State.TRANSLATED, name, back[name], reason)
+            yield Change(found, (Edit(node.start_byte, node.end_byte, back[name]),))
 
 
 def _head(source: Source, call: object) -> bytes:

@@ -22,7 +22,7 @@ from kernelwright.propose.port.namespaces import namespace_changes
 from kernelwright.propose.port.ptx import ptx_changes
 from kernelwright.propose.port.replacements import replacement_changes
 from kernelwright.propose.port.table import TABLES, load_map
-from kernelwright.propose.port.textures import texture_changes
+from kernelwright.propose.port.textures import texture_changes, texture_returns
 from kernelwright.propose.port.warp_synchrony import warp_synchrony_changes
 
 SIDES = ("hip", "cuda")
@@ -90,9 +90,13 @@ def translate(
         changes += replacement_changes(source, names)
         changes += definition_changes(source)
         changes += texture_changes(source)
+    else:
+        changes += texture_returns(source)
     edits = [edit for change in changes for edit in change.edits]
     findings = [change.finding for change in changes]
     taken = {change.at for change in changes}
+    for edit in edits:
+        taken |= set() if edit.text else set(range(edit.start, edit.end))
     renamer = Names(source, api, names)
     for edit, finding in (*renamer.includes(), *renamer.edits(taken)):
         edits += [edit] if edit else []
