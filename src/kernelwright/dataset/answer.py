@@ -23,6 +23,8 @@ VARIANTS = {
     "fused, own products": "Neighbouring operators share kernels; products and convolutions are "
     "own code where that pays.",
     "fused": "Neighbouring operators share kernels; products and convolutions stay the library's.",
+    "fused, ordinary convolutions": "Neighbouring operators share kernels; transposed convolutions "
+    "of stride one run as ordinary ones, and one-dimensional ones as two-dimensional ones.",
     "fused, channels last": "Neighbouring operators share kernels; convolutions run with channels "
     "last in memory.",
     "fused as far as it goes": "As much as possible shares a kernel, even where values are "
