@@ -18,6 +18,8 @@ from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nv
 from kernelwright.port.reach import inclusions, names_in_reach
 from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_strangers
 from kernelwright.propose.port import (
+    Finding,
+    State,
     Translation,
     translate,
     translate_cmake,
@@ -208,11 +210,21 @@ def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
 
 def _translated(path: Path, text: str, to: str, name: str, own: Iterable[str]) -> Translation:
     if path.suffix == ".py":
-        return translate_python(text, to=to, file=name)
+        return _translated_python(text, to, name)
     if path.name == BUILD or path.suffix == ".cmake":
         return translate_cmake(text, to=to, file=name)
     is_unit = path.suffix in (".cu", ".hip")
     return translate(text, to=to, file=name, own=own, implicit=is_unit)
+
+
+def _translated_python(text: str, to: str, name: str) -> Translation:
+    """A file of another Python is left as it is: one must not end the port of a whole tree."""
+    try:
+        return translate_python(text, to=to, file=name)
+    except UsageError as error:
+        reason, advice = f"it is not Python 3: {error.seen}", "port its device code by hand"
+        left = Finding(1, State.UNPORTED, name, reason=reason, advice=advice, file=name)
+        return Translation(text, (left,))
 
 
 def _write(under: Path, name: str, text: str, to: str) -> Path:

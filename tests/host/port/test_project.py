@@ -122,3 +122,13 @@ def test_a_unit_that_another_includes_is_compiled_with_it(tmp_path):
         report = port(root, targets=("gfx90a",))
         assert {f.path: len(f.rungs) for f in report.files} == {"main.cu": 2, "part.cu": 1}
         assert not report.is_done
+
+
+def test_a_file_of_another_python_is_left_and_the_others_are_ported(tmp_path):
+    lay(tmp_path, p__a_cu="__global__ void k() {}\n")
+    (tmp_path / "p/b.py").write_text("print 'cudaMalloc'\n")
+    (tmp_path / "p/c.py").write_bytes(b"# caf\xe9 cudaMalloc\n")
+    files = {f.path: f for f in port(tmp_path / "p", rungs=(0,)).files}
+    assert "not Python 3" in files["b.py"].rungs[0].details[0]
+    assert files["c.py"].rungs[0].status is RungStatus.FAILED
+    assert files["a.cu"].rungs[0].status is RungStatus.PASSED

@@ -31,7 +31,7 @@ def translate_python(text: str, *, to: str = "hip", file: str = "") -> Translati
     """
     try:
         tree = ast.parse(text)
-    except SyntaxError as error:
+    except (SyntaxError, ValueError) as error:
         raise UsageError(
             f"{file or 'the file'} is not Python", seen=str(error), do="mend it"
         ) from error
@@ -52,10 +52,13 @@ def translate_python(text: str, *, to: str = "hip", file: str = "") -> Translati
 
 
 def device_texts(text: str) -> tuple[str, ...]:
-    """The strings of a Python file that hold device code, as they are when it runs."""
-    return tuple(
-        str(node.value) for node in _strings(ast.parse(text)) if "__global__" in node.value
-    )
+    """The strings of a Python file that hold device code, as they are when it runs; none of a text
+    that is not Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ()
+    return tuple(str(node.value) for node in _strings(tree) if "__global__" in node.value)
 
 
 def _starts(text: str) -> list[int]:
