@@ -86,13 +86,12 @@ class Zygote:
         ours, theirs = socket.socketpair()
         environment = sandbox.child_environment(extra, scratch=sandbox.SCRATCH, threads=threads)
         self.process = None
-        if nursery is None:
-            self.process = start_program(environment, theirs)
-        else:
-            nursery.serve(environment, theirs)
-        theirs.close()
+        with theirs:
+            if nursery is None or not nursery.serve(environment, theirs):
+                self.process = start_program(environment, theirs)
         self.control = ours
-        self.is_ready = False
+        self.pid: int | None = None
+        """Its process, which is the parent of all children; known once it can fork."""
         self.lock = threading.Lock()
 
     def wait_ready(self) -> None:
@@ -101,10 +100,11 @@ class Zygote:
         Raises:
             DeviceError: it does not start.
         """
-        if self.is_ready:
+        if self.pid is not None:
             return
         try:
-            wire.receive_frame(self.control, deadline_s=time.monotonic() + START_TIMEOUT_S)
+            deadline_s = time.monotonic() + START_TIMEOUT_S
+            ready = wire.receive_frame(self.control, deadline_s=deadline_s)
         except (wire.Closed, wire.Late) as error:
             seen = b""
             if self.process is not None:
@@ -115,7 +115,7 @@ class Zygote:
                 seen=seen.decode(errors="replace")[-500:] or type(error).__name__,
                 do="run `kernelwright doctor`; check that torch imports in this Python",
             ) from error
-        self.is_ready = True
+        self.pid = wire.parse_reply(ready)["ready"]
 
     def fork(
         self,

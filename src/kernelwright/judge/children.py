@@ -64,6 +64,11 @@ class Children:
         child = zygote.fork(cache=cache, refuse=self._refuse, memory_share=memory_share)
         return Runner(child, self._place, like, threads=self._threads, region=region)
 
+    def pids(self) -> list[int]:
+        """The zygotes' processes: all of the judge's children are below them."""
+        with self._lock:
+            return [zygote.pid for zygote in self._zygotes.values() if zygote.pid is not None]
+
     def close(self) -> None:
         """End all of them; threads that wait for one wait no longer."""
         for zygote in self._zygotes.values():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import psutil
@@ -26,20 +26,23 @@ hundredths of a second, which is up to 0.03 of the shortest rounds."""
 class Watch:
     """Looks at the machine when it is made, and once more at the end.
 
+    This process, those with the numbers ``ours``, and all below them are no neighbours.
+
     Not covered:
         A process of ours that ends in between and that nobody waits for is taken for a neighbour.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, ours: Iterable[int] = ()) -> None:
+        self._ours = (os.getpid(), *ours)
         self._gpu = torch.device(place.name).index if place.kind == "cuda" else None
         self._cores = sorted(os.sched_getaffinity(0))
         self._start_s = time.time()
-        self._busy_s, self._own = _busy_s(self._cores), _own()
+        self._busy_s, self._own = _busy_s(self._cores), _own(self._ours)
         self._before = self._facts(set(self._own))
 
     def end(self) -> Conditions:
         """What happened since."""
-        own = _own()
+        own = _own(self._ours)
         took_s = (time.time() - self._start_s) * len(self._cores)
         busy_s, own_s = _busy_s(self._cores) - self._busy_s, _spent_s(self._own, own)
         # No busy core at all: the machine does not count, for it ran this very program.
@@ -105,16 +108,19 @@ def _guests(counted: Any) -> float:
     return counted.guest + counted.guest_nice
 
 
-def _own() -> dict[int, tuple[float, float]]:
-    """This process and all below it, by number, with their processor time in seconds: their own,
-    and that of children whose end they waited for."""
-    this = psutil.Process()
+def _own(ours: Iterable[int]) -> dict[int, tuple[float, float]]:
+    """These processes and all below them, by number, with their processor time in seconds: their
+    own, and that of children whose end they waited for."""
     found = {}
-    for process in (this, *this.children(recursive=True)):
+    for pid in ours:
+        below: list[psutil.Process] = []
         with contextlib.suppress(psutil.Error):
-            spent = process.cpu_times()
-            waited_s = spent.children_user + spent.children_system
-            found[process.pid] = spent.user + spent.system, waited_s
+            below = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        for process in below:
+            with contextlib.suppress(psutil.Error):
+                spent = process.cpu_times()
+                waited_s = spent.children_user + spent.children_system
+                found[process.pid] = spent.user + spent.system, waited_s
     return found
 
 

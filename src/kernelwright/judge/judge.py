@@ -375,7 +375,7 @@ class Judge:
         ]
         kept = self._baselines.kept()
         with self.turns.alone():
-            start_s, watch = time.monotonic(), Watch(self.place)
+            start_s, watch = time.monotonic(), Watch(self.place, self.children.pids())
             try:
                 return self.stopwatch.compare(
                     check.runner,

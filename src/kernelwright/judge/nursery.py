@@ -7,6 +7,7 @@ every child that compiles imports the compilers anew, five seconds and more.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -56,14 +57,16 @@ class Nursery:
     def __setstate__(self, control: socket.socket) -> None:
         self.__init__(control)  # type: ignore[misc]
 
-    def serve(self, environment: Mapping[str, str], control: socket.socket) -> None:
+    def serve(self, environment: Mapping[str, str], control: socket.socket) -> bool:
         """Let a new zygote with this environment serve the other end of ``control``.
 
-        Raises:
-            wire.Closed: the nursery has gone.
+        Returns:
+            False where the nursery has gone.
         """
-        with self._lock:
+        with self._lock, contextlib.suppress(wire.Closed):
             wire.send_request(self._control, {"serve": dict(environment)}, (control.fileno(),))
+            return True
+        return False
 
     def branch(self) -> Nursery:
         """A channel of its own, for another process."""

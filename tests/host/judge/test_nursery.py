@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 
 import psutil
 import pytest
 from tests.host.judge.test_isolation import HOLDS, call, start
 
-from kernelwright.judge import WarmProgram, wire
+from kernelwright.judge import Nursery, WarmProgram, wire
 from kernelwright.judge.child import Zygote
 
 
@@ -34,6 +35,12 @@ def test_what_is_granted_holds(zygote):
     for guarantee, attempt in HOLDS:
         if guarantee in child.granted:
             assert "error" in call(child, attempt), attempt
+    child.close()
+
+
+def test_whose_children_they_are_is_known(zygote):
+    child = start(zygote)
+    assert child.pid in {below.pid for below in psutil.Process(zygote.pid).children(recursive=True)}
     child.close()
 
 
@@ -63,4 +70,12 @@ def test_children_end_with_the_channel_of_whoever_asked(nursery):
         zygote.fork()
     branch.close()
     child.close()
+    zygote.close()
+
+
+def test_without_the_nursery_a_zygote_is_a_program_of_its_own():
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    zygote = Zygote({}, threads=1, nursery=Nursery(ours))
+    start(zygote).close()
     zygote.close()

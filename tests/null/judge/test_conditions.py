@@ -13,8 +13,8 @@ from kernelwright.judge.place import place_of
 
 SPIN_S = 0.6
 N_CORES = len(os.sched_getaffinity(0))
-ORPHAN = f"(timeout {2 * SPIN_S} sh -c 'while :; do :; done' &)"
-"""A program that works, and whose parent has ended: nobody's child but init's."""
+ORPHAN = f"(timeout {2 * SPIN_S} sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!)"
+"""A program whose parent has ended, so that it is nobody's child but init's; it says its number."""
 
 
 @pytest.fixture
@@ -44,6 +44,14 @@ def test_what_this_process_and_its_children_take_is_not():
     child.kill()
     child.wait()
     assert share <= 1 - own_s / took_s + 0.1
+
+
+def test_what_a_nursery_has_forked_for_us_is_not(watch):
+    """It is below the nursery's process, not below this one."""
+    told = subprocess.run(["sh", "-c", ORPHAN], check=True, capture_output=True).stdout
+    knowing = Watch(place_of(Device.parse("cpu")), [int(told)])
+    time.sleep(SPIN_S)
+    assert (watch.end().neighbour_share - knowing.end().neighbour_share) * N_CORES > 0.2
 
 
 def test_the_clocks_are_those_of_before_and_after_or_absent(watch):
