@@ -6,6 +6,7 @@ runs out of it because of the others.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -13,11 +14,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.core.errors import TaskError
+from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.task import Task
 from kernelwright.judge.place import Place
 from kernelwright.load import open_reference
-from kernelwright.load.reference import CHECK_SEED
+from kernelwright.load.reference import CHECK_SEED, task_code
 
 CHAIRS_PER_JUDGE = 2
 """At least: chairs are parts of a device's memory, and judges need several sizes."""
@@ -52,17 +53,16 @@ def _sizes(task: Task) -> tuple[int, int]:
     Found out on tensors without memory; what a task does not do with those counts nothing.
     """
     own, largest = 0, _Largest()
-    try:
+    what, advice = "the forward needs its data", "see what it says when it has them"
+    with contextlib.suppress(KernelwrightError):  # its first run says what is wrong with it
         reference = open_reference(task)
-        with torch.device("meta"), torch.no_grad():
+        with torch.device("meta"), torch.no_grad(), task_code(task, what, advice):
             module = reference.build(CHECK_SEED)
             inputs = reference.inputs(CHECK_SEED, "meta")
             own = _bytes([inputs, module.state_dict()])
             if not any(isinstance(m, SLOW_WITHOUT_DATA) for m in module.modules()):
                 with largest:
                     own += _bytes(module(*inputs))
-    except (TaskError, RuntimeError, NotImplementedError, TypeError, ValueError):
-        pass  # the reference itself says what is wrong with it
     return own, largest.n_bytes
 
 
