@@ -162,6 +162,8 @@ def _by_size(
     if place.most_judges is None:
         return entries, []
     answers = side_by_side(is_large, entries, jobs=len(os.sched_getaffinity(0)))
+    if None in answers:
+        raise KeyboardInterrupt  # which side_by_side has taken: the searches are not wanted either
     pairs = list(zip(entries, answers, strict=True))
     return [e for e, is_it in pairs if not is_it], [e for e, is_it in pairs if is_it]
 
