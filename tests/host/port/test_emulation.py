@@ -159,3 +159,11 @@ def test_device_code_in_included_headers_runs_too(tmp_path):
     )
     program = machine.build(text, folder=tmp_path / "inc", includes=(tmp_path,))
     assert machine.run(program).output == "7\n"
+
+
+def test_a_vectors_sign_is_changed_where_it_is_zero(tmp_path):
+    text = (
+        "#include <hip/hip_runtime.h>\n#include <cstdio>\n"
+        'int main() { const float2 v = -make_float2(0.0f, 2.0f); printf("%g %g\\n", v.x, v.y); }\n'
+    )
+    assert machine.run(machine.build(text, folder=tmp_path)).output == "-0 -2\n"

@@ -129,3 +129,31 @@ def test_complex_numbers(emulate):
         "k<<<1, 1>>>(); cudaDeviceSynchronize();",
     )
     assert run.output == "0.44 -0.08"
+
+
+KINDS = """#include <cublas_v2.h>
+#include <cuda_fp16.h>
+#include <cstdio>
+int main() {
+  __half *a, *b; float* c; cublasHandle_t h; cublasCreate(&h);
+  cudaMallocManaged(&a, 12); cudaMallocManaged(&b, 12); cudaMallocManaged(&c, 16);
+  for (int i = 0; i < 6; ++i) a[i] = __float2half(i + 1), b[i] = __float2half(i % 2 ? -i : i);
+  c[0] = c[1] = c[2] = c[3] = 100;
+  const float two = 2, one = 1;  // a: 2 x 3, b: its transpose is 3 x 2
+  auto said = cublasGemmEx(
+      h, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 3, &two, a, CUDA_R_16F, 2, b, CUDA_R_16F, 2, &one, c,
+      CUDA_R_32F, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  printf("%d %g %g %g %g\\n", int(said), c[0], c[1], c[2], c[3]);
+  said = cublasGemmEx(
+      h, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 3, &two, a, CUDA_R_8I, 2, b, CUDA_R_8I, 2, &one, c,
+      CUDA_R_32F, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  printf("%d %g\\n", said == CUBLAS_STATUS_NOT_SUPPORTED, c[0]);
+}
+"""
+
+
+def test_products_of_mixed_kinds(tmp_path):
+    for text in (KINDS, translate(KINDS).text):
+        assert machine.run(machine.build(text, folder=tmp_path)).output == (
+            "0 152 164 30 12\n1 152\n"
+        )

@@ -3,7 +3,7 @@
 // Not covered: complex numbers, triangular solvers, cublasLt; products with a kind for each matrix
 // take real floating numbers and scalars of 32 or 64 bits; pointers to scalars on the device are read
 // as any others.
-enum BLAS(Status_t) { BLAS_C(STATUS_SUCCESS), BLAS_C(STATUS_NOT_INITIALIZED), BLAS_C(STATUS_ALLOC_FAILED), BLAS_C(STATUS_INVALID_VALUE), BLAS_C(STATUS_MAPPING_ERROR), BLAS_C(STATUS_EXECUTION_FAILED), BLAS_C(STATUS_INTERNAL_ERROR), BLAS_C(STATUS_NOT_SUPPORTED), BLAS_C(STATUS_ARCH_MISMATCH) };
+enum BLAS(Status_t) : int { BLAS_C(STATUS_SUCCESS), BLAS_C(STATUS_NOT_INITIALIZED), BLAS_C(STATUS_ALLOC_FAILED), BLAS_C(STATUS_INVALID_VALUE), BLAS_C(STATUS_MAPPING_ERROR), BLAS_C(STATUS_EXECUTION_FAILED), BLAS_C(STATUS_INTERNAL_ERROR), BLAS_C(STATUS_NOT_SUPPORTED), BLAS_C(STATUS_ARCH_MISMATCH) };
 enum BLAS(ComputeType_t) { BLAS_C(COMPUTE_16F), BLAS_C(COMPUTE_16F_PEDANTIC), BLAS_C(COMPUTE_32F), BLAS_C(COMPUTE_32F_PEDANTIC), BLAS_C(COMPUTE_32F_FAST_16F), BLAS_C(COMPUTE_32F_FAST_16BF), BLAS_C(COMPUTE_32F_FAST_TF32), BLAS_C(COMPUTE_64F), BLAS_C(COMPUTE_64F_PEDANTIC), BLAS_C(COMPUTE_32I), BLAS_C(COMPUTE_32I_PEDANTIC) };
 enum BLAS(GemmAlgo_t) { BLAS_C(GEMM_DEFAULT) = -1 };
 enum BLAS(Math_t) { BLAS_C(DEFAULT_MATH), BLAS_C(PEDANTIC_MATH), BLAS_C(TF32_TENSOR_OP_MATH), BLAS_C(TENSOR_OP_MATH), BLAS_C(MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) };
@@ -124,8 +124,11 @@ inline BLAS(Status_t) BLAS(GemmStridedBatchedEx)(BLAS(Handle_t), BLAS(Operation_
     const void* alpha, const void* a, BLAS_KIND ka, int lda, long long sa, const void* b, BLAS_KIND kb, int ldb, long long sb,
     const void* beta, void* c, BLAS_KIND kc, int ldc, long long sc, int batches, BLAS(ComputeType_t) compute, BLAS(GemmAlgo_t)) {
   const bool is_double = compute == BLAS_C(COMPUTE_64F) || compute == BLAS_C(COMPUTE_64F_PEDANTIC);
-  if (compute != BLAS_C(COMPUTE_64F) && (compute < BLAS_C(COMPUTE_32F) || compute > BLAS_C(COMPUTE_64F_PEDANTIC)))
-    return BLAS_C(STATUS_NOT_SUPPORTED);
+  if (compute < BLAS_C(COMPUTE_32F) || compute > BLAS_C(COMPUTE_64F_PEDANTIC)) return BLAS_C(STATUS_NOT_SUPPORTED);
+  const BLAS_KIND kinds[] = {ka, kb, kc};
+  for (BLAS_KIND kind : kinds)
+    if (kind != BLAS_KINDS(R_16F) && kind != BLAS_KINDS(R_16BF) && kind != BLAS_KINDS(R_32F) && kind != BLAS_KINDS(R_64F))
+      return BLAS_C(STATUS_NOT_SUPPORTED);
   const double x = is_double ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double y = is_double ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   for (long batch = 0; batch < batches; ++batch)

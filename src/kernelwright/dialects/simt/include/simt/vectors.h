@@ -81,7 +81,11 @@ SIMT_OPERATOR(&)
 SIMT_OPERATOR(|)
 SIMT_OPERATOR(^)
 #undef SIMT_OPERATOR
-template <typename V, simt::IfVector<V> = 0> V operator-(const V& a) { return simt::filled<V>(0) - a; }
+template <typename V, simt::IfVector<V> = 0> V operator-(const V& a) {
+  V all;  // not 0 - a, which is no negative zero
+  for (unsigned i = 0; i < simt::VectorOf<V>::n; ++i) (&all.x)[i] = -(&a.x)[i];
+  return all;
+}
 template <typename V, simt::IfVector<V> = 0> bool operator==(const V& a, const V& b) {
   for (unsigned i = 0; i < simt::VectorOf<V>::n; ++i)
     if (!((&a.x)[i] == (&b.x)[i])) return false;
