@@ -202,6 +202,12 @@ def test_rules_of_variants_keep_the_values(rules, layer, shape) -> None:
     assert seen.is_contiguous()
 
 
+def test_a_factor_that_has_more_dimensions_than_the_mean_stays_where_it_is() -> None:
+    inputs = (R(2, 3, 4, 5), R(1, 1, 1, 1))
+    _, applied = rewrite(capture(Wrapped(lambda x, c: (CROPPED(x) * c).mean((2, 3))), inputs))
+    assert applied == ()
+
+
 def test_sums_over_ranges_of_other_lengths_do_not_share_a_loop() -> None:
     module, x = Wrapped(lambda x: (x[:, 1:].sum(1), x.sum(1))), R(4, 9)
     seen = interpret(assemble(to_flow(capture(module, (x,))), Fusion()), [x], {})
@@ -218,6 +224,7 @@ def test_every_rule_has_an_example() -> None:
         lambda x: DROP(x).relu(),
         lambda x: x.clone(),
         lambda x: LINEAR(x).relu().sum(1),
+        lambda x: LINEAR(x).sum(1, dtype=torch.float64),
         lambda x: torch.relu(torch.tanh(x)),
         lambda x: x.clamp(-1.0, 0.0).clamp(0.5, 1.0),
         lambda x: torch.clamp(torch.min(x, torch.tensor(0.5)), min=0.0, max=1.0),

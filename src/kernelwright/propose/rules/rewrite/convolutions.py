@@ -123,9 +123,11 @@ def wide_steps(found: Bindings) -> dict[str, Any] | None:
 
 
 def factor_of_convolution(found: Bindings) -> dict[str, Any] | None:
-    """c is a number, or a tensor of one element; x is a convolution."""
-    c = found["c"]
-    is_one = not isinstance(c, fx.Node) or math.prod(shape_of(c)) == 1
-    is_low = not isinstance(c, fx.Node) or rank_of(c) <= rank_of(found["x"])
-    name = getattr(found["x"].target, "__name__", "")
-    return {} if is_one and is_low and name.startswith("conv") else None
+    """c is a number, or a tensor of one element that changes neither the result's type nor its
+    number of dimensions; x is a convolution."""
+    c, x = found["c"], found["x"]
+    if isinstance(c, fx.Node):
+        same = c.meta["val"].dtype == x.meta["val"].dtype
+        if not same or math.prod(shape_of(c)) != 1 or rank_of(c) > rank_of(found[""][0]):
+            return None
+    return {} if getattr(x.target, "__name__", "").startswith("conv") else None

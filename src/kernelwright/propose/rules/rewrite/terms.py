@@ -65,6 +65,8 @@ def term_of(node: fx.Node) -> Term | None:
     if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
         return None
     name, args = name_of(node), node.args
+    if name in (*REDUCTIONS, "softmax", "log_softmax") and _is_converted(node):
+        return None
     if name in REDUCTIONS:
         return _reduction(node, name)
     if name in ("softmax", "log_softmax"):
@@ -91,6 +93,12 @@ def term_of(node: fx.Node) -> Term | None:
     if name in ("div", "sub", "maximum", "minimum") and not node.kwargs:
         return Term(name, tuple(_number(arg) for arg in args))
     return Term(name, args) if not node.kwargs else None
+
+
+def _is_converted(node: fx.Node) -> bool:
+    """Whether the operator was given a type of its own to compute in, which no term says."""
+    first: Any = node.args[0]
+    return bool(node.meta["val"].dtype != first.meta["val"].dtype)
 
 
 def _number(arg: Any) -> Any:
