@@ -185,8 +185,9 @@ class Oracle:
 
         It costs another run in float64, so it is asked for only before a refusal.
         """
-        moved = self._in_float64(draw.weights, map_tensors(nudge, arguments))
-        if moved is None or expected.is_conditioned:
+        given = map_tensors(nudge, arguments)
+        moved = None if expected.is_conditioned else self._in_float64(draw.weights, given)
+        if moved is None:
             return expected
         factor = max(CONDITION_FACTOR, self._growth_ulp(draw))
         allowed = [
