@@ -57,4 +57,5 @@ def test_a_draw_keeps_to_the_likeliest_that_come_to_top_p():
     assert torch.allclose(whole, torch.tensor([0.5, 0.3, 0.15, 0.05]), atol=0.04)
     some = decode.Draw(1.0, n_top=3, top_p=0.6)(logits).bincount(minlength=4) / 4000
     assert torch.allclose(some, torch.tensor([5 / 8, 3 / 8, 0.0, 0.0]), atol=0.04)
+    assert decode.Draw(1.0, n_top=0, top_p=0.6)(logits).max() == 1
     assert decode.Draw(0.01, n_top=0)(logits).eq(0).all()

@@ -39,9 +39,10 @@ class Draw:
             (rows, vocabulary) gives (rows,).
         """
         scaled = logits.float() / self.temperature
-        if not self.n_top:
+        n_all = scaled.shape[-1]
+        if not self.n_top and self.top_p >= 1.0:
             return torch.multinomial(scaled.softmax(-1), 1)[:, 0]
-        kept, tokens = scaled.topk(min(self.n_top, scaled.shape[-1]))
+        kept, tokens = scaled.topk(min(self.n_top or n_all, n_all))
         likely = kept.softmax(-1)
         before = likely.cumsum(-1) - likely
         drawn = torch.multinomial(likely.masked_fill(before >= self.top_p, 0.0), 1)
