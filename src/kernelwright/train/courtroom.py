@@ -64,6 +64,15 @@ class Courtroom:
         )
         known = {p.candidate.normal: found for p, found in select.latest(history)}
         best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
+        try:
+            return self._judge(answers, known, best)
+        finally:
+            if any(judge.place.most_judges is not None for judge in self._judges.values()):
+                self._close(0)  # the device bears few at a time: others wait for its chair
+
+    def _judge(
+        self, answers: Sequence[Answer], known: dict[str, Evaluation], best: float
+    ) -> tuple[list[Judged], int]:
         judged, n_new = [], 0
         for answer in answers:
             code = read(answer.text, answer.dialect).code
@@ -78,8 +87,6 @@ class Courtroom:
                 known[candidate.normal] = again or verdict
                 n_new += 1
             judged.append(Judged(verdict, candidate.normal in shown, again))
-        if any(judge.place.most_judges is not None for judge in self._judges.values()):
-            self._close(0)  # the device bears few at a time: others wait for its chair
         return judged, n_new
 
     def _verdict(
