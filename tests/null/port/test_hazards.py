@@ -227,6 +227,7 @@ def test_groups_are_found_under_any_name_of_their_namespace():
     )
     own = "void wait(int);\n"
     assert not translate(opened + own + HEAD + "wait(3); }").unported
+    assert "wait(&s);" in translate(opened + "int main() { int s; wait(&s); }").text
     assert states(port("auto g = cg::coalesced_threads();"), "coalesced") == [State.CHANGED]
 
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kernelwright.dialects.simt.source import Edit, Source, arguments
+from kernelwright.dialects.simt.source import Edit, Source, arguments, enclosing
 from kernelwright.propose.port.calls import Change
 from kernelwright.propose.port.finding import Finding, State
+from kernelwright.propose.port.hazards import in_device_code
 
 OPERATIONS = ("plus", "less", "greater", "bit_and", "bit_or", "bit_xor")
 WRITTEN = {
@@ -50,7 +51,10 @@ def group_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     for call in source.nodes("call_expression"):
         function = call.child_by_field_name("function")
         match = named.fullmatch(source.text_of(function)) if function is not None else None
-        if match is None or not (match["space"] or (is_opened and match["name"] not in own)):
+        if match is None:
+            continue
+        is_alone = is_opened and match["name"] not in own and not _is_on_host(source, call)
+        if not (match["space"] or is_alone):
             continue
         if match["name"] == "coalesced_threads":
             yield Change(_coalesced(source, call))
@@ -59,6 +63,11 @@ def group_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
             spoken |= {edit.start for edit in change.edits} | {function.start_byte}
             yield change
     yield from _unknown(source, named, spoken)
+
+
+def _is_on_host(source: Source, call: Any) -> bool:
+    """Whether it stands in a function of the host, where ``wait`` and ``reduce`` are others."""
+    return enclosing(call, "function_definition") is not None and not in_device_code(source, call)
 
 
 def _written(source: Source, call: Any, name: str, named: re.Pattern[str]) -> Change:
