@@ -110,11 +110,23 @@ def layouts(step: Contraction) -> tuple[str, ...]:
         return ()
     plain = contiguous("", a.tensor.shape, "float32").strides == a.tensor.strides
     channels, size = a.tensor.shape[1], math.prod(a.tensor.shape[2:])
-    distances = [abs(c) for _, c in a.index.terms] + [abs(a.index.offset)]
-    is_clear = all(d < size or d % size == 0 for d in distances)  # no dimension counts as another
-    if plain and is_clear and channels > 1 and size > 1:
-        return ("as is", "last")
-    return ("as is",)
+    can_move = plain and channels > 1 and size > 1 and _is_clear(step, size)
+    return ("as is", "last") if can_move else ("as is",)
+
+
+def _is_clear(step: Contraction, size: int) -> bool:
+    """Whether no distance in memory counts as one along another dimension, where a channel has
+    ``size`` elements: no tap steps over a channel's end (a kernel as large as the image is one
+    axis with its channels), and no padding is a whole channel."""
+    index, stretched = step.a.index, {s.tap for s in step.stretches}
+    taps = [axis for axis in image_of(step, "as is").taps if axis.name not in stretched]
+    reaches = [abs(index.coefficient(axis.name)) * (axis.size - 1) for axis in taps]
+    steps = [abs(c) for _, c in index.terms] + [abs(index.offset)]
+    return (
+        all(reach < size for reach in reaches)
+        and all(step < size or step % size == 0 for step in steps)
+        and index.offset > -size
+    )
 
 
 def weight_name(step: Contraction) -> str:
