@@ -6,13 +6,20 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
+from torch import nn
 
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda import CudaEmitter
 from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.propose.rules.emit.triton_image import layouts
+from kernelwright.propose.rules.emit.triton_product_schedule import product_choices
+from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.ir import Program, Ref
 from kernelwright.testing.emitters import source
-from kernelwright.testing.nests import CASES
+from kernelwright.testing.nests import CASES, plain_product
 
 GPU = Target("cuda:sm_90")
 EMITTERS = {"triton": TritonEmitter(), "cuda": CudaEmitter()}
@@ -72,3 +79,29 @@ def test_small_programs_of_several_steps_are_first_tried_as_a_graph(emitter):
     assert first["graph"] is True
     emitted = emitter.emit(program, first, GPU)
     assert f"def {emitted.runner}(module, steps, inputs):" in emitted.definitions
+
+
+@pytest.mark.parametrize(
+    ("layer", "image", "can_move"),
+    [
+        (nn.Conv2d(16, 8, 3), (5, 5), True),
+        (nn.Conv2d(16, 8, 5), (5, 5), False),  # channels and taps are one axis
+        (nn.Conv1d(16, 8, 3, padding=8), (8,), False),  # padding looks like a channel
+    ],
+    ids=["smaller kernel", "kernel as large as the image", "padding as long as the image"],
+)
+def test_an_image_is_laid_out_anew_where_every_distance_has_one_meaning(layer, image, can_move):
+    captured = capture(layer, [torch.randn(4, 16, *image)])
+    program = assemble_supported(captured, Fusion(), TritonEmitter().supports, products=True)
+    (step,) = program.own()
+    assert ("last" in layouts(step)) == can_move
+
+
+def test_k_is_counted_in_64_bits_where_an_operand_is_so_large():
+    program = plain_product(64, 2**16, 2**15)
+    (step,) = program.own()
+    choices = [knobs for knobs in product_choices(step) if knobs.get("split") != "before"]
+    assert choices
+    for knobs in choices:
+        text = TritonEmitter().emit(program, {step.name: knobs}, GPU).definitions
+        assert "k = start.to(tl.int64) + tl.arange(0, BLOCK_K)" in text

@@ -178,7 +178,7 @@ class _Writer:
             blocks, plane = -(-n_lanes // self.block), self.names.new("plane")
             self.lines.add(f"{plane} = {program} // {blocks}")
             self._outer_axes(plane, "", self.lead)
-            program = f"tl.program_id(0) % {blocks}"
+            program = f"{program} % {blocks}"
         lane = self.names.new("i")
         self.lines.add(f"{lane} = {program} * BLOCK + tl.arange(0, BLOCK)")
         mask = ""

@@ -205,7 +205,8 @@ class _Writer:
 
     def _loop(self, starts: Mapping[str, str]) -> None:
         if not all(self.rows.values()):
-            self.lines.add("k = start + tl.arange(0, BLOCK_K)")
+            start = "start.to(tl.int64)" if self.wide else "start"
+            self.lines.add(f"k = {start} + tl.arange(0, BLOCK_K)")
             mask = ""
             if self.k % self.block["k"]:
                 mask = "live_k"
@@ -346,8 +347,10 @@ class _Writer:
             for letter, load, side, width in sides
         ]
         self.lines.add(f"exact = tl.zeros(({high}, {wide}), dtype=tl.float32)")
-        self.lines.add(f"for k in range({self.k}):")
+        self.lines.add(f"for {'start' if self.wide else 'k'} in range({self.k}):")
         self.lines.depth += 1
+        if self.wide:
+            self.lines.add("k = start.to(tl.int64)")
         self._name_axes("k", step.k)
         for (letter, load, side, _), start in zip(sides, starts, strict=True):
             self._column(letter, load, start, side)
