@@ -91,6 +91,20 @@ def wrong_values(name: str) -> str:
     return ""
 
 
+def wrong_without_scores(name: str) -> str:
+    """What differs where every score of the first keys is minus infinity, a block of them long."""
+    target = Target("cpu")
+    program = CASES[name]()
+    q, k, v = example_inputs(program)
+    q[..., 0] = q[..., 0].abs() + 0.1
+    k[..., :16, :] = 0.0
+    k[..., :16, 0] = -float("inf")
+    (first, *_) = EMITTER.schedules(program, target)
+    schedule = {step: {**knobs, "block_m": 16, "block_n": 16} for step, knobs in first.items()}
+    text = source(program, EMITTER.emit(program, schedule, target))
+    return mismatch(build(text)(q, k, v), program, [q, k, v])
+
+
 class Recorder:
     """Stands for a jitted function: launches are noted, not run."""
 
@@ -193,6 +207,7 @@ if __name__ == "__main__":
     check, names = {
         "values": (wrong_values, CASES),
         "compile": (not_compiled, COMPILED),
+        "scores": (wrong_without_scores, ["attention"]),
         "weights": (split_too_often, ["bf16x3_6", "fp16x2_3"]),
     }[sys.argv[1]]
     found = {}

@@ -16,11 +16,9 @@ from typing import Any
 from kernelwright.propose.rules.emit.gpu_launch import Launched
 from kernelwright.propose.rules.emit.gpu_names import function_name, wrapped
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, power_of_two
-from kernelwright.propose.rules.emit.triton_split import split_inside
+from kernelwright.propose.rules.emit.triton_split import PRODUCTS, split_inside
 from kernelwright.propose.rules.ir import Attention, Tensor
 
-ROUNDS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
-"""The six products of parts, the smallest first."""
 WIDEST = 128
 """Columns of a head that a program keeps: more leave no registers for scores."""
 _LARGE = 2**31 - 2**20
@@ -117,8 +115,9 @@ def _loop(step: Attention, *, exact: bool, interpreted: bool) -> list[str]:
         *_product("s", "q", "k", exact=exact, interpreted=interpreted),
         f's = tl.where({" & ".join(kept)}, s, float("-inf"))',
         "above = tl.maximum(top, tl.max(s, 1))",
-        "p = tl.exp2(s - above[:, None])",
-        "less = tl.exp2(top - above)",
+        'near = tl.where(above == float("-inf"), 0.0, above)  # where no score is above that yet',
+        "p = tl.exp2(s - near[:, None])",
+        "less = tl.exp2(top - near)",
         "total = total * less + tl.sum(p, 1)",
         f"v = tl.load(v_ptr + {_index(step.v, 'columns', 'd')}, mask=live, other=0.0)",
         *_product("o", "p", "v", exact=exact, interpreted=interpreted),
@@ -144,7 +143,7 @@ def _product(to: str, a: str, b: str, *, exact: bool, interpreted: bool) -> list
     lines = [line for x in (a, b) if x != "q" for line in split_inside(x, interpreted=interpreted)]
     wide = ".to(tl.float32)" if interpreted else ""
     precision = ', input_precision="ieee"' if interpreted else ""
-    for i, (left, right) in enumerate(ROUNDS):
+    for i, (left, right) in enumerate(PRODUCTS):
         so_far = f", {to}" if i else ""
         lines.append(f"{to} = tl.dot({a}{left}{wide}, {b}{right}{wide}{so_far}{precision})")
     return lines

@@ -35,6 +35,7 @@ from kernelwright.propose.rules.emit.triton_image import (
     weights,
 )
 from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
+from kernelwright.propose.rules.emit.triton_parts import FORMS
 from kernelwright.propose.rules.emit.triton_split import split_inside
 from kernelwright.propose.rules.ir import Axis, Contraction, Load, Stretch
 
@@ -44,8 +45,6 @@ _OWN = (
     "n_taps", "live", "group", *(f"{letter}{part}" for letter in "ab" for part in range(3)),
 )  # fmt: skip
 """Names that the convolution's own statements use."""
-_PRODUCTS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
-"""Of parts of a and b, the smallest first; the other three are below one ulp."""
 _BLOCKS, _TILES, _SINGLY = "blocks of one tap's channels", "tiles of any k", "one k at a time"
 """How a program walks along k."""
 
@@ -243,22 +242,17 @@ class _Writer:
 
     def _products(self) -> None:
         """Add what a block of k gives."""
-        exact = ', input_precision="ieee"' if self.interpreted else ""
         if not self.in_parts:
+            precision = "ieee" if self.interpreted else "tf32"
             self.lines.add(f"b = {self._weight_tile('weight_ptr')}")
-            precision = exact or ', input_precision="tf32"'
-            self.lines.add(f"acc = tl.dot(a, b, acc{precision})")
+            self.lines.add(f'acc = tl.dot(a, b, acc, input_precision="{precision}")')
             return
         n = size_of(self.step.batch) * self.n_columns * self.row
         for part in range(3):
             pointer = "parts_ptr" + (f" + {part * n}" if part else "")
             self.lines.add(f"b{part} = {self._weight_tile(pointer)}")
         self.lines.add(*split_inside("a", interpreted=self.interpreted))
-        wide = ".to(tl.float32)" if self.interpreted else ""
-        for number, (a, b) in enumerate(_PRODUCTS):
-            before = ", chunk" if number else ""
-            self.lines.add(f"chunk = tl.dot(a{a}{wide}, b{b}{wide}{before}{exact})")
-        self.lines.add("acc += chunk  # a fresh sum: tensor cores cut bits when they accumulate")
+        self.lines.add(*FORMS["bf16x3_6"].multiplied(interpreted=self.interpreted))
 
     def _again_where_not_finite(self) -> None:
         """The tile once more in float32 where an infinity or NaN spoiled more than it should."""

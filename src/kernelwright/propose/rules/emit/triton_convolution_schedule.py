@@ -8,19 +8,18 @@ from collections.abc import Iterator
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_schedule import N_PROCESSORS, Knobs, power_of_two
 from kernelwright.propose.rules.emit.triton_image import image_of, layouts
+from kernelwright.propose.rules.emit.triton_product_cost import SHARED_BYTES
 from kernelwright.propose.rules.ir import Contraction
 
 LEAST_COLUMNS = 16
 """Of a tile on tensor cores."""
-SHARED_BYTES = 227 * 1024
-"""Of a processor: CUDA C++ programming guide, compute capability 9.0."""
 LEAST_CHANNELS = 16
 """With fewer the library mostly computes in float32 (measured on an H200: ordinary convolutions of
 3 and 8 channels did in 13 of 16 shapes, of 16 and more in none), and a copy of the image with
 channels last gains nothing."""
 FEW_PRODUCTS = 2**33
-"""Below this being exact costs less than half a millisecond; and what a mean went before the
-convolution for may not be rounded, since its sums are as exact as their terms together."""
+"""Below this being exact costs less than half a millisecond. And a convolution that a rule made
+of a mean may not be rounded: the mean of many rounded terms is more exact than a rounded sum."""
 
 
 def is_convolution(step: Contraction) -> bool:

@@ -55,8 +55,8 @@ class Form:
 
 
 FORMS = {
-    # All 24 bits. The three products that are left out are below one ulp.
-    "bf16x3_6": Form(3, "in_three", ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))),
+    # All 24 bits.
+    "bf16x3_6": Form(3, "in_three", split.PRODUCTS),
     # 22 to 23 bits. The one that is left out is below one ulp.
     "fp16x2_3": Form(2, "in_two", ((0, 0), (1, 0), (0, 1)), is_scaled=True),
 }

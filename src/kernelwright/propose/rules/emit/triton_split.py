@@ -24,6 +24,8 @@ from kernelwright.propose.rules.emit.gpu_launch import allocation
 from kernelwright.propose.rules.emit.gpu_names import wrapped
 from kernelwright.propose.rules.ir import Axis, Contraction, Load, Tensor, contiguous
 
+PRODUCTS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
+"""Of two operands' parts, those that matter, the smallest first: the others are below one ulp."""
 _SPLIT = """
     high = {high}
     rest = x - high.to(tl.float32)
