@@ -40,6 +40,15 @@ class TwoLayers(nn.Module):
         return torch.softmax(self.second(torch.tanh(self.first(x))), dim=-1)
 
 
+class Normalized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = nn.Linear(16, 32), nn.BatchNorm1d(32)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.first(x)))
+
+
 EMITTERS = {"triton": TritonEmitter, "cuda": CudaEmitter}
 
 
@@ -123,17 +132,32 @@ def test_scales_that_cancel_along_k_cost_no_precision(way):
     assert (seen - exact).abs().max() <= 1.5 * cublas
 
 
-@pytest.mark.parametrize("dialect", EMITTERS)
-def test_a_graph_sees_new_inputs_and_new_weights_and_hands_out_its_own_memory_never(dialect):
-    task = load(TwoLayers(), inputs=[torch.randn(8, 16)])
+def as_graph(kind, dialect):
+    """A module as a CUDA graph, and the module itself, with the same weights."""
+    task = load(kind(), inputs=[torch.randn(8, 16)])
     workshop = Workshop(Brief(task, Device.parse("cuda"), (dialect,)))
     variant, emitter = variants("cuda")[0], EMITTERS[dialect]()
     program = workshop.program(variant, emitter)
     schedule = {**next(iter(emitter.schedules(program, GPU))), "graph": True}
     text = workshop.proposal(variant, emitter, schedule).candidate.source
-    module = build(text, "ModelNew")().cuda()
-    reference = TwoLayers().cuda()
+    module, reference = build(text, "ModelNew")().cuda(), kind().cuda()
     module.load_state_dict(reference.state_dict())
+    return module, reference
+
+
+@pytest.mark.parametrize("dialect", EMITTERS)
+def test_a_graph_updates_buffers_once_a_call(dialect):
+    module, reference = as_graph(Normalized, dialect)
+    with torch.no_grad():
+        for x in torch.randn(3, 8, 16, device="cuda"):
+            torch.testing.assert_close(module(x), reference(x), rtol=1e-4, atol=1e-4)
+            for seen, wanted in zip(module.buffers(), reference.buffers(), strict=True):
+                torch.testing.assert_close(seen, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dialect", EMITTERS)
+def test_a_graph_sees_new_inputs_and_new_weights_and_hands_out_its_own_memory_never(dialect):
+    module, reference = as_graph(TwoLayers, dialect)
     with torch.no_grad():
         x, y = torch.randn(2, 8, 16, device="cuda")
         first = module(x)

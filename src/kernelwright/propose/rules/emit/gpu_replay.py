@@ -26,15 +26,15 @@ class Replay:
 
     def capture(self, module, steps, inputs):
         self.inputs = [tensor.clone() for tensor in inputs]
-        buffers = [(buffer, buffer._version, buffer.clone()) for buffer in module.buffers()]
+        buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):  # compiles kernels and makes library handles first
             for _ in range(2):
                 steps(*self.inputs)
         torch.cuda.current_stream().wait_stream(side)
-        for buffer, version, value in buffers:
-            if buffer._version != version:
+        for buffer, value in buffers:  # own kernels write to buffers without torch's counting it
+            if not torch.equal(buffer, value):
                 buffer.copy_(value)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
