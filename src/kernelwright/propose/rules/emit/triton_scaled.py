@@ -3,9 +3,11 @@
 Every row along k is multiplied by the power of two that brings its largest magnitude to between
 2^14 and 2^15; the product divides by it, and no bit is lost by that. The high part takes 11 bits.
 The low part, 2^11 times the rest, takes the next 11 or 12, so that an element is off by 2^-23 of
-itself at most where it is not below 2^-29 of its row's largest, and by 2^-51 of that largest
-elsewhere. Three products of parts instead of six, and 4 bytes an element instead of 6. Infinities
-and NaN come out as results that are not finite, which the product makes again.
+itself at most where it is not below 2^-27 of its row's largest, and by 2^-50 of that largest
+elsewhere. A row whose largest is below 2^-112 is multiplied by 2^126; there are no bits below 2^-23
+then, and every element is off by 2^-23 of itself at most. Three products of parts instead of six,
+and 4 bytes an element instead of 6. Infinities and NaN come out as results that are not finite,
+which the product makes again.
 
 Source:
     Ootomo and Yokota, Recovering single precision accuracy from Tensor Cores, arXiv 2203.03341:
