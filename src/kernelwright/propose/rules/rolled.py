@@ -83,8 +83,8 @@ def _roll(graph: fx.Graph, chain: list[Step]) -> None:
     whole = [s.time % n_steps for s in chain] == list(range(n_steps)) and _rank(first.x) == 3
     if len(alike) != 1 or not whole or n_steps < LEAST_STEPS or first.bias is None:
         return
-    start = first.state.args[0].args[0]  # the concatenation: all that the network needs is there
-    with graph.inserting_before(start):  # type: ignore[arg-type,union-attr]
+    start = first.state.args[0]  # the linear map: all that the network needs is there
+    with graph.inserting_before(start):  # type: ignore[arg-type]
         sequence = _network(graph, first)
         for time, step in enumerate(chain):
             step.state.replace_all_uses_with(_node(graph, aten.select.int, sequence, 0, time))

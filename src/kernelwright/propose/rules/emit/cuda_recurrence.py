@@ -246,8 +246,7 @@ def _call(name: str, blocks: int, tensors: list[str]) -> str:
 def _launch_wavefront(step: Recurrence, knobs: Mapping[str, Any]) -> str:
     between = f"{step.name}_between"
     results, states = ([t.name for t in group] for group in (step.results, step.states))
-    x = f"aligned({step.x.name})"
-    tensors = [x, between, results[0], *map(_aligned, states), *results[1:]]
+    tensors = [_aligned(step.x.name), between, results[0], *map(_aligned, states), *results[1:]]
     tensors += [weight.name for weight in step.weights]
     blocks = step.n_layers * step.hidden // knobs["units"]
     return "\n".join([*_marked(step), _call(function_name(step), blocks, tensors)])
@@ -256,7 +255,7 @@ def _launch_wavefront(step: Recurrence, knobs: Mapping[str, Any]) -> str:
 def _launch_layers(step: Recurrence, knobs: Mapping[str, Any]) -> str:
     lines, d = _marked(step), step.n_directions
     per_layer = len(step.weights) // step.n_layers
-    x = f"aligned({step.x.name})"
+    x = _aligned(step.x.name)
     for layer in range(step.n_layers):
         is_last = layer == step.n_layers - 1
         y = step.results[0].name if is_last else f"{step.name}_between[{layer}]"
