@@ -35,3 +35,4 @@ def test_a_rate_that_nobody_could_measure_is_not_told(bytes_per_s, n_told, monke
     copying.measure()
     assert len(copying.told()) == n_told
     assert bool(copying.leaves_nothing(0.6e9)) == bool(n_told)
+    assert not copying.leaves_nothing(0.7e9) and not copying.leaves_nothing(0.1e9)
