@@ -12,7 +12,11 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge.compare import all_finite
 from kernelwright.judge.layout import leaves, map_tensors
+
+Draws = Callable[[int], list[Any]]
+Run = Callable[[list[Any]], list[torch.Tensor]]
 
 Distribution = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 LARGE_MEAN = 100.0
@@ -127,10 +131,26 @@ def with_specials(arguments: list[Any], seed: int) -> list[Any]:
     return map_tensors(change, arguments)
 
 
-def find_fixed(draw: Callable[[int], list[Any]]) -> list[bool]:
-    """Which floating-point tensors are the same in two draws: a task may seed its own."""
-    pairs = zip(leaves(draw(0)), leaves(draw(1)), strict=True)
-    return [a.is_floating_point() and a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
+def find_fixed(draw: Draws, run: Run) -> tuple[list[bool], list[str]]:
+    """Which floating-point tensors are the same in two draws, and what to warn of: a task may seed
+    its own. None are where ``run``, the reference, does not take others: indices, or tables of
+    probabilities."""
+    given = draw(0)
+    pairs = zip(leaves(given), leaves(draw(1)), strict=True)
+    fixed = [a.is_floating_point() and a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
+    if not any(fixed) or _takes(run, renew(given, fixed, 0), instead_of=given):
+        return fixed, []
+    return [], [
+        "inputs that are the same in every draw are not varied: the reference takes no others"
+    ]
+
+
+def _takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
+    """Whether nothing fails with them, and nothing that was finite is not."""
+    try:
+        return all_finite(run(changed)) or not all_finite(run(instead_of))
+    except (RuntimeError, ValueError, IndexError, TypeError):
+        return False
 
 
 def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:

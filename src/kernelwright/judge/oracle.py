@@ -102,7 +102,6 @@ class Oracle:
         randomise_weights(randomised, derive_seed(self.secret, RANDOMISED))
         self.modules = {TASK: module, RANDOMISED: randomised}
         self.has_weights = any(True for _ in module.parameters())
-        self.warnings: list[str] = []
         self.spent_s = 0.0
         """Seconds spent on expected results so far."""
         self._cache: dict[tuple[str, Draw], Any] = {}
@@ -112,8 +111,9 @@ class Oracle:
             free_bytes, _ = torch.cuda.mem_get_info(self.device)
         self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
         self._power: float | None = None
-        self.convolves = False
-        self._fixed = find_fixed(partial(self.reference.inputs, device=self.device))
+        self.convolves, self.mutates_arguments = False, True  # until more is known
+        draw = partial(self.reference.inputs, device=self.device)
+        self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
         self._study()
         self._study_others()

@@ -89,10 +89,31 @@ def test_enlarged_inputs_reach_the_asked_power_of_their_range(dtype):
 def test_inputs_that_no_draw_changes_are_varied_a_little():
     mask = torch.tensor([0.0, float("-inf"), 0.0])
     given = [torch.rand(3), [torch.ones(3), torch.arange(3)], mask]
-    is_fixed = find_fixed(lambda seed: [torch.full((3,), seed / 2), *given[1:]])
+    is_fixed, warnings = find_fixed(
+        lambda seed: [torch.full((3,), seed / 2), *given[1:]], lambda given: [given[0]]
+    )
     assert is_fixed == [False, True, False, True]
+    assert not warnings
     one, two = (renew(given, is_fixed, seed) for seed in (1, 2))
     assert torch.equal(one[0], given[0]) and torch.equal(one[1][1], given[1][1])
     assert not torch.equal(one[1][0], two[1][0])
     assert torch.equal(one[2], mask)
     assert float((one[1][0] - 1).abs().max()) <= VARIED
+
+
+TABLES = {
+    "indices": (
+        torch.tensor([0.0, 2.0, 1.0]),
+        lambda x: torch.arange(3.0)[x.long() + (x % 1 > 0) * 9],
+    ),
+    "cosines": (torch.ones(3), torch.acos),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_inputs_that_the_reference_takes_no_others_for_are_left_as_they_are(name):
+    x, function = TABLES[name]
+    is_fixed, (warning,) = find_fixed(lambda seed: [x], lambda given: [function(given[0])])
+    assert "takes no others" in warning
+    (same,) = renew([x], is_fixed, 1)
+    assert torch.equal(same, x)
