@@ -34,7 +34,7 @@ from kernelwright.propose.rules.emit.triton_image import (
     weight_row,
     weights,
 )
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text
 from kernelwright.propose.rules.emit.triton_parts import FORMS
 from kernelwright.propose.rules.emit.triton_split import split_inside
 from kernelwright.propose.rules.ir import Axis, Contraction, Load, Stretch
@@ -127,11 +127,7 @@ class _Writer:
         if self.in_parts:
             self._again_where_not_finite()
         self._epilogue()
-        head = Lines()
-        head.add("@triton.jit", *signature(function_name(self.step), self.pointers, self.constants))
-        head.depth = 1
-        head.add(*(f"# {line}" for line in self.step.origin))
-        return head.text() + "\n" + self.lines.text() + "\n"
+        return function_text(self.step, self.pointers, self.constants, self.lines)
 
     # --- where a program works -------------------------------------------------------------
 

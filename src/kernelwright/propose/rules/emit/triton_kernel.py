@@ -28,7 +28,7 @@ from kernelwright.propose.rules.emit.triton_ops import (
     reduce,
     scan,
 )
-from kernelwright.propose.rules.ir import Axis, Kernel, Reduce, Scan
+from kernelwright.propose.rules.ir import Axis, Contraction, Kernel, Reduce, Scan
 
 RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
@@ -44,10 +44,16 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) 
     return Launched(text, wrapped(f"{function_name(kernel)}[({writer.grid},)](", groups, ")"))
 
 
-def signature(name: str, pointers: Iterable[str], constants: Iterable[str]) -> list[str]:
-    """The lines of a function's head."""
+def function_text(
+    step: Kernel | Contraction, pointers: Iterable[str], constants: Iterable[str], lines: Lines
+) -> str:
+    """A jitted function of ``lines``, named as the step, with where it comes from as comments."""
     groups = [list(pointers), [f"{name}: tl.constexpr" for name in constants]]
-    return wrapped(f"def {name}(", groups, "):").split("\n")
+    head = Lines()
+    head.add("@triton.jit", *wrapped(f"def {function_name(step)}(", groups, "):").split("\n"))
+    head.depth = 1
+    head.add(*(f"# {line}" for line in step.origin))
+    return head.text() + "\n" + lines.text() + "\n"
 
 
 def neutral(op: str, dtype: str) -> str:
@@ -102,14 +108,8 @@ class _Writer:
             self._in_registers()
         else:
             self._over_blocks()
-        head = Lines()
-        head.add(
-            "@triton.jit",
-            *signature(function_name(self.kernel), map(tile_name, self.tensors), self.constants),
-        )
-        head.depth = 1
-        head.add(*(f"# {line}" for line in self.kernel.origin))
-        return head.text() + "\n" + self.lines.text() + "\n"
+        pointers = map(tile_name, self.tensors)
+        return function_text(self.kernel, pointers, self.constants, self.lines)
 
     # --- where a program works -------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_nam
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_text import affine, decomposed, grouped, row_number
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, inside, tile_name
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text
 from kernelwright.propose.rules.emit.triton_parts import FORMS, Parts
 from kernelwright.propose.rules.emit.triton_split import Rows, split_inside
 from kernelwright.propose.rules.emit.triton_triangle import end_of_k
@@ -115,11 +115,7 @@ class _Writer:
             self._where_finite()
         else:
             self._epilogue("acc")
-        head = Lines()
-        head.add("@triton.jit", *signature(function_name(self.step), self.pointers, self.constants))
-        head.depth = 1
-        head.add(*(f"# {line}" for line in self.step.origin))
-        return head.text() + "\n" + self.lines.text() + "\n"
+        return function_text(self.step, self.pointers, self.constants, self.lines)
 
     def _place(self) -> None:
         """Which tile this program computes, and the axes of its rows and columns."""

@@ -15,7 +15,7 @@ from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_nam
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, needs_int64
 from kernelwright.propose.rules.emit.gpu_text import decomposed
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, tile_name
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, signature
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text
 from kernelwright.propose.rules.ir import Axis, Kernel, Load, Store
 
 LEAST = 8
@@ -87,11 +87,7 @@ def emit_tiles(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -
     body = Body(lines, names, interpreted=interpreted)
     for op in kernel.body:
         body.emit(op, tile)
-    head = Lines()
-    head.add("@triton.jit", *signature(function_name(kernel), pointers, ["ROWS", "BLOCK"]))
-    head.depth = 1
-    head.add(*(f"# {line}" for line in kernel.origin))
-    text = head.text() + "\n" + lines.text() + "\n"
+    text = function_text(kernel, pointers, ["ROWS", "BLOCK"], lines)
     constants = [f"ROWS={rows}", f"BLOCK={block}", f"num_warps={knobs['warps']}"]
     grid = n_rows * n_blocks * size_of(rest)
     groups = [[tensor.name for tensor in tensors], constants]
