@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from kernelwright.propose.rules.ir import Attention, Call, Program, Ref, Step, Tensor
-from kernelwright.propose.rules.steps import variable
+from kernelwright.propose.rules.whole import own_calls
 
 WORTHWHILE = 2**30
 """Products of pairs below which launching the library's kernel is what takes long."""
@@ -16,16 +15,12 @@ _NAME = "torch.ops.aten.scaled_dot_product_attention"
 
 def own_attention(program: Program, supports: Callable[[Step], bool]) -> Program:
     """``program`` with attention as own steps where ``supports`` says so."""
-    tensors = {t.name: t for t in (*program.inputs, *(t for t, _ in program.attributes))}
-    taken = {step.name for step in program.own()}
-    steps: list[Step] = []
-    for step in program.steps:
-        made = step.outputs if isinstance(step, Call) else step.writes
-        tensors |= {tensor.name: tensor for tensor in made}
-        own = _attention(step, tensors) if isinstance(step, Call) else None
-        is_own = own is not None and _n_products(own) >= WORTHWHILE and supports(own)
-        steps.append(replace(own, name=variable(own.name, taken)) if own and is_own else step)
-    return replace(program, steps=tuple(steps))
+
+    def made_of(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
+        own = _attention(call, tensors)
+        return own if own and _n_products(own) >= WORTHWHILE and supports(own) else None
+
+    return own_calls(program, made_of)
 
 
 def _n_products(step: Attention) -> int:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import fx
 
 from kernelwright.propose.rules.ir import Call, Program, Recurrence, Ref, Step, Tensor
-from kernelwright.propose.rules.steps import variable
+from kernelwright.propose.rules.whole import own_calls
 
 CELLS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _ARGUMENTS = (
@@ -91,19 +90,12 @@ def restore(graph: fx.Graph) -> None:
 
 def own_recurrences(program: Program, supports: Callable[[Step], bool]) -> Program:
     """``program`` with recurrent networks as own steps where ``supports`` says so."""
-    tensors = {t.name: t for t in (*program.inputs, *(t for t, _ in program.attributes))}
-    taken = {step.name for step in program.own()}
-    steps: list[Step] = []
-    for step in program.steps:
-        made = step.outputs if isinstance(step, Call) else step.writes
-        tensors |= {tensor.name: tensor for tensor in made}
-        own = _recurrence(step, tensors) if isinstance(step, Call) else None
-        if own is not None and supports(own):
-            own = replace(own, name=variable(own.name, taken))
-            steps.append(own)
-        else:
-            steps.append(step)
-    return replace(program, steps=tuple(steps))
+
+    def made_of(call: Call, tensors: dict[str, Tensor]) -> Recurrence | None:
+        own = _recurrence(call, tensors)
+        return own if own and supports(own) else None
+
+    return own_calls(program, made_of)
 
 
 def _recurrence(call: Call, tensors: dict[str, Tensor]) -> Recurrence | None:

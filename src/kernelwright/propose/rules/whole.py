@@ -6,9 +6,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from kernelwright.propose.rules.ir import Attention, Recurrence, Tensor
+from kernelwright.propose.rules.ir import Attention, Call, Program, Recurrence, Step, Tensor
+from kernelwright.propose.rules.steps import variable
 
 Whole = TypeVar("Whole", Recurrence, Attention)
+
+
+def own_calls(
+    program: Program, made_of: Callable[[Call, dict[str, Tensor]], Recurrence | Attention | None]
+) -> Program:
+    """``program`` with the calls as own steps that ``made_of`` gives for them and the tensors that
+    are there by then."""
+    tensors = {t.name: t for t in (*program.inputs, *(t for t, _ in program.attributes))}
+    taken = {step.name for step in program.own()}
+    steps: list[Step] = []
+    for step in program.steps:
+        made = step.outputs if isinstance(step, Call) else step.writes
+        tensors |= {tensor.name: tensor for tensor in made}
+        own = made_of(step, tensors) if isinstance(step, Call) else None
+        steps.append(replace(own, name=variable(own.name, taken)) if own else step)
+    return replace(program, steps=tuple(steps))
 
 
 def with_tensors(step: Whole, change: Callable[[Tensor], Tensor], name: str | None = None) -> Whole:
