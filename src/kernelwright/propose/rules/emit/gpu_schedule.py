@@ -37,8 +37,6 @@ CONVOLVED_BYTES_S = 4e11
 LAUNCH_S = 10e-6
 """What a launch from Python is taken to cost. It only says what is tried first: with a CUDA graph
 or without, both are tried, and the judge decides."""
-SPLIT_LAUNCHES = {"bf16x3_6": 1, "fp16x2_3": 1}
-"""Besides the product's own, by the form of its operands: what splits one that is no weight."""
 QUICKER = {"bf16x3_6": 1.9, "fp16x2_3": 3.6}
 """Than a product in float32: measured at 4096 x 4096 x 4096 on an H200."""
 TIME_STEP_S = 1.5e-6
@@ -159,7 +157,8 @@ def distinct(
 def _is_launch_bound(program: Program, schedule: Schedule) -> bool:
     """Whether the processor needs longer to launch the steps than the GPU to run them."""
     own = [(step, schedule[step.name]) for step in program.own()]
-    n_launches = len(program.steps) + sum(SPLIT_LAUNCHES.get(_form(k), 0) for _, k in own)
+    n_split = sum(bool(_form(knobs)) for _, knobs in own)  # one operand each: the other is a weight
+    n_launches = len(program.steps) + n_split
     own_s = sum(_cost(step) / QUICKER.get(_form(k), 1.0) for step, k in own)
     calls = [step for step in program.steps if isinstance(step, Call)]
     made = sum(4.0 * t.n_elements for step in calls for t in step.outputs if ".conv" in step.target)

@@ -50,6 +50,12 @@ _FLOAT32 = {"div": "tl.div_rn({0}, {1})", "sqrt": "tl.sqrt_rn({0})"}
 _FLOAT64 = {"div": "{0} / {1}", "sqrt": "tl.sqrt({0})"}
 
 _PIECES = {
+    "exponent_of_scale": """\
+@triton.jit
+def exponent_of_scale(largest):
+    # of the power of two that brings a row's largest magnitude to 2^14 or up to twice that
+    return tl.minimum(tl.maximum(268 - (largest >> 23), 1), 253)
+""",
     "nan_maximum": """\
 @triton.jit
 def nan_maximum(a, b):

@@ -46,11 +46,12 @@ class Form:
         wide = ".to(tl.float32)" if interpreted else ""
         exact = ', input_precision="ieee"' if interpreted else ""
         lines = []
-        for i, (a_part, b_part) in enumerate(self.products):
+        started = {"low"} if self.is_scaled else set()
+        for a_part, b_part in self.products:
             to = "low" if self.is_scaled and a_part + b_part else "chunk"
-            start = to if to == "low" else "nothing" if self.is_scaled else "chunk" if i else ""
-            before = f", {start}" if start else ""
+            before = f", {to}" if to in started else ", nothing" if self.is_scaled else ""
             lines.append(f"{to} = tl.dot(a{a_part}{wide}, b{b_part}{wide}{before}{exact})")
+            started.add(to)
         return [*lines, "acc += chunk  # a fresh sum: tensor cores cut bits when they accumulate"]
 
 

@@ -26,12 +26,6 @@ from kernelwright.propose.rules.emit.gpu_names import wrapped
 from kernelwright.propose.rules.emit.triton_split import Rows
 from kernelwright.propose.rules.ir import Contraction, contiguous
 
-SCALES = """\
-@triton.jit
-def exponent_of_scale(largest):
-    # of the power of two that brings a row's largest magnitude to 2^14 or up to twice that
-    return tl.minimum(tl.maximum(268 - (largest >> 23), 1), 253)
-"""
 LARGEST = """\
 @triton.jit
 def largest_of_rows(
@@ -163,7 +157,6 @@ def _launch(name: str, n_programs: int, tensors: list[str], constants: dict[str,
 
 
 def split_kernels(launches: str) -> list[str]:
-    """The kernels that split, as far as ``launches`` names them, and what a product needs."""
+    """The kernels that split, as far as ``launches`` names them."""
     kernels = {"split_rows_in_two": [LARGEST, SPLIT], "split_whole_rows_in_two": [AT_ONCE]}
-    used = [text for name, texts in kernels.items() if f"{name}[" in launches for text in texts]
-    return [SCALES, *used] if used else []
+    return [text for name, texts in kernels.items() if f"{name}[" in launches for text in texts]
