@@ -9,6 +9,7 @@ from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_schedule import N_PROCESSORS, Knobs, power_of_two
 from kernelwright.propose.rules.emit.triton_image import image_of, layouts
 from kernelwright.propose.rules.emit.triton_product_cost import SHARED_BYTES
+from kernelwright.propose.rules.emit.triton_product_schedule import tile_neighbours
 from kernelwright.propose.rules.ir import Contraction
 
 LEAST_COLUMNS = 16
@@ -70,15 +71,7 @@ def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
 def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
     """One knob changed: tiles by a factor of two, warps, stages, then the layout."""
     limits = {"block_m": (16, 256), "warps": (2, 8), "block_k": (16, 64), "block_n": (16, 256)}
-    for name, (low, high) in limits.items():
-        for value in (knobs[name] * 2, knobs[name] // 2):
-            changed = {**knobs, name: value}
-            if low <= value <= high and _fits(changed):
-                yield changed
-    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
-        changed = {**knobs, "stages": stages}
-        if 2 <= stages <= 5 and _fits(changed):
-            yield changed
+    yield from filter(_fits, tile_neighbours(knobs, limits))
     for layout in layouts(step):
         if layout != knobs["layout"]:
             yield {**knobs, "layout": layout}

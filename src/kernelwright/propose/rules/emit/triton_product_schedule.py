@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of
@@ -164,17 +164,8 @@ def product_neighbours(
     step: Contraction, knobs: Knobs, *, descriptors: bool = False
 ) -> Iterator[Knobs]:
     """One knob changed: tiles by a factor of two, warps, stages, then where operands are split."""
-    limits = {"block_m": (16, 256), "block_n": (16, 256), "block_k": (16, 128), "warps": (2, 8)}
-    for name in ("block_n", "block_m", "warps", "block_k"):
-        low, high = limits[name]
-        for value in (knobs[name] * 2, knobs[name] // 2):
-            changed = {**knobs, name: value}
-            if low <= value <= high and _fits(changed):
-                yield changed
-    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
-        changed = {**knobs, "stages": stages}
-        if 2 <= stages <= 5 and _fits(changed):
-            yield changed
+    limits = {"block_n": (16, 256), "block_m": (16, 256), "warps": (2, 8), "block_k": (16, 128)}
+    yield from filter(_fits, tile_neighbours(knobs, limits))
     if not knobs.get("split"):
         return
     plain = {name: value for name, value in knobs.items() if name != "descriptors"}
@@ -185,6 +176,17 @@ def product_neighbours(
         yield {**plain, "split": "inside" if knobs["split"] == "before" else "before"}
     if descriptors and knobs["split"] == "before" and _in_rows(step, _tile(knobs)):
         yield {**knobs, "descriptors": True}
+
+
+def tile_neighbours(knobs: Knobs, limits: Mapping[str, tuple[int, int]]) -> Iterator[Knobs]:
+    """One knob twice or half as large within its limits; then a stage more or less, of 2 to 5."""
+    for name, (low, high) in limits.items():
+        for value in (knobs[name] * 2, knobs[name] // 2):
+            if low <= value <= high:
+                yield {**knobs, name: value}
+    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
+        if 2 <= stages <= 5:
+            yield {**knobs, "stages": stages}
 
 
 def _tile(knobs: Knobs) -> Tile:
