@@ -63,6 +63,7 @@ from kernelwright.judge.layout import (
 )
 from kernelwright.judge.lowering import lower, rounded
 from kernelwright.judge.nudges import loose_places, nudge, widen
+from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.results import flatten
 from kernelwright.load import open_reference
 from kernelwright.load.reference import task_code
@@ -185,8 +186,8 @@ class Oracle:
 
         It costs another run in float64, so it is asked for only before a refusal.
         """
-        given = map_tensors(nudge, arguments)
-        moved = None if expected.is_conditioned else self._in_float64(draw.weights, given)
+        run = partial(self._in_float64, draw.weights)
+        moved = None if expected.is_conditioned else run(map_tensors(nudge, arguments))
         if moved is None:
             return expected
         factor = max(CONDITION_FACTOR, self._growth_ulp(draw))
@@ -195,7 +196,6 @@ class Oracle:
             for number, (one, usual) in enumerate(zip(moved, expected.allowed, strict=True))
         ]
         is_own = draw.distribution in (TASK, RANDOMISED, *self.others)
-        run = partial(self._in_float64, draw.weights)
         wider = replace(
             expected,
             allowed=allowed,
@@ -246,8 +246,7 @@ class Oracle:
             return self._lowered(draw, arguments, expected)
         if self.convolves and may_be_rounded(self.device):
             is_own = draw.distribution in (TASK, RANDOMISED, *self.others)
-            run = partial(self.run, arguments, draw.weights)
-            return as_rounded(expected, run, is_own=is_own)
+            return as_rounded(expected, partial(self.run, arguments, draw.weights), is_own=is_own)
         return expected
 
     def _lowered(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected | None:
@@ -311,8 +310,9 @@ class Oracle:
             if precision:
                 for weight in module.parameters():
                     weight.data = rounded(weight.data, precision)
-            module = module.double()
-            return [widen(t) for t in as_real(flatten(self._forward(module, arguments)))]
+            with quick_convolutions(self.device):
+                found = flatten(self._forward(module.double(), arguments))
+            return [widen(t) for t in as_real(found)]
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             return None
