@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +80,21 @@ def example_inputs(program: Program, *, seed: int = 0, special: bool = False) ->
     return values
 
 
-def mismatch(got: Any, program: Program, inputs: list[Any]) -> str:
+TF32_UNIT = 2.0**-10
+"""The last bit of what tensor cores read of a float32."""
+
+
+def is_rounded(schedule: Schedule) -> bool:
+    """Whether a GPU rounds operands to TF32 under this schedule."""
+    knobs = (value for value in schedule.values() if isinstance(value, Mapping))
+    return any(value.get("precision") == "tf32" for value in knobs)
+
+
+def mismatch(got: Any, program: Program, inputs: list[Any], *, unit: float | None = None) -> str:
     """What differs between ``got`` and the program's meaning; empty where nothing does.
 
-    Floating point: within 16 units of the output's dtype of what float32 arithmetic gives, on the
-    scale of the largest value; integers and NaN positions exactly.
+    Floating point: within ``unit`` (16 units of the output's dtype) of what float32 arithmetic
+    gives, on the scale of the largest value; integers and NaN positions exactly.
     """
     import torch
 
@@ -96,10 +107,10 @@ def mismatch(got: Any, program: Program, inputs: list[Any]) -> str:
             if not torch.equal(seen, wanted):
                 return f"{ref.name}: {int((seen != wanted).sum())} values differ"
             continue
-        unit = 16 * torch.finfo(wanted.dtype).eps
+        within = unit or 16 * torch.finfo(wanted.dtype).eps
         finite = wanted[wanted.isfinite()].double().abs()
         scale = float(finite.max()) if finite.numel() else 1.0
-        close = torch.isclose(seen.double(), wanted.double(), rtol=2 * unit, atol=unit * scale,
+        close = torch.isclose(seen.double(), wanted.double(), rtol=2 * within, atol=within * scale,
                               equal_nan=True)  # fmt: skip
         if not bool(close.all()):
             worst = (seen.double() - wanted.double()).abs()

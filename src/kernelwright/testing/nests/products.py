@@ -201,6 +201,23 @@ def convolution_transposed() -> Program:
     return program(step, inputs=(x, w, contiguous("b", (20,), "float32")))
 
 
+@case
+def convolution_transposed_deep() -> Program:
+    """Stride 2; channels in two axes, of which the weight has the inner one outside its taps."""
+    m, n, k = axes("n2 y7 x9"), axes("o20"), axes("c5 d3 i3 j3")
+    x = contiguous("x", (2, 15, 4, 5), "float32")
+    w = contiguous("w", (5, 20, 3, 3, 3), "float32")
+    out = contiguous("out", (2, 20, 7, 9), "float32")
+    step = Contraction(
+        "conv", (), m, n, k,
+        Load("x0", x, Affine.of({"n": 300, "c": 60, "d": 20, "y": 5, "x": 1})),
+        Load("w0", w, Affine.of({"c": 540, "o": 27, "d": 9, "i": 3, "j": 1})),
+        (Store(out, Affine.of({"n": 1260, "o": 63, "y": 9, "x": 1}), "acc"),),
+        stretches=(Stretch("y", "i", 4, 2, 1, 1), Stretch("x", "j", 5, 2, 1, 1)), tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w))
+
+
 def _attention(heads: int, length: int, keys: int, width: int, *, causal: bool = False) -> Program:
     """Attention over one image's heads, whose results lie side by side, as the next layer wants."""
     q = contiguous("q", (1, heads, length, width), "float32")

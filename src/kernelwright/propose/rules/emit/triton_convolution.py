@@ -339,9 +339,11 @@ class _Writer:
         else:
             along = "0"
             for axis in self.image.taps:
-                stretch = next(s for s in self.step.stretches if s.tap == axis.name)
-                every = stretch.stride // math.gcd(stretch.stride, stretch.dilation)
-                number = f"{self.first[axis.name]} + {self.axis[axis.name]} * {every}"
+                stretch = next((s for s in self.step.stretches if s.tap == axis.name), None)
+                number = self.axis[axis.name]
+                if stretch:
+                    every = stretch.stride // math.gcd(stretch.stride, stretch.dilation)
+                    number = f"{self.first[axis.name]} + {number} * {every}"
                 along = f"({along}) * {axis.size} + {number}" if along != "0" else number
             along = f"({along}) * {self.channels} + channel"
         if self.walk == _SINGLY:
