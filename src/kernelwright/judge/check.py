@@ -97,14 +97,15 @@ class Check:
     def run(self, draw: Draw, turn: Callable[..., Call]) -> list[torch.Tensor]:
         """The outputs of one checked call; none where the reference itself has no answer."""
         arguments = self.oracle.kept_arguments(draw)
-        if self.oracle.expected(draw, arguments) is None:
+        expected = self.oracle.expected(draw, arguments)
+        if expected is None:
             return []
         is_reloaded = draw.weights != TASK
         if is_reloaded:
             self.runner.load(self.oracle.state(draw.weights), limit_s=LOAD_LIMIT_S)
         call = turn(self.runner, arguments, take=True)
         self.look(arguments, call)
-        self._judge(draw, call.outputs, arguments)
+        self._judge(draw, call.outputs, arguments, expected)
         if is_reloaded:
             self.runner.load(self.oracle.state(TASK), limit_s=LOAD_LIMIT_S)
         return call.outputs
@@ -129,7 +130,9 @@ class Check:
             self._refuse_changed(arguments)
             self.runner.release()
             if any(map(differ, before[draw], outputs)):
-                self._judge(draw, outputs, arguments, where="when called again on the same inputs")
+                expected = self.oracle.expected(draw, arguments)
+                where = "when called again on the same inputs"
+                self._judge(draw, outputs, arguments, expected, where=where)
                 spread = max(spread, furthest(before[draw], outputs))
         if spread:
             share = f"up to {spread:.2g} of the row's largest value"
@@ -178,7 +181,7 @@ class Check:
         """Verify a timed call: beside eager's outputs of the same round, some against float64."""
         is_near = eager is not None and are_near(outputs, eager, self.oracle.usual)
         if not is_near or self._coin.random() < VERIFIED_SHARE:
-            self._judge(draw, outputs, arguments)
+            self._judge(draw, outputs, arguments, self.oracle.expected(draw, arguments))
 
     def is_surprised(self) -> bool:
         """Whether a round is to begin with another distribution, so that none is told apart."""
@@ -242,9 +245,14 @@ class Check:
             )
 
     def _judge(
-        self, draw: Draw, outputs: list[torch.Tensor], arguments: list[Any], where: str = ""
+        self,
+        draw: Draw,
+        outputs: list[torch.Tensor],
+        arguments: list[Any],
+        expected: Expected,
+        *,
+        where: str = "",
     ) -> None:
-        expected = self.oracle.expected(draw, arguments)
         try:
             try:
                 found = compare(outputs, expected)

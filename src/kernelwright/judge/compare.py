@@ -11,7 +11,7 @@ ill-conditioned task), or as far as any sound order of summation may be.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -128,28 +128,60 @@ def row_scale(exact: torch.Tensor) -> torch.Tensor:
     """
     if exact.numel() == 0:
         return exact.new_ones(())
-    if exact.dim() > 1 and exact.shape[-1] > 1:
-        rows = [_finite_size(piece).amax(-1, keepdim=True) for (piece,) in pieces(exact)]
-        rows = torch.cat(rows, cut_axis(exact))
-        largest = rows.max()
-    else:
-        largest = torch.stack([_finite_size(piece).max() for (piece,) in pieces(exact)]).max()
-        rows = largest
-    present = rows[rows > 0]
-    typical = present.median() if present.numel() else largest
-    least = torch.maximum(typical * SMALL_ROW, largest * ROW_FLOOR)
+    rows = _finite_sizes(exact, by_row=exact.dim() > 1 and exact.shape[-1] > 1)
+    largest = rows.max()
+    least = torch.maximum(_typical(rows) * SMALL_ROW, largest * ROW_FLOOR)
     # An output that is all zeros has no scale: its errors are absolute.
     return torch.maximum(rows, torch.where(largest > 0, least, torch.ones_like(least)))
 
 
 def largest_size(exact: torch.Tensor) -> torch.Tensor:
     """The largest finite size of all; one where all are zero or there are none."""
-    largest = max((_finite_size(p).max() for (p,) in pieces(exact) if p.numel()), default=0)
-    return exact.new_ones(()) if largest == 0 else largest
+    if exact.numel() == 0:
+        return exact.new_ones(())
+    largest = _finite_sizes(exact, by_row=False)
+    return torch.where(largest > 0, largest, torch.ones_like(largest))
 
 
-def _finite_size(t: torch.Tensor) -> torch.Tensor:
-    return torch.nan_to_num(t.abs(), nan=0.0, posinf=0.0, neginf=0.0)
+def _finite_sizes(exact: torch.Tensor, *, by_row: bool) -> torch.Tensor:
+    """The largest size in each row or of all, of what is finite."""
+    sizes = _largest_sizes(exact, by_row=by_row)
+    if bool(sizes.max().isfinite()):
+        return sizes
+    return _largest_sizes(exact, by_row=by_row, change=_without_specials)
+
+
+def _largest_sizes(
+    exact: torch.Tensor,
+    *,
+    by_row: bool,
+    change: Callable[[torch.Tensor], torch.Tensor] | None = None,
+) -> torch.Tensor:
+    found = [sizes(change(p) if change else p, by_row=by_row) for (p,) in pieces(exact)]
+    return torch.cat(found, cut_axis(exact)) if by_row else torch.stack(found).max()
+
+
+def sizes(t: torch.Tensor, *, by_row: bool) -> torch.Tensor:
+    """The largest size in each row, with a last axis of 1, or of all; NaN where there is one."""
+    if t.is_cuda:  # memory is read once, and nothing is written
+        low, high = torch.aminmax(t, dim=-1, keepdim=True) if by_row else torch.aminmax(t)
+        return torch.maximum(-low, high)
+    return t.abs().amax(-1, keepdim=True) if by_row else t.abs().max()
+
+
+def _typical(rows: torch.Tensor) -> torch.Tensor:
+    """The median of those above zero; zero where there are none."""
+    if not rows.is_cuda:
+        present = rows[rows > 0]
+        return present.median() if present.numel() else rows.max()
+    # A GPU's median runs on one multiprocessor, and to pick those above zero waits for the count.
+    n_zeros = (rows == 0).sum()
+    middle = n_zeros + (rows.numel() - n_zeros - 1).div(2, rounding_mode="floor")
+    return rows.flatten().sort().values.index_select(0, middle.view(1)).view(())
+
+
+def _without_specials(t: torch.Tensor) -> torch.Tensor:
+    return torch.nan_to_num(t, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _distances(
@@ -172,8 +204,15 @@ def error_of(
     if exact.numel() == 0:
         return 0.0
     scale = row_scale(exact) if scale is None else scale
-    distances = _distances(value, exact, finite, scale)
-    return max(float(d.max().nan_to_num(math.inf)) for d in distances)
+    if finite is not None:
+        worst = [d.max() for d in _distances(value, exact, finite, scale)]
+    else:  # one division for a row
+        by_row = scale.dim() > 0
+        worst = [
+            (sizes(v - e, by_row=by_row) / (s[..., :1] if by_row else scale)).max()
+            for v, e, s in pieces(value, exact, scale.expand(exact.shape))
+        ]
+    return float(torch.stack(worst).max().nan_to_num(math.inf))
 
 
 def count_terms(inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int) -> float:
@@ -223,12 +262,12 @@ def explained(
 
 def all_finite(tensors: list[torch.Tensor]) -> bool:
     """Whether every number of every tensor is finite."""
-    return all(bool(t.isfinite().all()) for t in tensors)
+    # A sum passes NaN and infinity on, in one quick pass; it may also overflow by itself.
+    return all(bool(t.sum().isfinite()) or bool(t.isfinite().all()) for t in tensors)
 
 
 def finite_in_both(own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | None:
     """Where both are finite; None where that is everywhere."""
-    # A sum passes NaN and infinity on, in one quick pass; it may also overflow by itself.
     if bool(own.sum().isfinite() & exact.sum().isfinite()):
         return None
     if all(bool(o.isfinite().all() & e.isfinite().all()) for o, e in pieces(own, exact)):
