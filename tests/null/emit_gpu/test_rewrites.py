@@ -6,10 +6,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.emit.anonymous import anonymous
 from kernelwright.propose.rules.emit.gpu_axes import as_loops, collapse, inclusive, size_of
 from kernelwright.propose.rules.emit.gpu_stages import can_split, split, split_k
+from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import run_step
 from kernelwright.propose.rules.ir import Contraction, Kernel
 from kernelwright.testing.emitters import example_inputs
@@ -75,3 +80,27 @@ def test_a_product_cut_along_k_means_the_same(parts):
 def test_a_step_without_its_names_does_not_depend_on_them(name):
     once = anonymous(STEPS[name], "step")
     assert anonymous(once, "step") == once
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_a_batch_s_statistics_in_parts_take_one_pass_and_end_in_the_buffers(layout):
+    module = nn.Sequential(nn.BatchNorm2d(4), nn.ReLU())
+    x = (torch.randn(6, 4, 8, 8, generator=torch.Generator().manual_seed(1)) + 50).to(
+        memory_format=layout
+    )
+    program = assemble_supported(
+        capture(module, [x]), Fusion(), TritonEmitter().supports, products=True
+    )
+    (kernel,) = program.own()
+    assert not program.mutations
+    steps = split(collapse(kernel), 8).steps
+    assert len(steps) == 3
+    memory = {program.inputs[0].name: x}
+    state = module.state_dict()
+    memory |= {tensor.name: state[path].clone() for tensor, path in program.attributes}
+    for step in steps:
+        run_step(step, memory)
+    torch.testing.assert_close(memory["relu"], module(x), rtol=2e-5, atol=1e-4)
+    for tensor, path in program.attributes:
+        if "running" in path:
+            torch.testing.assert_close(memory[tensor.name], module.state_dict()[path])

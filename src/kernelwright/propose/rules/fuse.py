@@ -43,6 +43,8 @@ class Fusion:
     name: str = "fused"
     join_rows: int = 1
     """A full-size value joins a reduction's kernel where that has at least so many rows."""
+    short_row: int = 0
+    """A quarter of those rows will do where each folds no more values than this."""
     recompute_cost: int = 12
     """A value costlier than this (one per operation, eight per EXPENSIVE one) is kept rather than
     computed in two kernels, or again in each overlapping window."""
@@ -207,9 +209,13 @@ class _Plan:
             return False
         folds = [n for n in group.nodes if isinstance(n, Fold)]
         if not folds and isinstance(node, Fold):
-            return node.n_elements >= self.fusion.join_rows
+            return self._has_rows(node)
         is_full = bool(folds) and node.n_elements > folds[0].n_elements
-        return not is_full or folds[0].n_elements >= self.fusion.join_rows
+        return not is_full or self._has_rows(folds[0])
+
+    def _has_rows(self, fold: Fold) -> bool:
+        is_short = fold.arg.n_elements <= self.fusion.short_row * fold.n_elements
+        return fold.n_elements >= self.fusion.join_rows // (4 if is_short else 1)
 
     def _depends(self, node: Node, group: Group) -> bool:
         """Whether computing ``node`` (kept) waits for ``group``."""

@@ -126,7 +126,7 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         *([f"({', '.join(results)},) = self._prepare()"] if results else []),
         *_check_lines(program, face),
         *_step_lines(program, steps, emitted, inline, face),
-        *(f"{face.paths[path]}.copy_({name})" for name, path in program.mutations),
+        *_mutation_lines(program, face),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
     if emitted.runner and not face.compiled:
@@ -176,7 +176,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     lines = [
         *_binding_lines(program, steps, face, also),
-        *_step_lines(program, steps, emitted, inline, face),
+        *_step_lines(program, steps, emitted, inline, face, results),
         *(line for part in early for line in part.text.splitlines()),
     ]
     return method_text(lines, sources, results)
@@ -217,15 +217,26 @@ def _expressions(program: Program, steps: Sequence[Step], face: Face) -> dict[st
     return {t.name: face.paths[p] for t, p in program.attributes if t.name not in bound}
 
 
+def _mutation_lines(program: Program, face: Face) -> list[str]:
+    """Buffers get their new values; several together, by one kernel on a GPU."""
+    pairs = [(face.paths[path], name) for name, path in program.mutations]
+    if len(pairs) < 2:
+        return [f"{place}.copy_({name})" for place, name in pairs]
+    places, names = (", ".join(column) for column in zip(*pairs, strict=True))
+    return [f"torch._foreach_copy_([{places}], [{names}])"]
+
+
 def _step_lines(
-    program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived], face: Face
-) -> Iterator[str]:
-    """Every step, own ones under a comment; tensors are let go where nothing needs them.
+    program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived],
+    face: Face, kept: Sequence[str] = (),
+) -> Iterator[str]:  # fmt: skip
+    """Every step, own ones under a comment; tensors are let go where nothing needs them, not even
+    the caller, who gets ``kept``.
 
     What ``inline`` derives is made before the first step that needs it."""
     device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
     names = _expressions(program, steps, face)
-    last = _last_uses(program, steps)
+    last = _last_uses(program, steps, kept)
     users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
     for number, step in enumerate(steps):
         if isinstance(step, Call):
@@ -251,9 +262,10 @@ def _outside(users: list[list[Derived]], number: int) -> tuple[list[Derived], li
     return [p for p in here if p not in before], [p for p in here if p not in after]
 
 
-def _last_uses(program: Program, steps: Sequence[Step]) -> list[list[str]]:
-    """Per step the big results whose memory later steps can have."""
+def _last_uses(program: Program, steps: Sequence[Step], kept: Sequence[str]) -> list[list[str]]:
+    """Per step the big results whose memory later steps can have; never those in ``kept``."""
     returned: set[Any] = set(references(program.outputs)) | {n for n, _ in program.mutations}
+    returned |= set(kept)
     big: set[str] = set()
     ends: dict[str, int] = {}
     for number, step in enumerate(steps):

@@ -44,6 +44,8 @@ SEED = 0
 COMPILE_S = 15.0
 """What the library's compiler may take to search for one candidate (10 to 50 s on an H200): it is
 not asked where the whole time is less."""
+SHORT_ROW = 8192
+"""Values of a row that a processor keeps in registers or reads again in no time."""
 N_FIRST = 4
 """Schedules per program and dialect in a first round; the best are refined later."""
 
@@ -63,7 +65,8 @@ class Variant:
 def variants(device_kind: str) -> tuple[Variant, ...]:
     """Ways to fuse, the most promising first."""
     many_rows = 128 if device_kind == "cuda" else 2  # blocks that keep a GPU busy, or two cores
-    full = Fusion(join_rows=many_rows)
+    short_row = SHORT_ROW if device_kind == "cuda" else 0
+    full = Fusion(join_rows=many_rows, short_row=short_row)
     if device_kind == "cuda":  # where the library adds a convolution's bias in a pass of its own
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)
@@ -184,8 +187,13 @@ def _first(workshop: Workshop) -> Iterator[Proposal]:
         key = (way.name, emitter.dialect)
         lines.setdefault(key, _scheduled(workshop, way, emitter))
         order.append(lines[key])  # one that stands there twice gives two at a time
-    for layer in itertools.zip_longest(*order):
-        yield from (proposal for proposal in layer if proposal is not None)
+    while order:  # each is asked only when its turn comes: a large network takes seconds each
+        for line in list(order):
+            proposal = next(line, None)
+            if proposal is None:
+                order.remove(line)
+            else:
+                yield proposal
 
 
 def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:

@@ -5,7 +5,7 @@ Fresh memory is dear: its pages are faulted in one by one on a CPU, and it evict
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -34,6 +34,7 @@ FRESH = frozenset({
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention",
 })  # fmt: skip
 """Calls whose result is a new tensor that nothing else refers to."""
+COUNT = "torch.ops.aten.add_.Tensor"
 
 
 def reuse_memory(program: Program) -> Program:
@@ -73,13 +74,32 @@ def update_buffers(program: Program) -> Program:
             continue
         step = steps[maker]
         if _is_sum_with_number(step, old, name):
-            steps[maker] = Call("torch.ops.aten.add_.Tensor", step.args)
+            steps[maker] = Call(COUNT, step.args)
             mutations.remove((name, path))
-        elif any(s.tensor.name == name and _fits(step, old, s) for s in _stores(step)):
+        elif any(
+            s.tensor.name == name and (_fits(step, old, s) or _stands_apart(step, old, s))
+            for s in _stores(step)
+        ):
             instead[name] = old
             mutations.remove((name, path))
-    updated = replace(program, steps=tuple(steps), mutations=tuple(mutations))
+    together = tuple(_counted_together(steps))
+    updated = replace(program, steps=together, mutations=tuple(mutations))
     return _with_tensors(updated, instead)
+
+
+def _counted_together(steps: Sequence[Step]) -> Iterator[Step]:
+    """``steps`` with one call where several counters get the same number."""
+    counters: dict[Any, list[Call]] = {}
+    for step in steps:
+        if isinstance(step, Call) and step.target == COUNT and len(step.args) == 2:
+            counters.setdefault(repr(step.args[1]), []).append(step)
+    for step in steps:
+        same = [calls for calls in counters.values() if step in calls and len(calls) > 1]
+        if not same:
+            yield step
+        elif step is same[0][-1]:
+            places = [call.args[0] for call in same[0]]
+            yield Call("torch.ops.aten._foreach_add_.Scalar", (places, step.args[1]))
 
 
 def _readers(program: Program) -> dict[str, set[int]]:
@@ -115,13 +135,35 @@ def _fresh_outputs(step: Step) -> tuple[Tensor, ...]:
 
 def _fits(kernel: Step, old: Tensor, store: Store) -> bool:
     """Same memory, each element read only where it is written, and written in the last pass."""
-    new = store.tensor
     assert isinstance(kernel, Kernel)
+    return _is_same_place(kernel, old, store) and _is_last(kernel, store)
+
+
+def _is_same_place(kernel: Kernel, old: Tensor, store: Store) -> bool:
+    new = store.tensor
     if (old.shape, old.strides, old.dtype) != (new.shape, new.strides, new.dtype):
         return False
     loads = [op for op in kernel.body if isinstance(op, Load) and op.tensor == old]
-    same = all(not op.bounds and not op.gather and op.index == store.index for op in loads)
-    return same and _is_last(kernel, store)
+    return all(not op.bounds and not op.gather and op.index == store.index for op in loads)
+
+
+def _stands_apart(kernel: Step, old: Tensor, store: Store) -> bool:
+    """Same memory, one element a row, and nothing but this store follows from the old value: a
+    later pass does not read it again."""
+    assert isinstance(kernel, Kernel)
+    inner = {axis.name for axis in kernel.inner}
+    if store.index.axes & inner or not _is_same_place(kernel, old, store):
+        return False
+    found = {op.name for op in kernel.body if isinstance(op, Load) and op.tensor == old}
+    for op in kernel.body:
+        follows = bool(found & set(arguments(op)))
+        if follows and isinstance(op, (Reduce, Scan)):
+            return False
+        if follows and isinstance(op, Store) and op != store:
+            return False
+        if follows and not isinstance(op, Store):
+            found.add(op.name)
+    return True
 
 
 def _is_last(kernel: Kernel, store: Store) -> bool:

@@ -25,7 +25,7 @@ _FUNCTIONS = {
     "lstm", "gru", "rnn_tanh", "rnn_relu", "relu", "sigmoid", "tanh", "exp", "sum", "mean", "amax",
     "softmax", "layer_norm", "group_norm", "cat", "stack", "clamp", "embedding", "masked_fill",
     "clone", "logical_not", "full_like", "sqrt", "rsqrt", "cumsum",
-    "ones_like", "triu", "tril", "equal",
+    "ones_like", "triu", "tril", "equal", "_foreach_add_",
 )}  # fmt: skip
 """Spellings whose positional arguments are those of the ATen operator."""
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}

@@ -73,7 +73,9 @@ def blocks_together(kernel: Kernel, vector: int) -> int:
 
     It brings something where a row is read in several passes and one block cannot keep it.
     """
-    if not can_split(kernel) or any(isinstance(op, Scan) for op in kernel.body):
+    overwrites = {t.name for t in kernel.writes} & {t.name for t in kernel.reads}
+    has_scan = any(isinstance(op, Scan) for op in kernel.body)
+    if overwrites or has_scan or not can_split(kernel):
         return 1
     reduces = [op for op in kernel.body if isinstance(op, Reduce)]
     held = dtypes(kernel)

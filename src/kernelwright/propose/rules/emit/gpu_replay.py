@@ -16,13 +16,28 @@ class Replay:
         self.state = None
 
     def __call__(self, module, steps, inputs):
-        if self.state != versions(module):
+        if self.state is None or self.state != self.versions():
             self.capture(module, steps, inputs)
-            self.state = versions(module)
+            self.watch(module)
+            self.state = self.versions()
         for own, given in zip(self.inputs, inputs):
             own.copy_(given)
         self.graph.replay()
         return cloned(self.outputs)
+
+    def watch(self, module):
+        """Note what holds the module's parts: to walk through all modules takes longer."""
+        modules = list(module.modules())
+        tables = [(part._parameters, part._buffers, part._modules) for part in modules]
+        self.tables = [table for group in tables for table in group if table]
+        self.held = [*module.parameters(), *module.buffers()]
+        self.inside = modules[1:]  # so that no new module gets the identity of one of them
+
+    def versions(self):
+        """Which parts the module has, where its tensors lie, and how often each was changed."""
+        parts = [[*map(id, table.values())] for table in self.tables]
+        places = [*map(torch.Tensor.data_ptr, self.held)]
+        return parts, places, [tensor._version for tensor in self.held]
 
     def capture(self, module, steps, inputs):
         self.inputs = [tensor.clone() for tensor in inputs]
@@ -39,12 +54,6 @@ class Replay:
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.outputs = steps(*self.inputs)
-
-
-def versions(module):
-    """Where parameters and buffers lie, and how often each was changed."""
-    held = (*module.parameters(), *module.buffers())
-    return [(tensor.data_ptr(), tensor._version) for tensor in held]
 
 
 def cloned(value):

@@ -7,6 +7,7 @@ workspace, and a second kernel reduces the parts: the same order every time, no 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kernelwright.propose.rules.emit.gpu_axes import (
@@ -15,6 +16,7 @@ from kernelwright.propose.rules.emit.gpu_axes import (
     split_axis,
     start_value,
 )
+from kernelwright.propose.rules.emit.gpu_variance import Spread, spreads
 from kernelwright.propose.rules.ir import (
     Affine,
     Attention,
@@ -71,13 +73,28 @@ def levels(kernel: Kernel) -> dict[str, int]:
 
 
 def can_split(kernel: Kernel) -> bool:
-    """Whether ``split`` knows how: reductions without scans; argmax only along the first axis."""
+    """Whether ``split`` knows how: reductions without scans; argmax only along the first axis; the
+    last kernel reads nothing that the one before has overwritten."""
     if any(isinstance(op, Scan) for op in kernel.body):
         return False
-    written = {tensor.name for tensor in kernel.writes}
-    if written & {tensor.name for tensor in kernel.reads}:
+    overwritten = {op.tensor.name for op in _stores(kernel, "outer")}
+    later = cone(kernel.body, [op.value for op in _stores(kernel, "inner")])
+    reads = [op for op in kernel.body if isinstance(op, Load) and op.name in later]
+    if any(op.tensor.name in overwritten for op in reads):
         return False
     return any(isinstance(op, Reduce) for op in kernel.body)
+
+
+def _stores(kernel: Kernel, scope: str) -> list[Store]:
+    """The stores inside or outside the inner loops."""
+    scopes = kernel.scopes()
+    inner = {axis.name for axis in kernel.inner}
+    return [
+        op
+        for op in kernel.body
+        if isinstance(op, Store)
+        and (scopes[op.value] == "inner" or bool(op.index.axes & inner)) == (scope == "inner")
+    ]
 
 
 def _axis_to_split(kernel: Kernel) -> Axis:
@@ -97,11 +114,15 @@ def split(kernel: Kernel, parts: int) -> Stages:
     reduces = [op for op in kernel.body if isinstance(op, Reduce)]
     steps: list[Kernel | Contraction] = []
     last = max(level[op.name] for op in reduces)
+    at_once = spreads(kernel, level) if cut.exact else []
     for current in range(1, last + 1):
         here = [op for op in reduces if level[op.name] == current]
+        if at_once:
+            steps += [cut.partial(here, 1, at_once), cut.final(here, last, True, at_once)]
+            break
         steps.append(cut.partial(here, current))
-        steps.append(cut.final(here, current, is_last=current == last))
-    inner_stores = cut.stores("inner")
+        steps.append(cut.final(here, current, current == last))
+    inner_stores = _stores(kernel, "inner")
     if inner_stores:
         steps.append(cut.rest(inner_stores))
     workspace = [t for step in steps for t in step.writes if t.name.startswith(f"{kernel.name}_")]
@@ -121,11 +142,13 @@ class _Cut:
     @classmethod
     def of(cls, kernel: Kernel, parts: int) -> _Cut:
         axis = _axis_to_split(kernel)
-        size = -(-axis.size // min(parts, axis.size))
+        size, step = -(-axis.size // min(parts, axis.size)), 1
         for multiple in (1024, 32, 4):  # parts that start aligned keep wide loads
             if size >= 4 * multiple:
-                size = -(-size // multiple) * multiple
+                size, step = -(-size // multiple) * multiple, multiple
                 break
+        even = (n for n in range(size, min(2 * size, axis.size), step) if axis.size % n == 0)
+        size = next(even, size)
         part = Axis(f"{axis.name}_part", -(-axis.size // size))
         return cls(kernel, axis, part, Axis(f"{axis.name}_within", size))
 
@@ -171,14 +194,18 @@ class _Cut:
                 ops.append(op)
         return ops
 
-    def partial(self, reduces: list[Reduce], level: int) -> Kernel:
-        """Reduces every part of every row for one pass, and stores what reads earlier passes."""
+    def partial(self, reduces: list[Reduce], level: int, at_once: Sequence[Spread] = ()) -> Kernel:
+        """Reduces every part of every row for one pass, and for the sums that are done ``at_once``;
+        stores what reads earlier passes."""
         body = [self._split(op) for op in self._before([op.arg for op in reduces], level)]
         outer = (*self.kernel.outer, self.part)
         guard, args = self._guard(reduces)
         body.extend(guard)
         for op in reduces:
             body.extend(self._partial_reduce(op, args[op.name], outer))
+        for spread in at_once:
+            ops, square = spread.of_part(size_of(self.inner))
+            body.extend([*ops, *self._partial_reduce(spread.total, square, outer)])
         name = f"{self.kernel.name}_parts" + ("" if level == 1 else str(level))
         return replace(self.kernel, name=name, outer=outer, inner=self.inner, body=tuple(body))
 
@@ -221,7 +248,9 @@ class _Cut:
             Store(self._parts(f"{op.name}_index", "int64"), where, index),
         ]
 
-    def final(self, reduces: list[Reduce], level: int, *, is_last: bool) -> Kernel:
+    def final(
+        self, reduces: list[Reduce], level: int, is_last: bool, at_once: Sequence[Spread] = ()
+    ) -> Kernel:
         """Reduces the parts; the last one also stores what has no inner axes."""
         outer = self.kernel.outer
         at_parts = _row_major((*outer, self.part))
@@ -229,11 +258,17 @@ class _Cut:
         body: list[Op] = []
         for op in reduces:
             body.extend(self._final_reduce(op, at_parts))
+        for spread in at_once:
+            (loaded, _) = self._final_reduce(spread.total, at_parts)
+            of_parts = spread.of_parts(self.kernel, loaded, size_of(self.inner))
+            known = {op.name for op in body}
+            body.extend(op for op in of_parts if op.name not in known)
+        for op in (*reduces, *(spread.total for spread in at_once)):
             if op.name in inner_reads:
                 body.append(Store(self._result(op), _row_major(outer), op.name))
         if is_last:
-            stores = self.stores("outer")
-            here = {op.name for op in reduces}
+            stores = _stores(self.kernel, "outer")
+            here = {_name(op) for op in body}
             roots = [op.value for op in stores]
             body.extend(op for op in self._before(roots, level + 1) if _name(op) not in here)
             body.extend(stores)
@@ -258,24 +293,13 @@ class _Cut:
     def _read_later(self, level: int, *, is_last: bool) -> set[str]:
         """The reductions of this pass that a later kernel reads."""
         known = levels(self.kernel)
-        roots = [op.value for op in self.stores("inner")]
+        roots = [op.value for op in _stores(self.kernel, "inner")]
         roots += [
             op.arg for op in self.kernel.body if isinstance(op, Reduce) and known[op.name] > level
         ]
         if not is_last:
-            roots += [op.value for op in self.stores("outer")]
+            roots += [op.value for op in _stores(self.kernel, "outer")]
         return cone(self.kernel.body, roots)
-
-    def stores(self, scope: str) -> list[Store]:
-        """The stores inside or outside the inner loops."""
-        scopes = self.kernel.scopes()
-        inner = {axis.name for axis in self.kernel.inner}
-        return [
-            op
-            for op in self.kernel.body
-            if isinstance(op, Store)
-            and (scopes[op.value] == "inner" or bool(op.index.axes & inner)) == (scope == "inner")
-        ]
 
     def rest(self, stores: list[Store]) -> Kernel:
         """Stores what needs the inner axes, as a pointwise kernel over all axes."""

@@ -21,6 +21,10 @@ MAX_IN_REGISTERS = 16384
 """Columns of a row that stays in registers: 16 float32 values a thread with 32 warps."""
 LEAST_PLANE = 2048
 """Points below which a plane leaves too many lanes of its last block idle."""
+LEAST_COLUMN, MOST_COLUMN = 64, 8192
+"""Columns of a thin matrix that one program reads: 8 by 8192 take some 2 us from the L2 cache."""
+SECTOR_FLOATS = 8
+"""What one access to memory brings at least: 32 bytes."""
 PART_COLUMNS = 4096
 """Elements of a row below which cutting it costs more than it brings."""
 
@@ -109,8 +113,12 @@ def _rows(shape: Nest, *, splittable: bool) -> list[Knobs]:
 
 
 def _columns(shape: Nest, *, splittable: bool) -> list[Knobs]:
-    """Memory runs across rows: 64 rows by a few columns, so that loads are wide."""
+    """Memory runs across rows: 64 rows by a few columns, so that loads are wide; fewer rows where
+    there are few, each of a few thousand columns."""
     rows = min(64, power_of_two(shape.n_rows))
+    is_few = shape.n_rows < rows * N_PROCESSORS
+    if is_few and LEAST_COLUMN <= shape.n_columns <= MOST_COLUMN and not shape.has_scan:
+        return _short_columns(shape, rows)
     block = min(32, power_of_two(shape.n_columns))
     parts = parts_wanted(shape, math.ceil(shape.n_rows / rows), 64) if splittable else 1
     sizes = (
@@ -124,6 +132,19 @@ def _columns(shape: Nest, *, splittable: bool) -> list[Knobs]:
     if shape.n_columns <= 256 and not shape.has_scan:
         tiles.insert(1, {"shape": "lanes", "block": 128, "warps": 4})
     return tiles
+
+
+def _short_columns(shape: Nest, rows: int) -> list[Knobs]:
+    """As many programs as a GPU has processors, if possible; whole columns in registers where they
+    fit."""
+    while rows > SECTOR_FLOATS and shape.n_rows < rows * N_PROCESSORS:
+        rows //= 2
+    whole = power_of_two(shape.n_columns)
+    options = []
+    for tile in (MAX_IN_REGISTERS, 2 * MAX_IN_REGISTERS, MAX_IN_REGISTERS // 2):
+        block = max(1, min(whole, tile // rows))
+        options.append(_row(rows, block, _warps(rows * block)))
+    return [*options, _row(2 * rows, max(1, block // 2), _warps(rows * block))]
 
 
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
