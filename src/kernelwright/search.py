@@ -16,11 +16,12 @@ from kernelwright.core import plugins
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.errors import DialectError, KernelwrightError, UsageError
+from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
+from kernelwright.dialects.usable import usable_dialects
 from kernelwright.judge import JUDGE_VERSION, Judge, Nursery, library_candidate
 from kernelwright.judge.baselines import EAGER
 from kernelwright.load.suite import SuiteEntry
@@ -28,7 +29,7 @@ from kernelwright.propose.base import Proposer, WaitingProposer
 from kernelwright.propose.feed import Feed, require_an_answer
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
-MIN_EVALUATED = 3  # a budget spent on slow baselines still buys a first look at the candidates
+MIN_TRIED = 3  # a budget spent on slow baselines still buys a first look at the candidates
 N_CONFIRMED = 3  # the best of many noisy measurements is flattered; this many are measured again
 CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
 """Of rounds, and of the budget at most: decides a gain that a first look leaves open."""
@@ -173,7 +174,6 @@ class _Search:
 
     def pull(self, proposer: Proposer, until: float) -> None:
         """One round of a proposer that works only when it is asked, the next ones built ahead."""
-        n_before = len(self.history)
         brief = self.brief(until)
         taken: deque[Proposal] = deque()
 
@@ -184,15 +184,25 @@ class _Search:
                     taken.append(proposal)
                     yield proposal.candidate
 
-        with contextlib.closing(self.judge.evaluate_all(unseen(), first_look=True)) as found:
-            while not self.is_late(until, n_before):
+        n_tried = 0
+        with contextlib.closing(self.verdicts(unseen())) as heats:
+            for heat in heats:
+                for evaluation in heat:
+                    proposal = taken.popleft()
+                    if evaluation is not None:
+                        self.record(proposal, brief, evaluation)
+                n_tried += len(heat)
+                if self.is_late(until, n_tried):
+                    break
                 if taken:
                     self.tell(f"{taken[0].candidate.dialect}: {describe(taken[0])}")
-                evaluation = next(found, None)
-                if evaluation is None:
-                    return
-                self.record(taken.popleft(), brief, evaluation)
         self.seen -= {proposal.candidate.normal for proposal in taken}
+
+    def verdicts(self, candidates: Iterator[Candidate]) -> Iterator[list[Evaluation | None]]:
+        """Of those, in order; None for one that was slower than others of its heat."""
+        if self.judge.heat > 1:
+            return self.judge.evaluate_fastest(candidates, max_time_s=self.longest_s)
+        return ([one] for one in self.judge.evaluate_all(candidates, first_look=True))
 
     def listen(self, proposer: WaitingProposer, until: float) -> None:
         """Rounds of a proposer that waits for others, judging meanwhile.
@@ -205,13 +215,18 @@ class _Search:
             for said, brief in feed:
                 if isinstance(said, Call):
                     self.tell(f"{said.model}: {said.purpose}, {said.outcome}")
-                elif self.is_late(until, n_before):
+                elif self.is_late(until, len(self.history) - n_before):
                     return
                 elif said.candidate.normal not in self.seen:
                     self.evaluate(said, brief)
 
-    def is_late(self, until: float, n_before: int) -> bool:
-        return time.monotonic() > until and len(self.history) - n_before >= MIN_EVALUATED
+    def is_late(self, until: float, n_tried: int) -> bool:
+        return time.monotonic() > until and n_tried >= MIN_TRIED
+
+    @property
+    def longest_s(self) -> float:
+        """How long a verdict may be timed that is the last on its candidate."""
+        return min(CONFIRM_TIME_S, CONFIRM_SHARE * self.settings.budget_s)
 
     def keep(self, call: Call) -> None:
         """Archive a call as soon as it has been paid for."""
@@ -260,11 +275,16 @@ class _Search:
         self.history.append((proposal, evaluation))
 
     def confirm(self) -> tuple[Proposal, Evaluation] | None:
-        """The best that wins when it is measured once more, for longer; None when nothing does."""
-        longest_s = min(CONFIRM_TIME_S, CONFIRM_SHARE * self.settings.budget_s)
-        for proposal, _ in select.promising(self.history)[:N_CONFIRMED]:
+        """The best that wins when it is measured once more, for longer; None when nothing does.
+
+        What a heat has chosen, and no other verdict, was measured so already.
+        """
+        promising = select.promising(self.history)[:N_CONFIRMED]
+        if self.judge.heat > 1 and len(promising) == 1 and select.wins(promising[0][1]):
+            return promising[0]
+        for proposal, _ in promising:
             self.tell(f"measuring again {proposal.candidate.dialect}: {describe(proposal)}")
-            again = self.judge.evaluate(proposal.candidate, max_time_s=longest_s)
+            again = self.judge.evaluate(proposal.candidate, max_time_s=self.longest_s)
             self.archive.add_evaluation(self.run_id, again)
             if select.wins(again):
                 return proposal, again
@@ -361,28 +381,6 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     usable_dialects((candidate.dialect,), device)
     with Judge(task, device=device, settings=settings) as court:
         return court.evaluate(candidate)
-
-
-def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
-    """The dialects asked for, or all that can run and be timed on ``device`` when none was.
-
-    Raises:
-        DialectError: one that was asked for cannot run here; the message says how to get it.
-        UsageError: no such dialect.
-    """
-    group = "kernelwright.dialects"
-    if not asked:
-        found = [plugins.find(group, name) for name in plugins.names(group)]
-        return tuple(d.name for d in found if not d.missing(device) and d.is_timed(device))
-    for name in asked:
-        missing = plugins.find(group, name).missing(device)
-        if missing:
-            raise DialectError(
-                f'dialect "{name}" cannot run on {device} here',
-                seen=missing.split(";")[0],
-                do=missing,
-            )
-    return tuple(asked)
 
 
 def describe(proposal: Proposal) -> str:

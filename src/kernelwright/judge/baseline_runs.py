@@ -4,6 +4,7 @@ alone."""
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import contextlib
 import math
 import os
@@ -62,6 +63,7 @@ class BaselineRuns:
         self._waves: Iterable[dict[str, Future[Runner]]] = ()
         """Settings that start and are ranked together; one after the other where it is crowded."""
         self._runners: dict[str, Runner] = {}
+        self._empty: Runner | None = None
         self.is_crowded = one_by_one or CROWDED * oracle.moved_bytes > place.memory_bytes()
         self.median_ns: dict[str, float] = {}
         """By setting, of a few rounds; empty until ``measure``."""
@@ -91,6 +93,16 @@ class BaselineRuns:
         waves = map(self._submit, together)
         self._waves = waves if self.is_crowded else list(waves)
 
+    def wait(self) -> None:
+        """Return when ``measure`` need wait for nothing that builds, nor build anything itself:
+        it may then be called by who is alone at the device. Not covered: where it is crowded."""
+        if self.median_ns or self._empty is not None:
+            return
+        self.start()
+        self._empty = self._start_empty()
+        if not self.is_crowded:
+            concurrent.futures.wait([f for futures in self._waves for f in futures.values()])
+
     def measure(self) -> None:
         """Time every setting, once; waits for those that still compile.
 
@@ -99,8 +111,7 @@ class BaselineRuns:
         """
         if self.median_ns:
             return
-        self.start()
-        empty: Runner | None = self._start_empty()
+        self.wait()
         for futures in self._waves:
             for name, future in futures.items():
                 try:
@@ -108,8 +119,8 @@ class BaselineRuns:
                 except Refused as refused:
                     self.dropped[name] = refused.reason
             with self._turns.alone():
-                if empty is not None:
-                    empty = self._calibrate(empty)
+                if self._empty is not None:
+                    self._empty = self._calibrate(self._empty)
                 self._rank()
                 self._copying.measure()
             if self._runners:
@@ -139,12 +150,15 @@ class BaselineRuns:
         if self._oracle.warnings or self._copying.moved_bytes < LARGE_BYTES:
             return {}
         strongest = self.strongest
-        with self._turns.alone():
-            why = self._copying.leaves_nothing(self.median_ns[strongest])
+        why = self._copying.leaves_nothing(self.median_ns[strongest])
         if not why:
             return {}
         measured = {"baseline_ns": self.median_ns, "dropped": self.dropped}
         return {"why": f"{strongest} {why}", "strongest": strongest, **measured}
+
+    def fastest(self) -> Runner:
+        """The fastest setting, running."""
+        return self._runners[self.strongest]
 
     def kept(self) -> dict[str, Runner]:
         """The settings that every candidate is timed beside."""
@@ -257,7 +271,7 @@ class BaselineRuns:
             except torch.OutOfMemoryError as error:
                 raise no_memory(self._task, error) from error
             except RunnerFailed as failed:
-                self.dropped[failed.name] = failed.reason
+                self.dropped[failed.name] = failed.refused.reason
                 self.median_ns.pop(failed.name, None)
                 self._runners.pop(failed.name).close()
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -17,43 +17,34 @@ from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import CANDIDATE, Evaluation, Status, Timing
+from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import environment, kinds, preparation, profiling
-from kernelwright.judge.baseline_runs import BaselineRuns, no_memory
-from kernelwright.judge.check import Check
+from kernelwright.judge import environment, heats, preparation
+from kernelwright.judge.baseline_runs import N_QUICK, BaselineRuns, no_memory
 from kernelwright.judge.child import MEMORY_SHARE
 from kernelwright.judge.children import Children
-from kernelwright.judge.conditions import Watch, complaints
 from kernelwright.judge.draft import Draft, Subject
-from kernelwright.judge.draws import RANDOMISED, TASK, Draw, derive_seed
-from kernelwright.judge.inputs import DISTRIBUTIONS, OVERFLOWING, RESAMPLED, SPECIAL
+from kernelwright.judge.draws import TASK
+from kernelwright.judge.examiner import CALL_LIMIT_S, Examiner
 from kernelwright.judge.layout import plan_slots
 from kernelwright.judge.nursery import Nursery
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
-from kernelwright.judge.reading import Reading
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.roofline import DOES_LESS, Arithmetic
-from kernelwright.judge.room import n_chairs
+from kernelwright.judge.room import lacked_memory, n_chairs
 from kernelwright.judge.runner import Runner, contents
-from kernelwright.judge.sampling import Looks
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import Stopwatch
 from kernelwright.judge.turns import Turns
 
-CALL_LIMIT_S = 10.0
-SLOWEST = 50.0
-"""A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
-ORACLE_BUDGET_S = 10.0
-"""Of the reference's own runs, once per task; then the remaining distributions are left out."""
-FEWEST_DRAWS = 6
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """Of rounds per candidate, and of a search's budget at most; with a build of one second it keeps a
 verdict near two seconds."""
-OUT_OF_MEMORY = "out of memory"
+SMALL_HEAT, ROOM_SHARE = 2, 0.02
+"""Candidates that a heat has at least, and the share of the device's memory in which each further
+one must find room for the task's tensors."""
 
 
 class Judge:
@@ -88,7 +79,11 @@ class Judge:
                 wanted, in_all = n_chairs(self.task, self.place, for_library=self._for_library)
                 self._chairs.enter_context(self.turns.chairs(wanted, n_chairs=in_all))
                 self.place.settle()  # which starts the device: nobody waits for that
-            self._study()
+            self.oracle = Oracle(self.task, self.device.torch_name, self._secret, self.turns.beside)
+            with self.turns.beside():
+                self.workload = self.oracle.workload()
+                self._others_bytes = self._room_bytes()
+            self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
             self.environment = environment.describe(
                 self.device, self.place, self.threads, self.settings.cache
             )
@@ -104,29 +99,21 @@ class Judge:
                 turns=self.turns,
                 one_by_one=self._for_library,
             )
+            self._examiner = Examiner(
+                self.oracle,
+                self._baselines,
+                place=self.place,
+                children=self.children,
+                stopwatch=self.stopwatch,
+                turns=self.turns,
+                settings=self.settings,
+            )
         except BaseException as error:
             self.__exit__(None, None, None)
             if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
                 raise no_memory(self.task, error) from error
             raise
         return self
-
-    def _study(self) -> None:
-        """Run the reference, and note what all verdicts need."""
-        self.oracle = Oracle(self.task, self.device.torch_name, self._secret, self.turns.beside)
-        names = [RANDOMISED] if self.oracle.has_weights else []
-        names += [RESAMPLED] if self.oracle.has_integers else []
-        self._draws = [
-            Draw(name, derive_seed(self._secret, name, 0))
-            for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)
-        ]
-        with self.turns.beside():
-            self.workload = self.oracle.workload()
-            self._others_bytes = self._room_bytes()
-        told, is_reduced = (self.oracle.flops, self.oracle.example), bool(self.task.precision)
-        self._arithmetic = Arithmetic(self.place, *told, is_reduced=is_reduced)
-        self._reading = Reading(self.oracle, self.place)
-        self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
 
     def __exit__(
         self,
@@ -195,22 +182,68 @@ class Judge:
         """
         most = min(self.place.most_ahead, len(os.sched_getaffinity(0)))
         length = 0 if self._baselines.is_crowded else most
-        share = MEMORY_SHARE / (length + 1)
         longest_s = min(TIME_BUDGET_S, TIME_SHARE * self.settings.budget_s)
         how = {"max_time_s": longest_s if first_look else TIME_BUDGET_S, "is_first": first_look}
-        line = Line(
-            candidates,
-            lambda candidate: self._admit(candidate, timed=timed),
-            lambda prepared: self._prepare(prepared, memory_share=share),
-            length=length,
-        )
-        with contextlib.closing(line):
+        with self._line(candidates, length, n_together=length + 1, timed=timed) as line:
             for prepared in line:
                 evaluation = self._conclude(prepared, **how)
                 if not line.is_alone and lacked_memory(evaluation):
                     line.restart()
                     evaluation = self.evaluate(prepared.candidate, timed=timed)
                 yield evaluation
+
+    def evaluate_fastest(
+        self, candidates: Iterable[Candidate], *, max_time_s: float
+    ) -> Iterator[list[Evaluation | None]]:
+        """Of every ``heat`` candidates the verdict on the fastest that is right, and on those that
+        do not run; None for each of the others, in order.
+
+        A heat's times only choose: the verdict's own are measured afterwards, so that it is not
+        the best of several. Nobody finds out of what kind a loser is.
+
+        Units, Raises:
+            As for ``evaluate_all``.
+        """
+
+        def time(runners: Mapping[str, Runner]) -> dict[str, float]:
+            return self.stopwatch.rank(runners, self.oracle.first_arguments, N_QUICK)
+
+        def rank(heat: Sequence[Preparation]) -> dict[int, float]:
+            self._baselines.wait()
+            with self.turns.alone():
+                return heats.rank(heat, self._baselines.fastest, time)
+
+        def judge(prepared: Preparation) -> Evaluation:
+            return self._conclude(prepared, max_time_s, is_first=True)
+
+        def again(candidate: Candidate) -> Evaluation:
+            return self.evaluate(candidate, max_time_s=max_time_s)
+
+        size = self.heat
+        with self._line(candidates, size, n_together=size) as line:
+            yield from heats.run(line.heats(), rank=rank, judge=judge, again=again)
+
+    @property
+    def heat(self) -> int:
+        """How many candidates a search builds together; fewer of large tasks, for want of room."""
+        if self._baselines.is_crowded:
+            return 1
+        most = SMALL_HEAT + int(ROOM_SHARE * self.place.memory_bytes() / self.oracle.moved_bytes)
+        return min(self.place.heat, most)
+
+    def _line(
+        self, candidates: Iterable[Candidate], length: int, *, n_together: int, timed: bool = True
+    ) -> contextlib.closing[Line]:
+        """Candidates on their way, of which so many share the memory."""
+        share = MEMORY_SHARE / n_together
+        return contextlib.closing(
+            Line(
+                candidates,
+                lambda candidate: self._admit(candidate, timed=timed),
+                lambda prepared: self._prepare(prepared, memory_share=share),
+                length=length,
+            )
+        )
 
     def _admit(self, candidate: Candidate, *, timed: bool) -> Preparation:
         """What is known of a candidate before a process is spent on it."""
@@ -275,7 +308,7 @@ class Judge:
         try:
             if prepared.error is not None:
                 raise prepared.error
-            self._examine(prepared, prepared.runner, max_time_s, is_first=is_first)
+            self._examiner.examine(prepared, max_time_s, is_first=is_first)
         except Refused as refused:
             return verdict.conclude(refused.status, refused.reason)
         except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
@@ -283,75 +316,6 @@ class Judge:
         finally:
             prepared.close()
         return verdict.conclude(Status.PASSED)
-
-    def _examine(
-        self, prepared: Preparation, runner: Runner, max_time_s: float, *, is_first: bool
-    ) -> None:
-        """Check a built candidate's results, and time it."""
-        verdict = prepared.verdict
-        self.stopwatch.prioritise(runner)
-        check = Check(self.oracle, runner, derive_seed(verdict.seed, "verify"))
-        start_s = time.monotonic()
-        try:
-            self._check(check)
-        finally:
-            verdict.check_s = time.monotonic() - start_s
-            verdict.warnings += check.tally.warnings
-            verdict.numerics = check.tally.numerics()
-        if prepared.is_timed:
-            looks = Looks(derive_seed(verdict.seed, "looks")) if runner.is_read else None
-            verdict.timing = self._time(verdict, check, looks, max_time_s)
-            verdict.numerics = check.tally.numerics()
-            timed_ns = verdict.timing.median_ns(CANDIDATE)
-            is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
-            if is_first and not is_win:
-                return
-            if not runner.is_read:  # a device's profiler takes a second to start: not alone
-                with runner.beside(self.turns), contextlib.suppress(Refused):
-                    runner.profile(self.oracle.first_arguments)
-            with self.turns.alone():
-                if is_win:
-                    overhead_ns = self.stopwatch.overhead_ns
-                    self._reading.refuse_impossible(timed_ns, overhead_ns=overhead_ns)
-                does_less = is_win and self._arithmetic.exceeds(timed_ns)
-                verdict.warnings += [DOES_LESS] if does_less else []
-                verdict.kinds = kinds.of(
-                    runner,
-                    self.oracle,
-                    looks,
-                    source=prepared.candidate.source,
-                    timed_ns=timed_ns,
-                    does_less=does_less,
-                )
-                if self.settings.models:  # who reads it
-                    verdict.profile = profiling.of(runner, self.oracle, self.settings.contexts)
-
-    def _check(self, check: Check) -> None:
-        """Calls on every distribution, and with other weights; first the task's own inputs."""
-        self.stopwatch.limit_s = self._call_limit_s()
-        repeated: dict[Draw, list[torch.Tensor]] = {}
-        n_repeated = 1 if self._baselines.is_crowded else 2
-        for number, draw in enumerate((self.oracle.first, *self._draws)):
-            if self.oracle.spent_s > ORACLE_BUDGET_S and number > FEWEST_DRAWS:
-                del self._draws[number - 1 :]  # for later candidates too: all are checked alike
-                break
-            with check.runner.beside(self.turns):
-                outputs = check.run(draw, self.stopwatch.turn)
-                if draw == self.oracle.first:
-                    self._visit_others(check)
-            is_plain = draw.distribution in (TASK, *DISTRIBUTIONS)
-            if outputs and is_plain and len(repeated) < n_repeated:
-                repeated[draw] = outputs
-        with check.runner.beside(self.turns):
-            check.repeat(repeated, limit_s=self.stopwatch.limit_s)
-            check.finish()
-
-    def _visit_others(self, check: Check) -> None:
-        """Calls on the other inputs that the task declares, and back."""
-        for other in self.oracle.others.values():
-            check.visit(other, self.stopwatch.turn)
-        if self.oracle.others:
-            check.come_home(self.stopwatch.turn)
 
     def _room_bytes(self) -> int:
         """Of memory that any of the task's sets of inputs needs, with its outputs."""
@@ -361,40 +325,3 @@ class Judge:
             for other in oracle.others.values()
         ]
         return max((plan_slots(one)[1] for one in held), default=0)
-
-    def _call_limit_s(self) -> float:
-        slowest_ns = max(self.baseline_ns.values(), default=0.0)
-        return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
-
-    def _time(self, verdict: Draft, check: Check, looks: Looks | None, max_time_s: float) -> Timing:
-        self._baselines.measure()
-        self.stopwatch.limit_s = self._call_limit_s()
-        verdict.warnings += [
-            f"library setting {name} was not measured: {reason[:200]}"
-            for name, reason in self.dropped.items()
-        ]
-        kept = self._baselines.kept()
-        with self.turns.alone():
-            start_s, watch = time.monotonic(), Watch(self.place, self.children.pids())
-            try:
-                return self.stopwatch.compare(
-                    check.runner,
-                    kept,
-                    strongest=self.strongest,
-                    arguments_of=self.oracle.arguments,
-                    check=check,
-                    draws=self._draws,
-                    seed=verdict.seed,
-                    budget_s=max_time_s,
-                    looks=looks,
-                )
-            finally:
-                verdict.time_s = time.monotonic() - start_s
-                verdict.conditions = watch.end()
-                verdict.warnings += complaints(verdict.conditions)
-
-
-def lacked_memory(evaluation: Evaluation) -> bool:
-    """Whether a candidate may have failed for want of memory that others held."""
-    said = " ".join(evaluation.reasons).lower()
-    return evaluation.status is Status.INFRA_ERROR or OUT_OF_MEMORY in said

@@ -36,6 +36,8 @@ class Place(Protocol):
     """How many may work on the device at a time; None where there is no bound."""
     most_ahead: int
     """How many candidates one of them may build ahead."""
+    heat: int
+    """How many a search builds together at most, to judge the fastest of them; 1: it judges all."""
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         """New memory to share with a child: a file descriptor, and this side's bytes."""
@@ -76,6 +78,7 @@ class Cpu:
     compiles_elsewhere = False
     most_judges = None
     most_ahead = 4
+    heat = 1
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         return cpu.share(n_bytes)
@@ -109,8 +112,9 @@ class Gpu:
     compiles_elsewhere = True
     # On an H200 eleven had 42 contexts and 136 of 140 GB, and some ran out of memory. Some 50
     # contexts are too many: children wait for minutes, or find the device busy (error 46).
-    most_judges = 6
+    most_judges = 5
     most_ahead = 1
+    heat = 4
 
     def __init__(self, device: Device) -> None:
         from kernelwright.judge import gpu

@@ -73,6 +73,18 @@ class Line:
             self._fill(self._length)
             yield first
 
+    def heats(self) -> Iterator[list[Preparation]]:
+        """Each as many as are made together, all ready; the caller closes them."""
+        while True:
+            self._fill(self._length)
+            if not self._waiting:
+                return
+            for _, future in self._waiting:
+                future.result()
+            heat = [preparation for preparation, _ in self._waiting]
+            self._waiting.clear()
+            yield heat
+
     @property
     def is_alone(self) -> bool:
         """Whether no other candidate has a child."""

@@ -79,7 +79,6 @@ class Copying:
 
     def leaves_nothing(self, timed_ns: float) -> str:
         """Why nothing can be won over this time; empty where something may be."""
-        self.measure()
         share = self.least_ns(self.moved_bytes) / timed_ns
         if not NEARLY <= share <= AT_MOST:
             return ""

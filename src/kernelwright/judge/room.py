@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.place import Place
 from kernelwright.load import open_reference
@@ -26,7 +27,8 @@ COPIES, LIBRARY_COPIES, WORK_COPIES = 10, 4, 4
 """Of the task's tensors, and of what its largest operator works on besides, that the judge, a
 candidate and the library settings that stay hold at a time, float64 included; and without a
 candidate."""
-CONTEXTS_BYTES = 7 * 500_000_000  # a CUDA context took 0.5 GB on an H200
+CONTEXTS_BYTES = 9 * 500_000_000  # a CUDA context took 0.5 GB on an H200
+OUT_OF_MEMORY = "out of memory"
 SLOW_WITHOUT_DATA = (torch.nn.RNNBase,)  # a loop in Python, 10 s for 512 steps
 
 
@@ -45,6 +47,12 @@ def needed_bytes(task: Task, *, for_library: bool = False) -> int:
     own, largest = _sizes(task)
     copies = LIBRARY_COPIES if for_library else COPIES
     return CONTEXTS_BYTES + copies * own + WORK_COPIES * max(0, largest - own)
+
+
+def lacked_memory(evaluation: Evaluation) -> bool:
+    """Whether a candidate may have failed for want of memory that others held."""
+    said = " ".join(evaluation.reasons).lower()
+    return evaluation.status is Status.INFRA_ERROR or OUT_OF_MEMORY in said
 
 
 def _sizes(task: Task) -> tuple[int, int]:

@@ -45,10 +45,10 @@ LOOK, LOOK_SHARE = "look", 0.5
 class RunnerFailed(Exception):
     """One of several modules cannot be measured: its name and why."""
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(self, name: str, refused: Refused) -> None:
         self.name = name
-        self.reason = reason
-        super().__init__(f"{name}: {reason}")
+        self.refused = refused
+        super().__init__(f"{name}: {refused.reason}")
 
 
 class CacheFlush:
@@ -188,7 +188,7 @@ class Stopwatch:
                     samples[name].append(self.turn(runners[name], arguments).elapsed_ns)
                     self.rest(runners[name])
                 except Refused as refused:
-                    raise RunnerFailed(name, refused.reason) from None
+                    raise RunnerFailed(name, refused) from None
         return {name: statistics.median(values[1:]) for name, values in samples.items()}
 
     def calibrate(self, runner: Runner, arguments: list[Any]) -> None:

@@ -1,0 +1,31 @@
+"""Which dialects a candidate for a device may be written in, on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelwright.core import plugins
+from kernelwright.core.device import Device
+from kernelwright.core.errors import DialectError
+
+
+def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
+    """The dialects asked for, or all that can run and be timed on ``device`` when none was.
+
+    Raises:
+        DialectError: one that was asked for cannot run here; the message says how to get it.
+        UsageError: no such dialect.
+    """
+    group = "kernelwright.dialects"
+    if not asked:
+        found = [plugins.find(group, name) for name in plugins.names(group)]
+        return tuple(d.name for d in found if not d.missing(device) and d.is_timed(device))
+    for name in asked:
+        missing = plugins.find(group, name).missing(device)
+        if missing:
+            raise DialectError(
+                f'dialect "{name}" cannot run on {device} here',
+                seen=missing.split(";")[0],
+                do=missing,
+            )
+    return tuple(asked)

@@ -1,0 +1,167 @@
+"""The examination of one built candidate: its results checked, its calls timed, its kind found."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import torch
+
+from kernelwright.core.evaluation import CANDIDATE, Timing
+from kernelwright.core.settings import Settings
+from kernelwright.judge import kinds, profiling
+from kernelwright.judge.baseline_runs import BaselineRuns
+from kernelwright.judge.check import Check
+from kernelwright.judge.children import Children
+from kernelwright.judge.conditions import Watch, complaints
+from kernelwright.judge.draft import Draft
+from kernelwright.judge.draws import RANDOMISED, TASK, Draw, derive_seed
+from kernelwright.judge.inputs import DISTRIBUTIONS, OVERFLOWING, RESAMPLED, SPECIAL
+from kernelwright.judge.oracle import Oracle
+from kernelwright.judge.place import Place
+from kernelwright.judge.preparation import Preparation
+from kernelwright.judge.reading import Reading
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.roofline import DOES_LESS, Arithmetic
+from kernelwright.judge.sampling import Looks
+from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.turns import Turns
+
+CALL_LIMIT_S = 10.0
+SLOWEST = 50.0
+"""A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
+ORACLE_BUDGET_S = 10.0
+"""Of the reference's own runs, once per task; then the remaining distributions are left out."""
+FEWEST_DRAWS = 6
+
+
+class Examiner:
+    """Examines candidates for one task, one after the other, all with the same distributions."""
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        baselines: BaselineRuns,
+        *,
+        place: Place,
+        children: Children,
+        stopwatch: Stopwatch,
+        turns: Turns,
+        settings: Settings,
+    ) -> None:
+        self._oracle, self._baselines = oracle, baselines
+        self._place, self._children = place, children
+        self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
+        names = [RANDOMISED] if oracle.has_weights else []
+        names += [RESAMPLED] if oracle.has_integers else []
+        self._draws = [
+            Draw(name, derive_seed(oracle.secret, name, 0))
+            for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)
+        ]
+        is_reduced = bool(oracle.precision)
+        self._arithmetic = Arithmetic(place, oracle.flops, oracle.example, is_reduced=is_reduced)
+        self._reading = Reading(oracle, place)
+
+    def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool) -> None:
+        """Check a built candidate's results, and time it.
+
+        ``is_first``: nobody finds out of what kind a loser is.
+
+        Raises:
+            Refused: the verdict, where it does not pass.
+        """
+        verdict, runner = prepared.verdict, prepared.runner
+        self._stopwatch.prioritise(runner)
+        check = Check(self._oracle, runner, derive_seed(verdict.seed, "verify"))
+        start_s = time.monotonic()
+        try:
+            self._check(check)
+        finally:
+            verdict.check_s = time.monotonic() - start_s
+            verdict.warnings += check.tally.warnings
+            verdict.numerics = check.tally.numerics()
+        if prepared.is_timed:
+            looks = Looks(derive_seed(verdict.seed, "looks")) if runner.is_read else None
+            verdict.timing = self._time(verdict, check, looks, max_time_s)
+            verdict.numerics = check.tally.numerics()
+            timed_ns = verdict.timing.median_ns(CANDIDATE)
+            is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
+            if is_first and not is_win:
+                return
+            if not runner.is_read:  # a device's profiler takes a second to start: not alone
+                with runner.beside(self._turns), contextlib.suppress(Refused):
+                    runner.profile(self._oracle.first_arguments)
+            with self._turns.alone():
+                if is_win:
+                    overhead_ns = self._stopwatch.overhead_ns
+                    self._reading.refuse_impossible(timed_ns, overhead_ns=overhead_ns)
+                does_less = is_win and self._arithmetic.exceeds(timed_ns)
+                verdict.warnings += [DOES_LESS] if does_less else []
+                verdict.kinds = kinds.of(
+                    runner,
+                    self._oracle,
+                    looks,
+                    source=prepared.candidate.source,
+                    timed_ns=timed_ns,
+                    does_less=does_less,
+                )
+                if self._settings.models:  # who reads it
+                    verdict.profile = profiling.of(runner, self._oracle, self._settings.contexts)
+
+    def _check(self, check: Check) -> None:
+        """Calls on every distribution, and with other weights; first the task's own inputs."""
+        self._stopwatch.limit_s = self._call_limit_s()
+        repeated: dict[Draw, list[torch.Tensor]] = {}
+        n_repeated = 1 if self._baselines.is_crowded else 2
+        for number, draw in enumerate((self._oracle.first, *self._draws)):
+            if self._oracle.spent_s > ORACLE_BUDGET_S and number > FEWEST_DRAWS:
+                del self._draws[number - 1 :]  # for later candidates too: all are checked alike
+                break
+            with check.runner.beside(self._turns):
+                outputs = check.run(draw, self._stopwatch.turn)
+                if draw == self._oracle.first:
+                    self._visit_others(check)
+            is_plain = draw.distribution in (TASK, *DISTRIBUTIONS)
+            if outputs and is_plain and len(repeated) < n_repeated:
+                repeated[draw] = outputs
+        with check.runner.beside(self._turns):
+            check.repeat(repeated, limit_s=self._stopwatch.limit_s)
+            check.finish()
+
+    def _visit_others(self, check: Check) -> None:
+        """Calls on the other inputs that the task declares, and back."""
+        for other in self._oracle.others.values():
+            check.visit(other, self._stopwatch.turn)
+        if self._oracle.others:
+            check.come_home(self._stopwatch.turn)
+
+    def _call_limit_s(self) -> float:
+        slowest_ns = max(self._baselines.median_ns.values(), default=0.0)
+        return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
+
+    def _time(self, verdict: Draft, check: Check, looks: Looks | None, max_time_s: float) -> Timing:
+        self._baselines.measure()
+        self._stopwatch.limit_s = self._call_limit_s()
+        verdict.warnings += [
+            f"library setting {name} was not measured: {reason[:200]}"
+            for name, reason in self._baselines.dropped.items()
+        ]
+        kept = self._baselines.kept()
+        with self._turns.alone():
+            start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())
+            try:
+                return self._stopwatch.compare(
+                    check.runner,
+                    kept,
+                    strongest=self._baselines.strongest,
+                    arguments_of=self._oracle.arguments,
+                    check=check,
+                    draws=self._draws,
+                    seed=verdict.seed,
+                    budget_s=max_time_s,
+                    looks=looks,
+                )
+            finally:
+                verdict.time_s = time.monotonic() - start_s
+                verdict.conditions = watch.end()
+                verdict.warnings += complaints(verdict.conditions)

@@ -1,0 +1,74 @@
+"""Of candidates that are built together only the fastest is judged, and none is lost by it."""
+
+import pytest
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge
+from kernelwright.judge.place import Cpu
+
+SOURCE = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(512, 512)]
+
+
+def get_init_inputs():
+    return []
+"""
+RIGHT = SOURCE + "\nModelNew = Model\n"
+SLOW = RIGHT.replace("return torch.relu", "torch.sort(x)\n        return torch.relu")
+WRONG = RIGHT.replace("torch.relu(x)", "x.new_zeros(x.shape)")
+BROKEN = RIGHT.replace("torch.relu(x)", "missing")
+COUNT = "self.n = getattr(self, 'n', 0) + 1\n        assert self.n < 3\n        return torch.relu"
+FAILS_LATER = RIGHT.replace("return torch.relu", COUNT)
+
+
+@pytest.fixture(scope="module")
+def judge():
+    patch = pytest.MonkeyPatch()
+    patch.setattr(Cpu, "heat", 3)
+    with Judge(Task("relu", "builtin", SOURCE), settings=Settings(threads=1)) as one:
+        yield one
+    patch.undo()
+
+
+def heats(judge, *texts):
+    candidates = [Candidate(text, "torch") for text in texts]
+    return list(judge.evaluate_fastest(candidates, max_time_s=0.2))
+
+
+def statuses(heat):
+    return [verdict and verdict.status for verdict in heat]
+
+
+def test_the_fastest_is_judged_wherever_it_stands_and_slower_ones_are_not(judge):
+    (heat,) = heats(judge, SLOW, RIGHT, SLOW + "# again")
+    assert statuses(heat) == [None, Status.PASSED, None]
+    assert heat[1].timing is not None
+
+
+def test_where_the_fastest_is_refused_the_next_is_judged(judge):
+    (heat,) = heats(judge, SLOW, WRONG, "class ModelNew(")
+    assert statuses(heat) == [Status.PASSED, Status.WRONG_VALUES, Status.BUILD_ERROR]
+
+
+def test_one_that_fails_while_it_is_timed_takes_no_other_with_it(judge):
+    (heat,) = heats(judge, FAILS_LATER, BROKEN, RIGHT)
+    assert statuses(heat) == [Status.RUNTIME_ERROR, Status.RUNTIME_ERROR, Status.PASSED]
+
+
+def test_a_later_heat_is_judged_only_where_it_is_faster(judge):
+    first, second, third = heats(judge, SLOW, SLOW + "# 1", WRONG, RIGHT, SLOW + "# 2", *[SLOW] * 4)
+    assert statuses(first).count(Status.PASSED) == 1
+    assert statuses(second) == [Status.PASSED, None, None]
+    assert statuses(third) == [None, None, None]
