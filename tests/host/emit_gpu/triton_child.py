@@ -23,6 +23,8 @@ from kernelwright.core.device import Device
 from kernelwright.load import load
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.propose.rules.emit.triton_convolution_schedule import is_convolution
+from kernelwright.propose.rules.emit.triton_grid import grid_of
 from kernelwright.propose.rules.emit.triton_split import rows_of
 from kernelwright.propose.rules.ir import Contraction
 from kernelwright.propose.rules.proposer import Workshop, variants
@@ -41,6 +43,7 @@ COMPILED = (
     "unary_smooth", "unary_float64", "reductions_short", "softmax_columns", "layer_norm",
     "scan_max", "pool_argmax", "product_odd", "product_bfloat16", "convolution",
     "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
+    "convolution_side_by_side",
     "attention_causal",
 )  # fmt: skip
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
@@ -51,6 +54,10 @@ IN_PARTS = (
     {**TWO, "split": "before", "descriptors": False},
     {**TWO, "split": "before", "descriptors": True},
 )
+SHIFTED = {
+    "block_m": 32, "block_n": 16, "block_k": 16, "warps": 4, "stages": 3, "precision": "tf32",
+    "layout": "shifted",
+}  # fmt: skip
 POINTERS = {
     torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16",
     torch.float16: "*fp16", torch.int64: "*i64", torch.int32: "*i32", torch.bool: "*i1",
@@ -67,6 +74,13 @@ def in_parts(program, schedules):
             yield {**found[0], step.name: {**knobs, **way}}
 
 
+def on_grids(program, schedules):
+    """Convolutions as products of shifted rows, where outputs lie side by side."""
+    for step in program.own():
+        if isinstance(step, Contraction) and is_convolution(step) and grid_of(step):
+            yield {**schedules[0], step.name: SHIFTED}
+
+
 def is_matrix(step) -> bool:
     """Whether both operands have rows, which can be brought to one size."""
     block = {"m": 16, "n": 16, "k": 16}
@@ -74,8 +88,8 @@ def is_matrix(step) -> bool:
 
 
 def wrong_values(name: str) -> str:
-    """What differs under the first schedule, under blocks so small that every loop runs, and with
-    operands in parts."""
+    """What differs under the first schedule, under blocks so small that every loop runs, with
+    operands in parts, and by shifted rows."""
     target = Target("cpu")
     program = CASES[name]()
     inputs = example_inputs(program, special=name in SPECIAL)
@@ -84,7 +98,8 @@ def wrong_values(name: str) -> str:
     if len(texts) < len(schedules):
         return "two schedules give one text"
     parts = map(with_small_blocks, in_parts(program, schedules))
-    for schedule in (schedules[0], with_small_blocks(schedules[-1]), *parts):
+    shifted = on_grids(program, schedules)
+    for schedule in (schedules[0], with_small_blocks(schedules[-1]), *parts, *shifted):
         text = source(program, EMITTER.emit(program, schedule, target))
         if different := mismatch(build(text)(*inputs), program, inputs):
             return f"{schedule}: {different}\n{text}"
@@ -126,7 +141,7 @@ def not_compiled(name: str) -> str:
         launches: list = []
         for key, value in list(forward.__globals__.items()):
             if isinstance(value, triton.JITFunction) and key.endswith(
-                ("_kernel", "_in_three", "_in_two", "_rows", "channels_last")
+                ("_kernel", "_in_three", "_in_two", "_rows", "channels_last", "padded_image")
             ):
                 forward.__globals__[key] = Recorder(value, launches)
         forward(*(torch.empty(t.shape, dtype=getattr(torch, t.dtype)) for t in program.inputs))

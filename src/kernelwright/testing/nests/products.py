@@ -160,6 +160,27 @@ def convolution_rounded() -> Program:
     return program(replace(step, tf32=True), inputs=tensors)
 
 
+@case
+def convolution_side_by_side() -> Program:
+    """Stride 1, padding 1 and 2, columns every second: outputs lie on one grid with the image."""
+    m, oc, k = axes("n2 y20 x18"), axes("o20"), axes("c12 i3 j3")
+    x = contiguous("x", (2, 12, 20, 18), "float32")
+    w = contiguous("w", (20, 12, 3, 3), "float32")
+    row, column = Affine.of({"y": 1, "i": 1}, -1), Affine.of({"x": 1, "j": 2}, -2)
+    steps = {"n": 4320, "c": 360, "y": 18, "i": 18, "x": 1, "j": 2}
+    bounds = (Bound(row, 0, 20), Bound(column, 0, 18))
+    out = contiguous("out", (2, 20, 20, 18), "float32")
+    body = (
+        Compute("y0", "relu", ("acc",), "float32"),
+        Store(out, Affine.of({"n": 7200, "o": 360, "y": 18, "x": 1}), "y0"),
+    )
+    step = Contraction(
+        "conv", (), m, oc, k, Load("x0", x, Affine.of(steps, -20), bounds),
+        Load("w0", w, Affine.of({"o": 108, "c": 9, "i": 3, "j": 1})), body, tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w))
+
+
 def _convolution(channels: int) -> tuple[Contraction, tuple[Tensor, ...]]:
     n, oc = axes("n2"), axes("o20")
     m = (*n, *axes("y7 x6"))

@@ -29,6 +29,7 @@ from kernelwright.propose.rules.emit.triton_product_schedule import (
 )
 from kernelwright.propose.rules.emit.triton_scaled import split_kernels as scaled_kernels
 from kernelwright.propose.rules.emit.triton_schedule import kernel_choices, kernel_neighbours
+from kernelwright.propose.rules.emit.triton_shifted import emit_shifted, shifted_kernels
 from kernelwright.propose.rules.emit.triton_split import split_kernels
 from kernelwright.propose.rules.emit.triton_tiles import emit_tiles, tile_choices
 from kernelwright.propose.rules.ir import Attention, Contraction, Kernel, Program, Scan, Step
@@ -78,11 +79,11 @@ class TritonEmitter:
         parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
         splits = "".join(part.text for part in parts.derived)
         in_parts = [*split_kernels(splits, interpreted=interpreted), *scaled_kernels(splits)]
-        shared = [*in_parts, *image_kernels(splits)]
+        shared = [*in_parts, *image_kernels(splits), *shifted_kernels(splits)]
         kernels = "\n\n".join([*shared, *parts.texts])
         before = prelude(kernels, interpreted=interpreted)
         launches = "".join(parts.launches.values())
-        used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: "TensorDescriptor." in launches}
+        used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: "TensorDescriptor" in launches}
         imports = (*_IMPORTS, *(line for line, is_used in used.items() if is_used))
         around, runner = around_steps(schedule)
         sections = [text.strip("\n") for text in (before, kernels, around) if text]
@@ -112,7 +113,7 @@ def _choices(step: Own, *, descriptors: bool, kept: Set[str]) -> list[Knobs]:
         return triton_attention.choices(step)
     simple = _simplified(step)
     if isinstance(simple, Contraction) and is_convolution(simple):
-        return convolution_choices(simple)
+        return convolution_choices(simple, descriptors=descriptors)
     if isinstance(simple, Contraction):
         return product_choices(simple, descriptors=descriptors, kept=kept)
     return [*tile_choices(simple), *kernel_choices(simple)]
@@ -150,7 +151,8 @@ def _piece(piece: Own, knobs: Knobs, *, interpreted: bool) -> Launched:
     if isinstance(piece, Attention):
         return triton_attention.emit_attention(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction) and is_convolution(piece):
-        return emit_convolution(piece, knobs, interpreted=interpreted)
+        emit = emit_shifted if knobs["layout"] == "shifted" else emit_convolution
+        return emit(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction):
         return emit_product(piece, knobs, interpreted=interpreted)
     is_main = "shape" in knobs and (knobs.get("parts", 1) == 1 or "_parts" in piece.name)

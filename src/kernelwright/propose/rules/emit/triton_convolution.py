@@ -24,6 +24,7 @@ from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_nam
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_text import affine, decomposed
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, inside, tile_name
+from kernelwright.propose.rules.emit.triton_grid import phase_axis
 from kernelwright.propose.rules.emit.triton_image import (
     Image,
     image_name,
@@ -51,7 +52,7 @@ _BLOCKS, _TILES, _SINGLY = "blocks of one tap's channels", "tiles of any k", "on
 
 def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
     """``step`` in Triton under ``knobs``: block_m, block_n, block_k, layout, precision."""
-    writer = _Writer(step, knobs, interpreted=interpreted)
+    writer = ConvolutionWriter(step, knobs, interpreted=interpreted)
     text = writer.text()
     constants = [f"{name}={value}" for name, value in writer.constants.items()]
     options = [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
@@ -65,7 +66,7 @@ def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted
     return Launched(text, launch, tuple(derived))
 
 
-class _Writer:
+class ConvolutionWriter:
     """Builds one convolution's text."""
 
     def __init__(self, step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
@@ -76,7 +77,7 @@ class _Writer:
         self.block = {x: int(knobs[f"block_{x}"]) for x in "mnk"}
         self.row = weight_row(step, self.block["k"])
         self.stretch_of = {s.out: s for s in step.stretches}
-        self.rows = tuple(self._row_axis(axis) for axis in step.m)
+        self.rows = tuple(phase_axis(axis, step.stretches) for axis in step.m)
         self.n_rows, self.n_columns = size_of(self.rows), size_of(step.n)
         self.tiles_n = math.ceil(self.n_columns / self.block["n"])
         self.constants = {f"BLOCK_{x.upper()}": self.block[x] for x in "mnk"}
@@ -95,11 +96,6 @@ class _Writer:
         """By tap: how many the program walks over."""
         self.position: dict[str, str] = {}
         """By tap of a stretch: the position in the image that the first tap reads."""
-
-    def _row_axis(self, axis: Axis) -> Axis:
-        """The axis as the rows of one phase have it."""
-        stretch = self.stretch_of.get(axis.name)
-        return Axis(axis.name, math.ceil(axis.size / stretch.stride)) if stretch else axis
 
     @property
     def n_phases(self) -> int:
@@ -184,16 +180,14 @@ class _Writer:
         n_taps = next(axis.size for axis in self.image.taps if axis.name == s.tap)
         if s.stride == 1:
             self.first[s.tap] = "0"
-            name = self.names.new(f"from_{s.tap}")
-            self.lines.add(f"{name} = {row} + {s.padding}")
-            self.position[s.tap] = name
+            self._reads_from(s, row, str(s.padding))
             return
         phase = self.position[s.out]
         common = math.gcd(s.stride, s.dilation)
         every, apart = s.stride // common, s.dilation // common
         inverse = pow(apart, -1, every) if every > 1 else 0
-        first, count, start, out = (
-            self.names.new(f"{word}_{s.tap}") for word in ("first", "count", "from", "out")
+        first, count, out = (
+            self.names.new(f"{word}_{s.tap}") for word in ("first", "count", "out")
         )
         shifted = f"({phase} + {s.padding})"
         near = shifted if common == 1 else f"({shifted} // {common})"
@@ -203,15 +197,19 @@ class _Writer:
         )
         if common > 1:  # outputs between the positions that any tap reaches
             self.lines.add(f"{count} = tl.where({shifted} % {common} == 0, {count}, 0)")
-        self.lines.add(
-            f"{start} = {row} + ({shifted} - {first} * {s.dilation}) // {s.stride}",
-            f"{out} = {row} * {s.stride} + {phase}",
-        )
+        self._reads_from(s, row, f"({shifted} - {first} * {s.dilation}) // {s.stride}")
+        self.lines.add(f"{out} = {row} * {s.stride} + {phase}")
         size = next(axis.size for axis in self.step.m if axis.name == s.out)
         if size % s.stride:
             self.lines.add(f"live_m = live_m & ({out} < {size})")
-        self.first[s.tap], self.count[s.tap], self.position[s.tap] = first, count, start
+        self.first[s.tap], self.count[s.tap] = first, count
         self.axis[s.out] = out
+
+    def _reads_from(self, s: Stretch, row: str, start: str) -> None:
+        """Name where the phase's first tap reads for the row."""
+        name = self.names.new(f"from_{s.tap}")
+        self.lines.add(f"{name} = {row} + {start}")
+        self.position[s.tap] = name
 
     # --- the loop over k -------------------------------------------------------------------
 
@@ -334,24 +332,29 @@ class _Writer:
 
     def _weight_tile(self, pointer: str) -> str:
         """The load of the columns' values at the present k."""
-        if not self.step.stretches:
-            along = f"tap * {self.channels} + channel" if self.walk == _BLOCKS else "k"
-        else:
-            along = "0"
-            for axis in self.image.taps:
-                stretch = next((s for s in self.step.stretches if s.tap == axis.name), None)
-                number = self.axis[axis.name]
-                if stretch:
-                    every = stretch.stride // math.gcd(stretch.stride, stretch.dilation)
-                    number = f"{self.first[axis.name]} + {number} * {every}"
-                along = f"({along}) * {axis.size} + {number}" if along != "0" else number
-            along = f"({along}) * {self.channels} + channel"
+        along = f"{self._tap_number()} * {self.channels} + channel"
+        if not self.step.stretches and self.walk != _BLOCKS:
+            along = "k"
         if self.walk == _SINGLY:
             return f"tl.load({pointer} + b_start + {along}, mask=live_n, other=0.0)"
         is_short = self.walk == _TILES and self.step.stretches  # else the rows are padded
         mask = "live_n[None, :]" + (" & live_k[:, None]" if is_short else "")
         index = f"b_start[None, :] + ({along})[:, None]"
         return f"tl.load({pointer} + {index}, mask={mask}, other=0.0)"
+
+    def _tap_number(self) -> str:
+        """The number of the present taps among all of them."""
+        if not self.step.stretches:
+            return "tap"
+        text = ""
+        for axis in self.image.taps:
+            stretch = next((s for s in self.step.stretches if s.tap == axis.name), None)
+            number = self.axis[axis.name]
+            if stretch:
+                every = stretch.stride // math.gcd(stretch.stride, stretch.dilation)
+                number = f"{self.first[axis.name]} + {number} * {every}"
+            text = f"({text}) * {axis.size} + {number}" if text else number
+        return f"({text})"
 
     # --- what follows ----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_schedule import N_PROCESSORS, Knobs, power_of_two
+from kernelwright.propose.rules.emit.triton_grid import grid_of
 from kernelwright.propose.rules.emit.triton_image import image_of, layouts
 from kernelwright.propose.rules.emit.triton_product_cost import SHARED_BYTES
 from kernelwright.propose.rules.emit.triton_product_schedule import tile_neighbours
@@ -28,7 +29,7 @@ def is_convolution(step: Contraction) -> bool:
     return step.tf32 and bool(layouts(step)) and size_of(step.n) > 1
 
 
-def convolution_choices(step: Contraction) -> list[Knobs]:
+def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list[Knobs]:
     """Tiles as wide as the output channels; the precision that the library is likely to have
     comes first, then the other one."""
     image = image_of(step, "as is")
@@ -39,7 +40,18 @@ def convolution_choices(step: Contraction) -> list[Knobs]:
     rounded = [_knobs(step, "tf32", layout, rows) for layout, rows in _tiles(step, channels)]
     exact = [_knobs(step, "parts", layout, rows) for layout, rows in _tiles(step, channels)]
     pairs = zip(exact, rounded, strict=True) if is_exact else zip(rounded, exact, strict=True)
-    return [knobs for pair in pairs for knobs in pair]
+    return [*_shifted(step, descriptors=descriptors), *(k for pair in pairs for k in pair)]
+
+
+def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
+    """Tiles of shifted rows, where there are outputs side by side."""
+    grid = grid_of(step) if descriptors else None
+    if grid is None:
+        return []
+    columns = min(128, max(LEAST_COLUMNS, power_of_two(size_of(step.n))))
+    depth = min((64, 32), key=lambda block: (math.ceil(grid.width / block) * block, -block))
+    known = {"block_n": columns, "block_k": depth, "precision": "tf32", "layout": "shifted"}
+    return [{"block_m": rows, **known, "warps": w, "stages": 4} for rows, w in ((128, 4), (256, 8))]
 
 
 def _tiles(step: Contraction, channels: int) -> list[tuple[str, int]]:
