@@ -31,6 +31,8 @@ class Answered:
     task: str
     found: Evaluation | None
     """None where it has no code that could be judged."""
+    model: str = ""
+    """The checkpoint as it was asked, with its whole path."""
 
     @property
     def is_right(self) -> bool:
@@ -116,7 +118,8 @@ def answered(
             code = read(call.answer, call.dialect).code
             key = (str(call.parameters["device"]), Candidate(code, call.dialect).normal)
             if not code or key in known:
-                found.append(Answered(_name(call), level, task.name, known[key] if code else None))
+                verdict = known[key] if code else None
+                found.append(Answered(_name(call), level, task.name, verdict, call.model))
     return found
 
 
@@ -157,10 +160,10 @@ def _summary(policy: str, level: str, part: Sequence[Answered]) -> PolicySummary
     tasks = list(by_task.values())
 
     def share(holds: Callable[[Answered], bool]) -> Share:
-        return _share([fmean(map(holds, task)) for task in tasks])
+        return share_of([fmean(map(holds, task)) for task in tasks])
 
     def best_share(holds: Callable[[Answered], bool]) -> Share:
-        return _share([float(any(map(holds, task))) for task in tasks])
+        return share_of([float(any(map(holds, task))) for task in tasks])
 
     speedups = [[s for each in task if (s := each.speedup) is not None] for task in tasks]
     gains = [[each.speedup or 1.0 for each in task if each.is_faster(1)] for task in tasks]
@@ -181,7 +184,7 @@ def _summary(policy: str, level: str, part: Sequence[Answered]) -> PolicySummary
     )  # fmt: skip
 
 
-def _share(shares: Sequence[float]) -> Share:
+def share_of(shares: Sequence[float]) -> Share:
     """The mean of the tasks' shares with Wilson's interval, each task counted as one observation:
     answers to one task are alike, and shares of a task vary no more than a toss would.
 

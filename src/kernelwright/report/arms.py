@@ -1,0 +1,215 @@
+"""Ways to train beside one another: each some checkpoints that differ in their seeds, at their cost
+in judged kernels, with intervals over tasks and seeds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from kernelwright.archive import Step
+from kernelwright.core.errors import UsageError
+from kernelwright.core.evaluation import CONFIDENCE
+from kernelwright.report.exams import FAST, N_DRAWS, Answered, Share, share_of
+
+JUDGED = "judge/candidates"
+"""Under which a step of reinforcement logs how many kernels it had judged."""
+Marks = dict[str, list[list[float]]]
+"""By task and then by checkpoint: what its answers count, 1 or 0 each."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to train, or a base model, or more samples of one that is there."""
+
+    name: str
+    checkpoints: tuple[Path, ...]
+    n_answers: int | None = None
+    """Of each checkpoint to each task the first so many count; None: all."""
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """What an arm came to, and what it cost."""
+
+    name: str
+    n_seeds: int
+    n_tasks: int
+    n_answers: int
+    """The most of one checkpoint to one task: the best of so many."""
+    n_trained: float
+    """Kernels judged in all stages before a checkpoint, the mean of the seeds."""
+    n_examined: float
+    """Answers in the exam, the mean of the seeds."""
+    right: Share
+    fast: dict[str, Share]
+    best_right: Share
+    best_fast: dict[str, Share]
+    """Shares of tasks of which one answer holds."""
+    gap: Share | None = None
+    """The share of right answers less that of the arm that others are compared with, over tasks
+    that both have; None for that arm."""
+    best_gap: Share | None = None
+    """The same of the best of a task's answers."""
+
+
+def parse_arm(text: str) -> Arm:
+    """'NAME=DIR[,DIR…][@K]': K answers to each task count.
+
+    Raises:
+        UsageError: it is not of that form.
+    """
+    name, _, rest = text.partition("=")
+    folders, _, number = (
+        rest.rpartition("@") if rest.rpartition("@")[2].isdigit() else (rest, "", "")
+    )
+    paths = tuple(Path(part).expanduser() for part in folders.split(",") if part)
+    if not name or not paths or number == "0":
+        raise UsageError("no such arm", seen=text, do="write NAME=DIR, NAME=DIR,DIR or NAME=DIR@4")
+    return Arm(name, paths, int(number) if number else None)
+
+
+def compared(
+    arms: Sequence[Arm], answers: Sequence[Answered], steps: Sequence[Step], *, against: str = ""
+) -> list[ArmSummary]:
+    """The arms in their order. ``against`` names one of them; by default the first.
+
+    Intervals hold 95 %. A task is one observation however often it was answered; of several seeds
+    tasks and seeds are drawn, and an interval is never narrower than Wilson's over tasks.
+
+    Raises:
+        UsageError: an arm has no answers, or there is no arm ``against``.
+    """
+    parts = [_answers(arm, answers) for arm in arms]
+    names = [arm.name for arm in arms]
+    if (against or names[0]) not in names:
+        raise UsageError("no such arm", seen=against, do=f"name one of {', '.join(names)}")
+    first = parts[names.index(against or names[0])]
+    return [
+        _summary(arm, part, None if part is first else first, steps)
+        for arm, part in zip(arms, parts, strict=True)
+    ]
+
+
+def n_judged(checkpoint: Path, steps: Sequence[Step]) -> int:
+    """Kernels judged in the stages that led to a checkpoint, one after the other back to a model
+    that no stage in ``steps`` has made."""
+    stages: dict[str, list[Step]] = {}
+    for step in steps:
+        stages.setdefault(step.stage, []).append(step)
+    found, folder = 0, str(checkpoint.resolve().parent)
+    while folder in stages:
+        mine = stages.pop(folder)
+        found += round(sum(step.facts.get(JUDGED, 0) for step in mine))
+        folder = str(Path(mine[-1].recipe["model"]).expanduser().resolve().parent)
+    return found
+
+
+def _answers(arm: Arm, answers: Sequence[Answered]) -> dict[str, list[list[Answered]]]:
+    """The answers that count, by task and then by checkpoint."""
+    names = [str(path.resolve()) for path in arm.checkpoints]
+    found: dict[str, list[list[Answered]]] = {}
+    for each in answers:
+        model = str(Path(each.model.removeprefix("hf:")).expanduser().resolve())
+        if model in names:
+            task = found.setdefault(f"{each.level}/{each.task}", [[] for _ in names])
+            task[names.index(model)].append(each)
+    missing = [name for n, name in enumerate(names) if not any(t[n] for t in found.values())]
+    if missing:
+        raise UsageError(
+            f"{arm.name} has no answers", seen=missing[0],
+            do="examine it first: kernelwright bench --policy DIR --archive …",
+        )  # fmt: skip
+    return {name: [part[: arm.n_answers] for part in task] for name, task in found.items()}
+
+
+def _summary(
+    arm: Arm,
+    part: dict[str, list[list[Answered]]],
+    other: dict[str, list[list[Answered]]] | None,
+    steps: Sequence[Step],
+) -> ArmSummary:
+    def share(holds: Callable[[Answered], bool], best: bool = False) -> Share:
+        return _share(_marks(part, holds, best), len(arm.checkpoints))
+
+    def gap(best: bool) -> Share | None:
+        if other is None:
+            return None
+        return _gap(_marks(part, _is_right, best), _marks(other, _is_right, best))
+
+    n_seeds = len(arm.checkpoints)
+    return ArmSummary(
+        name=arm.name, n_seeds=n_seeds, n_tasks=len(part),
+        n_answers=max(len(seed) for task in part.values() for seed in task),
+        n_trained=fmean(n_judged(path, steps) for path in arm.checkpoints),
+        n_examined=sum(len(seed) for task in part.values() for seed in task) / n_seeds,
+        right=share(_is_right),
+        fast={f"{p:g}": share(lambda a, p=p: a.is_faster(p)) for p in FAST},
+        best_right=share(_is_right, best=True),
+        best_fast={f"{p:g}": share(lambda a, p=p: a.is_faster(p), best=True) for p in FAST},
+        gap=gap(best=False), best_gap=gap(best=True),
+    )  # fmt: skip
+
+
+def _is_right(answer: Answered) -> bool:
+    return answer.is_right
+
+
+def _marks(
+    part: dict[str, list[list[Answered]]], holds: Callable[[Answered], bool], best: bool
+) -> Marks:
+    """What counts of each task, by checkpoint: every answer, or whether one of them holds."""
+    found = {
+        name: [[float(holds(a)) for a in seed] for seed in task] for name, task in part.items()
+    }
+    if best:
+        found = {n: [[max(seed)] if seed else [] for seed in task] for n, task in found.items()}
+    return found
+
+
+def _share(marks: Marks, n_seeds: int) -> Share:
+    """A share with its interval over tasks, and over seeds where there are several."""
+    wide = share_of([fmean(mark for seed in task for mark in seed) for task in marks.values()])
+    if n_seeds == 1:
+        return wide
+    low, high = _ends(lambda draw: _drawn(marks, draw))
+    return Share(wide.share, min(low, wide.low), max(high, wide.high))
+
+
+def _gap(mine: Marks, others: Marks) -> Share | None:
+    """The difference of two arms over the tasks that both have; None where they share none."""
+    names = [name for name in mine if name in others]
+    if not names:
+        return None
+    mine, others = ({name: marks[name] for name in names} for marks in (mine, others))
+
+    def drawn(draw: random.Random) -> float:
+        tasks = draw.choices(names, k=len(names))
+        return _drawn(mine, draw, tasks) - _drawn(others, draw, tasks)
+
+    middle = _mean(mine, names) - _mean(others, names)
+    return Share(middle, *_ends(drawn))
+
+
+def _mean(marks: Marks, names: Sequence[str]) -> float:
+    return fmean(fmean(mark for seed in marks[name] for mark in seed) for name in names)
+
+
+def _drawn(marks: Marks, draw: random.Random, tasks: Sequence[str] | None = None) -> float:
+    """The mean with tasks, unless they are given, and seeds drawn anew."""
+    names = list(marks)
+    tasks = tasks or draw.choices(names, k=len(names))
+    n_seeds = len(marks[names[0]])
+    seeds = draw.choices(range(n_seeds), k=n_seeds)
+    return fmean(
+        fmean([mark for seed in seeds for mark in marks[name][seed]] or [0.0]) for name in tasks
+    )
+
+
+def _ends(drawn: Callable[[random.Random], float]) -> tuple[float, float]:
+    draw = random.Random(0)
+    found = sorted(drawn(draw) for _ in range(N_DRAWS))
+    tail = round((1 - CONFIDENCE) / 2 * N_DRAWS)
+    return found[tail], found[-1 - tail]
