@@ -17,8 +17,13 @@ def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
 def test_the_heaviest_convolution_decides() -> None:
     few, many = nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3)
     assert first(few, 2, 3, 8, 8)[:2] == ((OWN, "triton"), (OWN, "triton"))
-    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[0] == (LAST, "triton")
+    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (LAST, "triton")
     assert first(nn.Linear(3, 4), 2, 3) == ()
+
+
+def test_channels_last_is_not_tried_first_where_positions_are_reduced() -> None:
+    layers = nn.Sequential(nn.Conv2d(32, 64, 3), nn.GroupNorm(2, 64))
+    assert (LAST, "triton") not in first(layers, 2, 32, 8, 8)
 
 
 def test_networks_of_many_convolutions_build_no_products_first() -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import fx
 
+from kernelwright.propose.rules.lower.graph import name_of
 from kernelwright.propose.rules.rewrite.terms import Term, shape_of, term_of
 
 OWN, FUSED = "fused, own products", "fused"
@@ -19,7 +20,7 @@ ORDINARY, LAST = "fused, ordinary convolutions", "fused, channels last"
 MANY = 6
 """Convolutions from which on own products come last: building one takes two to four seconds, and
 networks of many small ones wait for launches, not for products."""
-FEW_CHANNELS, MANY_CHANNELS = 16, 32
+FEW_CHANNELS = 16
 _DIALECTS = ("cpp", "triton", "cuda", "torch")
 
 
@@ -33,11 +34,15 @@ class Convolution:
     groups: int
     is_transposed: bool
     has_steps: bool
+    is_reduced: bool = False
+    """Whether the task pools or normalizes: with channels last 29 of 30 such tasks were slower than
+    otherwise, up to a hundred times (H200)."""
 
 
 def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
     """Every convolution, the heaviest first."""
-    found = []
+    found: list[tuple[int, int, Convolution]] = []
+    is_reduced = False
     for graph in graphs:
         for node in graph.nodes:
             term = term_of(node) if node.op == "call_function" else None
@@ -47,6 +52,9 @@ def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
                 and isinstance(term.args[1], fx.Node)
             ):
                 found.append((_weight(node, term), len(found), _described(term)))
+            elif node.op == "call_function":
+                is_reduced |= any(word in name_of(node) for word in ("norm", "pool"))
+    found = [(weight, n, replace(one, is_reduced=is_reduced)) for weight, n, one in found]
     return [described for _, _, described in sorted(found, key=lambda one: (-one[0], one[1]))]
 
 
@@ -66,19 +74,22 @@ def _described(term: Term) -> Convolution:
 
 
 def leading(found: Sequence[Convolution]) -> tuple[tuple[str, str], ...]:
-    """Variants and dialects that go first, for a task with these convolutions."""
+    """Variants and dialects that go first, for a task with these convolutions: the best and three
+    that are something else."""
     if not found:
         return ()
     if len(found) > MANY:
         return ((FUSED, "triton"), (LAST, "triton"))
     heaviest = found[0]
-    if heaviest.groups > 1 or heaviest.channels < FEW_CHANNELS:
-        return ((OWN, "triton"), (OWN, "triton"), (LAST, "triton"))
-    if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims == 3:
-        return ((ORDINARY, "triton"), (OWN, "torch"), (LAST, "triton"), (OWN, "triton"))
-    if heaviest.n_dims == 3 or heaviest.channels < MANY_CHANNELS:
-        return ((OWN, "triton"), (LAST, "triton"), (OWN, "torch"))
-    return ((LAST, "triton"), (OWN, "triton"), (FUSED, "triton"))
+    own, fused, last = (OWN, "triton"), (FUSED, "triton"), (LAST, "triton")
+    if heaviest.groups > 1:
+        return (own, own, (OWN, "cuda"), own)
+    if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
+        return (own, (ORDINARY, "triton"), last, own)
+    other = fused if heaviest.is_reduced else last
+    if heaviest.channels < FEW_CHANNELS:
+        return (own, own, other, own)
+    return (own, other, own, own if heaviest.is_reduced else fused)
 
 
 def in_order(pairs: Iterable[tuple[Any, Any]], found: Sequence[Convolution]) -> list[Any]:
