@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -58,11 +58,15 @@ class Children:
             DeviceError: none can be made, or the device does not work in it.
         """
         zygote = self.zygote(extra)
+
+        def make(refuse: frozenset[str]) -> Runner:
+            child = zygote.fork(cache=cache, refuse=refuse, memory_share=memory_share)
+            return Runner(child, self._place, like, threads=self._threads, region=region)
+
         with self._lock:
             if self._refuse is None:
-                self._refuse = self._weakest_refusal(zygote)
-        child = zygote.fork(cache=cache, refuse=self._refuse, memory_share=memory_share)
-        return Runner(child, self._place, like, threads=self._threads, region=region)
+                return self._first(make)
+        return make(self._refuse)
 
     def pids(self) -> list[int]:
         """The zygotes' processes: all of the judge's children are below them."""
@@ -74,24 +78,26 @@ class Children:
         for zygote in self._zygotes.values():
             zygote.close()
 
-    def _weakest_refusal(self, zygote: Zygote) -> frozenset[str]:
-        """The fewest guarantees to do without so that the device works in a child.
+    def _first(self, make: Callable[[frozenset[str]], Runner]) -> Runner:
+        """The first runner; it shows with which guarantees the device works in a child.
 
         Source:
             CUDA does not start in some process namespaces (error 304, "OS call failed").
         """
         if self._place.reads_from_outside:
-            return frozenset()
+            self._refuse = frozenset()
+            return make(self._refuse)
         reasons = []
         for refused in REFUSALS:
-            runner = Runner(zygote.fork(refuse=refused), self._place, [], threads=self._threads)
+            runner = make(refused)
             try:
                 runner.try_device()
-                return refused
             except Refused as error:
                 reasons.append(error.reason)
-            finally:
                 runner.close()
+            else:
+                self._refuse = refused
+                return runner
         raise DeviceError(
             f"{self._device} does not work in a separate process",
             seen="; ".join(dict.fromkeys(reasons))[:500],

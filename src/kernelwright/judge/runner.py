@@ -160,7 +160,11 @@ class Runner:
 
     def try_device(self) -> None:
         """See whether the device works in the child."""
-        self._share(1, DEVICE_LIMIT_S)
+        region = Region(self.place, 1)
+        try:
+            self._map(region, DEVICE_LIMIT_S)
+        finally:
+            region.close()
 
     def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
         """Give the module other weights, in place."""
@@ -289,12 +293,15 @@ class Runner:
     def _share(self, n_bytes: int, limit_s: float) -> None:
         if self.region is None:
             self.region = Region(self.place, n_bytes)
+        self._map(self.region, limit_s)
+
+    def _map(self, region: Region, limit_s: float) -> None:
         # The whole region, even where less is needed: the driver maps no part of it (error 801).
-        n_bytes = self.memory.numel()
+        n_bytes = region.memory.numel()
         how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.name}
         # A driver is not interrupted while it starts: who wants to measure waits half a second.
         seat, self.child.seat = self.child.seat, None
-        self._ask("map", limit_s, fds=(self.region.fd,), **how)
+        self._ask("map", limit_s, fds=(region.fd,), **how)
         self.child.seat = seat
 
     def _copy(self, *, held: str = "") -> None:
