@@ -6,19 +6,24 @@ import torch
 from torch import nn
 
 from kernelwright.propose.rules.capture import capture
-from kernelwright.propose.rules.order import LAST, OWN, convolutions, leading
+from kernelwright.propose.rules.order import FUSED, LAST, OWN, convolutions, leading, operators
 
 
 def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
     graph = capture(module, [torch.randn(shape)]).graph
-    return leading(convolutions([graph]))
+    return leading(convolutions([graph]), operators([graph]))
 
 
 def test_the_heaviest_convolution_decides() -> None:
     few, many = nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3)
     assert first(few, 2, 3, 8, 8)[:2] == ((OWN, "triton"), (OWN, "triton"))
     assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (LAST, "triton")
-    assert first(nn.Linear(3, 4), 2, 3) == ()
+    assert first(nn.ReLU(), 2, 3) == ()
+
+
+def test_products_are_tried_in_two_ways_and_recurrences_where_they_are_written() -> None:
+    assert first(nn.Linear(3, 4), 2, 3) == ((OWN, "triton"), (OWN, "triton"), (FUSED, "triton"))
+    assert first(nn.LSTM(3, 4), 2, 3)[0] == (OWN, "cuda")
 
 
 def test_channels_last_is_not_tried_first_where_positions_are_reduced() -> None:

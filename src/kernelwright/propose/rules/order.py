@@ -6,13 +6,14 @@ A search has seconds, and a candidate takes two to eight: the first two or three
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import fx
 
 from kernelwright.propose.rules.lower.graph import name_of
+from kernelwright.propose.rules.recurrent import CELLS
 from kernelwright.propose.rules.rewrite.terms import Term, shape_of, term_of
 
 OWN, FUSED = "fused, own products", "fused"
@@ -21,6 +22,7 @@ MANY = 6
 """Convolutions from which on own products come last: building one takes two to four seconds, and
 networks of many small ones wait for launches, not for products."""
 FEW_CHANNELS = 16
+_PRODUCTS = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "einsum"})
 _DIALECTS = ("cpp", "triton", "cuda", "torch")
 
 
@@ -73,9 +75,20 @@ def _described(term: Term) -> Convolution:
     )
 
 
-def leading(found: Sequence[Convolution]) -> tuple[tuple[str, str], ...]:
-    """Variants and dialects that go first, for a task with these convolutions: the best and three
-    that are something else."""
+def operators(graphs: Iterable[fx.Graph]) -> set[str]:
+    """The names of all operators."""
+    return {name_of(n) for graph in graphs for n in graph.nodes if n.op == "call_function"}
+
+
+def leading(
+    found: Sequence[Convolution], names: Set[str] = frozenset()
+) -> tuple[tuple[str, str], ...]:
+    """Variants and dialects that go first, for a task with these convolutions and operators: the
+    best and three that are something else."""
+    if not names.isdisjoint(CELLS):
+        return ((OWN, "cuda"), (OWN, "cuda"), (OWN, "cuda"))
+    if not found and names & _PRODUCTS:
+        return ((OWN, "triton"), (OWN, "triton"), (FUSED, "triton"))
     if not found:
         return ()
     if len(found) > MANY:
@@ -86,18 +99,22 @@ def leading(found: Sequence[Convolution]) -> tuple[tuple[str, str], ...]:
         return (own, own, (OWN, "cuda"), own)
     if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
         return (own, (ORDINARY, "triton"), last, own)
+    if heaviest.is_reduced and len(found) > 1:  # layers that hand each other their layout
+        return (own, last, fused, own)
     other = fused if heaviest.is_reduced else last
     if heaviest.channels < FEW_CHANNELS:
         return (own, own, other, own)
     return (own, other, own, own if heaviest.is_reduced else fused)
 
 
-def in_order(pairs: Iterable[tuple[Any, Any]], found: Sequence[Convolution]) -> list[Any]:
+def in_order(
+    pairs: Iterable[tuple[Any, Any]], found: Sequence[Convolution], names: Set[str]
+) -> list[Any]:
     """Pairs of a variant and an emitter, those that lead first (one that leads twice stands there
     twice); the others as they come, own products of many convolutions last."""
     rest = list(pairs)
     by_name = {(variant.name, emitter.dialect): (variant, emitter) for variant, emitter in rest}
-    first = [by_name[name] for name in leading(found) if name in by_name]
+    first = [by_name[name] for name in leading(found, names) if name in by_name]
     others = [pair for pair in rest if pair not in first]
     if found:
         others.sort(key=lambda pair: _DIALECTS.index(pair[1].dialect))

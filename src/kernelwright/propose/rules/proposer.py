@@ -18,7 +18,7 @@ from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.ir import Program
 from kernelwright.propose.rules.module import write
 from kernelwright.propose.rules.naming import renamed
-from kernelwright.propose.rules.order import convolutions, in_order
+from kernelwright.propose.rules.order import convolutions, in_order, operators
 from kernelwright.propose.rules.parts import Part, open_parts
 from kernelwright.propose.rules.patchwork import combined, write_patchwork
 from kernelwright.propose.rules.rewrite import (
@@ -178,12 +178,11 @@ def _first(workshop: Workshop) -> Iterator[Proposal]:
     """The first schedule of every variant in every dialect, then the second ones, and so on."""
     ways = variants(workshop.brief.device.kind)
     pairs = [(way, emitter) for way in ways for emitter in emitters(workshop.brief)]
-    found = []
-    if workshop.brief.device.kind == "cuda":
-        found = convolutions(part.captured.graph for part in workshop.parts)
+    graphs = [part.captured.graph for part in workshop.parts]
+    on_gpu = graphs if workshop.brief.device.kind == "cuda" else []
     lines: dict[tuple[str, str], Iterator[Proposal]] = {}
     order = []
-    for way, emitter in in_order(pairs, found):
+    for way, emitter in in_order(pairs, convolutions(on_gpu), operators(on_gpu)):
         key = (way.name, emitter.dialect)
         lines.setdefault(key, _scheduled(workshop, way, emitter))
         order.append(lines[key])  # one that stands there twice gives two at a time

@@ -22,6 +22,7 @@ from kernelwright.propose.rules.ir import (
     Recurrence,
     Scan,
 )
+from kernelwright.propose.rules.steps import references
 
 Knobs = Mapping[str, Any]
 
@@ -37,6 +38,9 @@ CONVOLVED_BYTES_S = 4e11
 LAUNCH_S = 10e-6
 """What a launch from Python is taken to cost. It only says what is tried first: with a CUDA graph
 or without, both are tried, and the judge decides."""
+NEAR = 6.0
+COPY_BYTES_S = 4.28e12
+"""Measured on an H200."""
 QUICKER = {"bf16x3_6": 1.9, "fp16x2_3": 3.6}
 """Than a product in float32: measured at 4096 x 4096 x 4096 on an H200."""
 TIME_STEP_S = 1.5e-6
@@ -104,22 +108,24 @@ def power_of_two(n: int) -> int:
 def combine(
     program: Program, choices: Callable[[Any], list[Knobs]], *, can_graph: bool
 ) -> Iterator[Schedule]:
-    """Schedules of a program: the best choice for every step, the same as a CUDA graph where
-    launching is what takes long, then every step's next."""
+    """Schedules of a program: the best choice for every step, then every step's next; as a CUDA
+    graph where launching is what takes long, and then also without."""
     by_step = {step.name: choices(step) for step in program.own()}
     if not by_step:
         return
     longest = max(len(options) for options in by_step.values())
-    for rank in range(min(longest, MAX_SCHEDULES)):
-        schedule = {
+    ranked = [
+        {
             name: dict(options[rank] if rank < len(options) else options[0])
             for name, options in by_step.items()
         }
-        graph = {**schedule, "graph": True}
-        if rank == 0 and can_graph and _is_launch_bound(program, schedule):
-            yield from (graph, schedule)
-        else:
-            yield schedule
+        for rank in range(min(longest, MAX_SCHEDULES))
+    ]
+    if not can_graph or not _gains_by_graph(program, ranked[0]):
+        yield from ranked
+        return
+    graphs = [{**schedule, "graph": True} for schedule in ranked]
+    yield from (*graphs[:2], ranked[0], *graphs[2:])
 
 
 def neighbours(
@@ -154,8 +160,9 @@ def distinct(
             yield schedule
 
 
-def _is_launch_bound(program: Program, schedule: Schedule) -> bool:
-    """Whether the processor needs longer to launch the steps than the GPU to run them."""
+def _gains_by_graph(program: Program, schedule: Schedule) -> bool:
+    """Whether the processor needs longer to launch the steps than the GPU to run them; or not much
+    less, so that the first steps wait for it, and copies in and out cost little beside that."""
     own = [(step, schedule[step.name]) for step in program.own()]
     n_split = sum(bool(_form(knobs)) for _, knobs in own)  # one operand each: the other is a weight
     n_launches = len(program.steps) + n_split
@@ -163,7 +170,18 @@ def _is_launch_bound(program: Program, schedule: Schedule) -> bool:
     calls = [step for step in program.steps if isinstance(step, Call)]
     made = sum(4.0 * t.n_elements for step in calls for t in step.outputs if ".conv" in step.target)
     library_s = made / CONVOLVED_BYTES_S
-    return n_launches > 1 and own_s + library_s < LAUNCH_S * n_launches
+    launches_s, device_s = LAUNCH_S * n_launches, own_s + library_s
+    is_near = device_s < NEAR * launches_s and 3 * _copies_s(program) < launches_s
+    return n_launches > 1 and (device_s < launches_s or is_near)
+
+
+def _copies_s(program: Program) -> float:
+    """Seconds to copy a graph's inputs and outputs."""
+    returned = set(references(program.outputs))
+    made = [t for s in program.steps for t in (s.outputs if isinstance(s, Call) else s.writes)]
+    moved = {t.name: t.n_elements for t in (*program.inputs, *made) if t.name in returned}
+    moved |= {t.name: t.n_elements for t in program.inputs}
+    return 2 * 4.0 * sum(moved.values()) / COPY_BYTES_S
 
 
 def _form(knobs: Knobs) -> str:
@@ -177,7 +195,7 @@ def _cost(step: Kernel | Contraction | Recurrence | Attention) -> float:
     if isinstance(step, Attention):
         return 4.0 * step.q.n_elements * step.k.shape[2] / 60e12
     moved_bytes = 4.0 * sum(t.n_elements for t in (*step.reads, *step.writes))
-    seconds = moved_bytes / 4.28e12  # copy bandwidth measured on an H200
+    seconds = moved_bytes / COPY_BYTES_S
     if isinstance(step, Contraction):
         points = size_of(step.batch) * size_of(step.m) * size_of(step.n) * size_of(step.k)
         seconds = max(seconds, 2.0 * points / 60e12)  # fp32 peak, NVIDIA H200 datasheet (67e12)

@@ -21,8 +21,8 @@ MAX_IN_REGISTERS = 16384
 """Columns of a row that stays in registers: 16 float32 values a thread with 32 warps."""
 LEAST_PLANE = 2048
 """Points below which a plane leaves too many lanes of its last block idle."""
-LEAST_COLUMN, MOST_COLUMN = 64, 8192
-"""Columns of a thin matrix that one program reads: 8 by 8192 take some 2 us from the L2 cache."""
+LEAST_COLUMN, MOST_COLUMN = 64, 4096
+"""Columns of a thin matrix that one program reads: 8 by 4096 take some 1 us from the L2 cache."""
 SECTOR_FLOATS = 8
 """What one access to memory brings at least: 32 bytes."""
 PART_COLUMNS = 4096

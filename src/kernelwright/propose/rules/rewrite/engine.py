@@ -13,12 +13,13 @@ from kernelwright.propose.rules.capture import Captured
 from kernelwright.propose.rules.lower.graph import name_of
 from kernelwright.propose.rules.recurrent import CELLS
 from kernelwright.propose.rules.rewrite.conditions import ASSUMES
-from kernelwright.propose.rules.rewrite.pattern import build, call, match, parsed
+from kernelwright.propose.rules.rewrite.pattern import build, call, match, operator_of, parsed
 from kernelwright.propose.rules.rewrite.table import RULES, Rule
+from kernelwright.propose.rules.rewrite.terms import term_of
 
 MAX_STEPS = 200
-"""Every rule makes the graph smaller or moves an operator towards the inputs; this stops a table
-with a rule and its reverse."""
+"""More than there are nodes. Every rule makes the graph smaller or moves an operator towards the
+inputs; this stops a table with a rule and its reverse."""
 
 
 def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured, tuple[str, ...]]:
@@ -27,11 +28,13 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
     graph = captured.graph
     applied: list[str] = []
     strides = [node.meta["val"].stride() for node in _returned(captured.outputs)]
-    while len(applied) < MAX_STEPS:
+    limit = MAX_STEPS + len(graph.nodes)
+    while len(applied) < limit:
         rule = _apply_one(graph, rules)
         if rule is None:
             break
         applied.append(rule.name)
+    _laid_out_once(graph)
     (output,) = (node for node in graph.nodes if node.op == "output")
     returned, mutated, assumed = output.args[0]
     mutations = tuple(
@@ -44,6 +47,26 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
         captured, graph=graph, outputs=returned, mutations=mutations, assumptions=assumptions
     )
     return rewritten, tuple(dict.fromkeys(applied))
+
+
+def _laid_out_once(graph: fx.Graph) -> None:
+    """What one operator wants in another layout all that follow read in that layout: it is written
+    once. What the module returns stays as it was."""
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    laid: dict[tuple[fx.Node, Any], fx.Node] = {}
+    for node in list(graph.nodes):
+        if node.target != torch.ops.aten.contiguous.default or not node.kwargs:
+            continue
+        (source,), layout = node.args, node.kwargs["memory_format"]
+        first = laid.setdefault((source, layout), node)
+        if first is not node:
+            node.replace_all_uses_with(first)
+            graph.erase_node(node)
+        elif source.op == "call_function" and isinstance(source.meta["val"], torch.Tensor):
+            source.append(node)
+            others = [user for user in source.users if user not in (node, output)]
+            for user in others:
+                user.replace_input_with(source, node)
 
 
 def _returned(structure: Any) -> list[fx.Node]:
@@ -109,8 +132,12 @@ def _propagate(graph: fx.Graph) -> None:
 
 def _apply_one(graph: fx.Graph, rules: Sequence[Rule]) -> Rule | None:
     """Apply the first rule that matches anywhere; None when none does."""
+    by_operator: dict[str, list[fx.Node]] = {}
+    for node in graph.nodes:
+        if (term := term_of(node)) is not None:
+            by_operator.setdefault(term.op, []).append(node)
     for rule in rules:
-        for node in graph.nodes:
+        for node in by_operator.get(operator_of(rule.pattern), ()):
             for found in match(parsed(rule.pattern), node, {}):
                 extra = rule.when(found) if _is_closed(found[""]) else None
                 if extra is not None:

@@ -29,6 +29,14 @@ def parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
+@cache
+def operator_of(text: str) -> str:
+    """The operator of all terms that a pattern matches."""
+    expression = parsed(text)
+    assert isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name)
+    return expression.func.id
+
+
 def match(pattern: ast.expr, value: Any, bound: Bindings) -> Iterator[dict[str, Any]]:
     """Every way in which ``value`` is an instance of ``pattern``, with the names bound.
 
