@@ -59,7 +59,7 @@ def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
     )
     found = []
     for rows, deepest, warps, stages in tiles:
-        depths = [depth for depth in (64, 32, 16) if depth <= deepest]
+        depths = [depth for depth in (64, 32) if depth <= deepest]
         depth = min(depths, key=lambda d: (math.ceil(grid.width / d) * d, -d))
         found.append({
             "block_m": rows, "block_n": columns, "block_k": depth, "warps": warps,

@@ -31,7 +31,7 @@ _HALF_SCALE = """\
 def half_scale(largest):
     # One where float16 holds the values with all its bits; else what makes the largest 2^13 to 2^14
     exponent = (largest.to(tl.int32, bitcast=True) >> 23) & 255
-    other = (tl.minimum(267 - exponent, 254) << 23).to(tl.float32, bitcast=True)
+    other = (tl.minimum(267 - exponent, 253) << 23).to(tl.float32, bitcast=True)
     return tl.where((exponent >= 122) & (exponent < 142), 1.0, other)
 """
 _PADDED = """\
