@@ -20,6 +20,7 @@ from rich.live import Live
 from rich.text import Text
 
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
+from kernelwright.judge.baselines import HUGE_PAGES
 from kernelwright.report.facts import printable, ratio_text
 from kernelwright.search import Progress
 
@@ -43,6 +44,9 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         as_json = "--json" in words
+        # Of the judge's own arithmetic in float64 half would be page faults. Torch looks at this
+        # when it first allocates; the judge's children have an environment of their own.
+        os.environ |= HUGE_PAGES
         with _stdout_kept_for_json() if as_json else contextlib.nullcontext(1) as stdout:
             answer = self._answer(words)
             if isinstance(answer, Answer) and as_json:
