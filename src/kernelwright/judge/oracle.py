@@ -15,7 +15,6 @@ from typing import Any
 
 import psutil
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
@@ -35,6 +34,7 @@ from kernelwright.judge.compare import (
     summation_growth,
 )
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
+from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
@@ -386,7 +386,7 @@ class Oracle:
         what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
         with (
             task_code(self.task, what, advice, context=f"with {shapes_text(arguments)}"),
-            FlopCounterMode(display=False) as counter,
+            counted() as counter,
             torch.no_grad(),
         ):
             output = self.modules[TASK](*arguments)

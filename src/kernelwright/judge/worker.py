@@ -20,9 +20,9 @@ from typing import Any
 
 import torch
 import torch.profiler
-from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.judge import counters, cpu, resources, wire
+from kernelwright.judge.counting import counted
 from kernelwright.judge.layout import Slot, dtype_name, in_layout, leaves, map_tensors, view
 from kernelwright.judge.lowering import lower
 
@@ -183,7 +183,7 @@ class Worker:
 
     def count(self) -> dict[str, Any]:
         """The arithmetic of the library's operators in one call."""
-        with FlopCounterMode(display=False) as counter:
+        with counted() as counter:
             self.module(*self.arguments)
         return {"flops": counter.get_total_flops()}
 
