@@ -15,7 +15,9 @@ from kernelwright.propose.rules.ir import Axis, Contraction, Stretch
 
 _ALIGNED = 8
 """Channels of a row are filled up to these: 16 bytes of float16, as descriptors want."""
-MOST_WASTE = 1.35
+_BLOCK = 32
+"""Elements of k that are multiplied at once at least: rows of so many need not be longer."""
+MOST_WASTE = 1.8
 """Positions for an output: with more the products of those that nobody wants cost too much."""
 
 
@@ -33,7 +35,8 @@ class Grid:
     channels: int
     channel: Axis
     joined: Axis | None
-    """The tap along the last dimension, where its reads lie side by side: one long row."""
+    """The tap along the last dimension, where its reads lie side by side and channels alone make
+    no whole blocks: one long row."""
     taps: tuple[Axis, ...]
     """The other taps."""
     distance: dict[str, int]
@@ -49,12 +52,16 @@ class Grid:
     @property
     def aligned(self) -> int:
         """Elements of a position."""
-        return math.ceil(self.channels / _ALIGNED) * _ALIGNED
+        return _aligned(self.channels)
 
     @property
     def width(self) -> int:
         """Elements that one row has of all channels and joined taps."""
         return self.aligned * (self.joined.size if self.joined else 1)
+
+
+def _aligned(channels: int) -> int:
+    return math.ceil(channels / _ALIGNED) * _ALIGNED
 
 
 def phase_axis(axis: Axis, stretches: tuple[Stretch, ...]) -> Axis:
@@ -95,7 +102,9 @@ def grid_of(step: Contraction) -> Grid | None:
     images = tensor.shape[0]
     if images * math.prod(padded) > MOST_WASTE * n_out:
         return None
-    last = next((a for a in image.taps if a.name not in outs and known[a.name] == 1), None)
+    aligned = _aligned(image.channel.size)
+    sides = [a for a in image.taps if a.name not in outs and known[a.name] == 1]
+    last = sides[0] if sides and aligned % _BLOCK else None
     taps = tuple(axis for axis in image.taps if axis != last)
     return Grid(
         images, sizes, before, padded, image.channel.size, image.channel, last, taps, known, rows
