@@ -97,7 +97,7 @@ def _transposed(
         for place in itertools.product(*(range(axis.kernel) for axis in axes)):
             part = torch.matmul(factors[..., *place], given).view(-1, n_out, *few.shape[2:])
             read, written = zip(*map(_Axis.meeting, axes, place), strict=True)
-            target[..., *written] += part[..., *read]
+            target[..., *written].add_(part[..., *read])
     return out
 
 
