@@ -6,10 +6,13 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from kernelwright.judge import check
 from kernelwright.judge.check import FEWEST_RECHECKS, Check
+from kernelwright.judge.compare import expect
 from kernelwright.judge.draws import Draw
+from kernelwright.judge.runner import Call
 
 DRAWS = [Draw(name, number) for number, name in enumerate(("centred", "huge", "outliers", "small"))]
 
@@ -53,3 +56,20 @@ def test_another_candidate_has_them_in_another_order(seen) -> None:
         made(seed).recheck_rest(DRAWS, None)
         orders.add(tuple(draw.distribution for draw in seen))
     assert len(orders) > 3
+
+
+def test_a_checked_call_asks_for_its_results_once() -> None:
+    """Those too large to be kept are computed whenever somebody asks."""
+    asked: list[Draw] = []
+    result = torch.ones(4)
+    oracle = SimpleNamespace(
+        kept_arguments=lambda draw: [],
+        expected=lambda draw, _: asked.append(draw) or expect([result], [result.double()], 8.0),
+        returns_arguments=False,
+    )
+    place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
+    runner = SimpleNamespace(
+        changed_arguments=lambda _: False, release=lambda hold: None, place=place
+    )
+    found = Check(oracle, runner, 0).run(DRAWS[0], lambda *_, **__: Call(1, [], [result]))
+    assert found == [result] and asked == DRAWS[:1]
