@@ -118,6 +118,13 @@ EXAMPLES = {
     "an average over the strides of a transposed convolution is a convolution": [
         (lambda x: F.avg_pool3d(PADDED3(x), 2), (R(2, 3, 3, 4, 5),)),
     ],
+    "an average over a convolution of one tap is that convolution of the average": [
+        (lambda x, w, b: F.avg_pool2d(F.conv2d(x, w, b), 2), (R(2, 4, 8, 9), R(6, 4, 1, 1), R(6))),
+        (
+            lambda x, w: F.avg_pool3d(F.conv3d(x, w, None, groups=2), 2),
+            (R(2, 4, 4, 5, 6), R(6, 2, 1, 1, 1)),
+        ),
+    ],
     "an average over a convolution is a convolution of wider stride": [
         (lambda x: F.avg_pool2d(CONV(x), 4), (R(2, 3, 18, 19),)),
     ],

@@ -96,6 +96,13 @@ def pool_of_strides(found: Bindings) -> dict[str, Any] | None:
     return {"front": front, "own": own, "one": one, "area": area}
 
 
+def pool_of_one_tap(found: Bindings) -> dict[str, Any] | None:
+    """One tap, stride 1, no padding; windows further than 1 apart, so that less is convolved."""
+    is_one = all(n == 1 for n in (*shape_of(found["w"])[2:], *found["stride"]))
+    is_fewer = math.prod(found["far"]) > 1 and not any(found["padding"])
+    return {} if is_one and is_fewer else None
+
+
 def pool_of_plain(found: Bindings) -> dict[str, Any] | None:
     """Windows side by side over a convolution of stride 1 without padding, one group; together
     they need fewer products."""

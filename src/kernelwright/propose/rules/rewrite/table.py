@@ -105,6 +105,13 @@ def _means_of_convolutions() -> list[Rule]:
                 "the phases of a window read the same x: their weights add up",
             ),
             Rule(
+                "an average over a convolution of one tap is that convolution of the average",
+                f"avg_pool{n}d({conv}, size, far)",
+                f"conv{n}d(avg_pool{n}d(x, size, far), w, b, stride, padding, dilation, groups)",
+                onc.pool_of_one_tap, "one tap, stride 1, no padding; windows further than 1 apart",
+                "the average runs over positions, the convolution over channels",
+            ),
+            Rule(
                 "an average over a convolution is a convolution of wider stride",
                 f"avg_pool{n}d({conv}, size, far)",
                 f"conv{n}d(x, boxed(w, size), b, size, padding, dilation, 1)",
