@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 
@@ -148,7 +149,8 @@ def _finite_sizes(exact: torch.Tensor, *, by_row: bool) -> torch.Tensor:
     sizes = _largest_sizes(exact, by_row=by_row)
     if bool(sizes.max().isfinite()):
         return sizes
-    return _largest_sizes(exact, by_row=by_row, change=_without_specials)
+    zeros = partial(torch.nan_to_num, nan=0.0, posinf=0.0, neginf=0.0)
+    return _largest_sizes(exact, by_row=by_row, change=zeros)
 
 
 def _largest_sizes(
@@ -161,12 +163,16 @@ def _largest_sizes(
     return torch.cat(found, cut_axis(exact)) if by_row else torch.stack(found).max()
 
 
-def sizes(t: torch.Tensor, *, by_row: bool) -> torch.Tensor:
-    """The largest size in each row, with a last axis of 1, or of all; NaN where there is one."""
+def sizes(t: torch.Tensor, *, by_row: bool, in_place: bool = False) -> torch.Tensor:
+    """The largest size in each row, with a last axis of 1, or of all; NaN where there is one.
+
+    ``in_place``: ``t`` is nobody else's, and is overwritten where that saves memory.
+    """
     if t.is_cuda:  # memory is read once, and nothing is written
         low, high = torch.aminmax(t, dim=-1, keepdim=True) if by_row else torch.aminmax(t)
         return torch.maximum(-low, high)
-    return t.abs().amax(-1, keepdim=True) if by_row else t.abs().max()
+    t = t.abs_() if in_place else t.abs()
+    return t.amax(-1, keepdim=True) if by_row else t.max()
 
 
 def _typical(rows: torch.Tensor) -> torch.Tensor:
@@ -178,10 +184,6 @@ def _typical(rows: torch.Tensor) -> torch.Tensor:
     n_zeros = (rows == 0).sum()
     middle = n_zeros + (rows.numel() - n_zeros - 1).div(2, rounding_mode="floor")
     return rows.flatten().sort().values.index_select(0, middle.view(1)).view(())
-
-
-def _without_specials(t: torch.Tensor) -> torch.Tensor:
-    return torch.nan_to_num(t, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _distances(
@@ -209,7 +211,7 @@ def error_of(
     else:  # one division for a row
         by_row = scale.dim() > 0
         worst = [
-            (sizes(v - e, by_row=by_row) / (s[..., :1] if by_row else scale)).max()
+            (sizes(v - e, by_row=by_row, in_place=True) / (s[..., :1] if by_row else scale)).max()
             for v, e, s in pieces(value, exact, scale.expand(exact.shape))
         ]
     return float(torch.stack(worst).max().nan_to_num(math.inf))
