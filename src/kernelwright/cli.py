@@ -19,6 +19,7 @@ from kernelwright.core.task import Task
 from kernelwright.corpus_command import corpus_command
 from kernelwright.dataset_command import dataset_group, tasks_group
 from kernelwright.judge_command import judge_command
+from kernelwright.lessons_command import lessons_command
 from kernelwright.options import (
     ARCHIVE,
     INPUTS,
@@ -46,6 +47,7 @@ main.add_command(judge_command)
 main.add_command(port_command)
 main.add_command(bench_command)
 main.add_command(corpus_command)
+tasks_group.add_command(lessons_command)
 main.add_command(tasks_group)
 main.add_command(dataset_group)
 main.add_command(train_command)

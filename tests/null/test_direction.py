@@ -15,7 +15,7 @@ LEVELS = {
     "dataset": 3,
     "build": 4, "dispatch": 4, "api": 4, "cli": 4, "answers": 4, "terminal": 4, "port_command": 4,
     "judge_command": 4, "docket": 4, "options": 4, "side_by_side": 4,
-    "bench": 4, "corpus_command": 4, "dataset_command": 4, "train_command": 4,
+    "bench": 4, "corpus_command": 4, "dataset_command": 4, "lessons_command": 4, "train_command": 4,
     "__init__": 4, "__main__": 4,
 }  # fmt: skip
 TOP = {name for name, level in LEVELS.items() if level == 4}

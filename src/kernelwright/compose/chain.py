@@ -49,8 +49,8 @@ def pick(
     return draft.draw.choice(fits)
 
 
-def apply(draft: Draft, operator: Operator) -> None:
-    """Let x be the operator of x, in one of the ways to write it."""
+def apply(draft: Draft, operator: Operator) -> tuple[str, str]:
+    """Let x be the operator of x, in one of the ways to write it; the numbers that it has there."""
     draw = draft.draw
     a, b = draw.choice(operator.numbers)
     if operator.module and draw.random() < MODULE_SHARE:
@@ -60,6 +60,7 @@ def apply(draft: Draft, operator: Operator) -> None:
         expression = draw.choice(operator.forms).format(x="x", a=a, b=b)
     stays = operator.word in ("scaling", "division", "added number") and draft.is_positive
     draft.step(expression, operator.word, positive=operator.positive or stays)
+    return a, b
 
 
 def _learned(draft: Draft) -> None:

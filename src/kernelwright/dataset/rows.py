@@ -25,7 +25,9 @@ History = list[tuple[Proposal, Evaluation]]
 FAILED_SHARE = 4
 """At most every fourth of what is kept of a task was not right."""
 LICENCES = {"composed": "Apache-2.0", "folder": "NOASSERTION", "kernelbench": "NOASSERTION"}
-"""Of a task's text, by its origin; a candidate of the rules is under ours."""
+"""Of a task's text, by its origin; a candidate of OURS is under ours."""
+OURS = ("rules", "forms")
+"""Proposers whose texts are kernelwright's own."""
 UNKNOWN = "NOASSERTION"
 """SPDX's word for a licence that nothing states. Source: SPDX specification 2.3, section 7.13."""
 
@@ -129,7 +131,7 @@ def _prompt(task: Task, proposal: Proposal, found: Evaluation) -> tuple[tuple[st
 
 def _provenance(task: Task, judged: Judged) -> dict[str, object]:
     proposal, found = judged.proposal, judged.evaluation
-    is_ours = proposal.proposer == "rules"
+    is_ours = proposal.proposer in OURS
     return {
         "archive": archive_name(judged.archive),
         "candidate": proposal.candidate.digest,

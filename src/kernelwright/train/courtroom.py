@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelwright import select
 from kernelwright.archive import Archive
@@ -34,6 +34,8 @@ class Answer:
     model: str = ""
     call: str | None = None
     """The archive's call that it is the answer to, where there is one."""
+    origin: str = ""
+    """The proposer to archive it under, where no policy said it."""
 
 
 class Courtroom:
@@ -95,10 +97,10 @@ class Courtroom:
         """The verdict, and a second one where the first is too good to be believed at once."""
         judge = self._open(answer.task)
         run = self._runs[answer.task.digest]
-        said = Proposal(
-            candidate, NAME, lineage=(answer.model,),
-            note=f"{NAME} in {'training' if answer.call is None else 'an exam'}", call=answer.call,
-        )  # fmt: skip
+        said = Proposal(candidate, answer.origin, lineage=(answer.model,))
+        if not answer.origin:
+            note = f"{NAME} in {'training' if answer.call is None else 'an exam'}"
+            said = replace(said, proposer=NAME, note=note, call=answer.call)
         self.archive.add_proposal(run, said, answer.exemplars)
         verdict = judge.evaluate(candidate, timed=False)
         if verdict.passed and self.timed:

@@ -1,0 +1,81 @@
+"""``kernelwright tasks lessons``: tasks with plain kernels, judged, into an archive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from kernelwright.answers import DONE, NOTHING_PASSED
+from kernelwright.compose.lessons import FORMS, Lesson, lessons
+from kernelwright.compose.sizes import SIZES
+from kernelwright.core.device import Device
+from kernelwright.core.settings import load_settings
+from kernelwright.dialects.devices import resolve
+from kernelwright.options import JSON
+from kernelwright.report.facts import printable
+from kernelwright.terminal import Answer as Told
+from kernelwright.train.court import Court
+from kernelwright.train.courtroom import Answer
+from kernelwright.train.reward import Judged
+
+ORIGIN = "forms"
+AT_ONCE = 4  # for each process that judges: between two lines of progress
+
+
+@click.command("lessons")
+@click.option("--count", type=click.IntRange(min=1), required=True, metavar="N")
+@click.option("--archive", required=True, metavar="URL", help="Where verdicts are kept.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same gives the same.")
+@click.option("--size", type=click.Choice(list(SIZES)), default="small", show_default=True)
+@click.option(
+    "--form", "forms", multiple=True, metavar="NAME",
+    help=f"Only of this form; repeatable: {', '.join(FORMS)}.",
+)  # fmt: skip
+@click.option("--device", metavar="DEVICE", help="cpu (default, Triton's interpreter), cuda, …")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
+@JSON
+def lessons_command(
+    count: int, archive: str, seed: int, size: str, forms: tuple[str, ...], device: str | None,
+    jobs: int, as_json: bool,
+) -> Told:  # fmt: skip
+    """Compose N tasks, each with a short Triton kernel that works for every shape, and judge them.
+
+    What a small model can learn from when nothing larger teaches it: `dataset build --archive`
+    makes pairs of those that are right, and leaves out what repeats a test. Rightness alone is
+    judged. The same command goes on where it stopped. On a CPU, kernels that call libdevice fail:
+    Triton's interpreter has none of it.
+    """
+    settings = load_settings(Path.cwd(), archive=archive, device=device)
+    drawn = lessons(count, seed=seed, size=size, forms=forms)
+    tried: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    with Court(settings, resolve(Device.parse(settings.device)), jobs=jobs, timed=False) as court:
+        while some := list(islice(drawn, jobs * AT_ONCE)):
+            for lesson, judged in zip(
+                some, court.judge([_said(each) for each in some]), strict=True
+            ):
+                tried[lesson.form] += 1
+                right[lesson.form] += judged.evaluation is not None and judged.evaluation.passed
+                click.echo(printable(f"{lesson.task.name}: {_found(judged)}", 160), err=True)
+    table = Table("form", "lessons", "right", box=None)
+    for form, n in tried.most_common():
+        table.add_row(form, str(n), str(right[form]))
+    told = {"archive": archive, "lessons": dict(tried), "right": dict(right)}
+    return Told(told, DONE if right.total() else NOTHING_PASSED, [table])
+
+
+def _said(lesson: Lesson) -> Answer:
+    candidate = lesson.candidate
+    text = f"```python\n{candidate.source}```\n"
+    return Answer(lesson.task, candidate.dialect, text, model=lesson.form, origin=ORIGIN)
+
+
+def _found(judged: Judged) -> str:
+    found = judged.evaluation
+    if found is None:
+        return "no code"
+    return "; ".join([found.status.value, *found.reasons])
