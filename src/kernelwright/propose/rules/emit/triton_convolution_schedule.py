@@ -11,13 +11,16 @@ from kernelwright.propose.rules.emit.triton_grid import grid_of
 from kernelwright.propose.rules.emit.triton_image import image_of, layouts
 from kernelwright.propose.rules.emit.triton_product_cost import SHARED_BYTES
 from kernelwright.propose.rules.emit.triton_product_schedule import tile_neighbours
-from kernelwright.propose.rules.ir import Contraction
+from kernelwright.propose.rules.ir import Compute, Contraction
 
 LEAST_COLUMNS = 16
 """Of a tile on tensor cores."""
 LEAST_CHANNELS = 16
 """With fewer a copy of the image with channels last gains nothing, and parts in bfloat16 are often
 as quick as TF32 (measured on an H200 at shapes of 3 and 8 channels)."""
+LONG_BODY = 4
+"""Values computed after the sums, up to which 128 sums a thread leave room for them (compiled for
+sm_90: three left 34 registers, ten spilled)."""
 FEW_PRODUCTS = 2**33
 """Below this being exact costs less than half a millisecond. And a convolution that a rule made
 of a mean may not be rounded: the mean of many rounded terms is more exact than a rounded sum."""
@@ -54,9 +57,9 @@ def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
     if grid is None:
         return []
     columns = min(128, max(LEAST_COLUMNS, power_of_two(size_of(step.n))))
-    tiles = (
-        ((128, 64, 4, 3), (256, 64, 8, 3)) if columns == 128 else ((256, 32, 8, 4), (128, 64, 4, 4))
-    )
+    tiles = ((256, 32, 8, 4), (128, 64, 4, 4))
+    if columns == 128:
+        tiles = ((128, 64, 8 if _is_long(step) else 4, 3), (256, 64, 8, 3))
     found = []
     for rows, deepest, warps, stages in tiles:
         depths = [depth for depth in (64, 32) if depth <= deepest]
@@ -66,6 +69,12 @@ def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
             "stages": stages, "precision": "tf32", "layout": "shifted",
         })  # fmt: skip
     return found
+
+
+def _is_long(step: Contraction) -> bool:
+    """Whether what follows holds so many values at once that 128 sums a thread leave no room: two
+    mish behind them spilled 1.3 KB of registers a thread with four warps, none with eight."""
+    return sum(isinstance(op, Compute) for op in step.body) > LONG_BODY
 
 
 def _tiles(step: Contraction, channels: int) -> list[tuple[str, int]]:
@@ -87,7 +96,8 @@ def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
     rows = min(rows, max(16, power_of_two(size_of(step.m) // N_PROCESSORS)))
     if precision == "parts":  # sums and a chunk of them in registers
         rows = min(rows, 128)
-    warps = 8 if rows * columns > (128 * 64 if precision == "parts" else 128 * 128) else 4
+    is_tight = precision == "parts" or _is_long(step)
+    warps = 8 if rows * columns > (128 * 64 if is_tight else 128 * 128) else 4
     return {
         "block_m": rows, "block_n": columns, "block_k": depth, "warps": warps, "stages": 3,
         "precision": precision, "layout": layout,
