@@ -13,6 +13,10 @@ from kernelwright.judge import cpu
 
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
+MOST_JUDGES = 5
+"""On all GPUs of a machine together. With an H200 one had up to ten contexts; some 50 are too many:
+children wait for minutes, or find the device busy (error 46). On two GPUs with 45 each nothing went
+on for four minutes."""
 KEPT_SHARE = 0.03
 """Of a GPU's memory, that the judge's allocator may keep unused: children need the rest."""
 
@@ -110,9 +114,6 @@ class Gpu:
     is_spinning = True
     stops_midway = True
     compiles_elsewhere = True
-    # On an H200 eleven had 42 contexts and 136 of 140 GB, and some ran out of memory. Some 50
-    # contexts are too many: children wait for minutes, or find the device busy (error 46).
-    most_judges = 5
     most_ahead = 1
     heat = 4
 
@@ -121,6 +122,7 @@ class Gpu:
 
         self._gpu = gpu
         self.index = device.index
+        self.most_judges = max(1, MOST_JUDGES // max(1, torch.cuda.device_count()))
         self.name = device.torch_name
         self.kind = self.name.partition(":")[0]
 
