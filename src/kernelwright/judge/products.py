@@ -95,7 +95,8 @@ def _transposed(
     for few, target in _batches(x, out, n_out * math.prod(x.shape[2:])):
         given = few.flatten(2).unflatten(1, (groups, -1))
         for place in itertools.product(*(range(axis.kernel) for axis in axes)):
-            part = torch.matmul(factors[..., *place], given).view(-1, n_out, *few.shape[2:])
+            factor = factors[..., *place].contiguous()  # else copied for each of the batch
+            part = torch.matmul(factor, given).view(-1, n_out, *few.shape[2:])
             read, written = zip(*map(_Axis.meeting, axes, place), strict=True)
             target[..., *written].add_(part[..., *read])
     return out
