@@ -77,6 +77,26 @@ def test_every_program_computes_what_it_means(dialect, name):
         assert mismatch(seen, program, inputs, unit=unit) == "", (schedule, text)
 
 
+@pytest.mark.parametrize("name", ["convolution_side_by_side", "convolution_transposed"])
+@pytest.mark.parametrize("factor", [1.0, 1e-9, 1e9])
+def test_a_convolution_of_shifted_rows_is_as_exact_as_tf32_at_any_size(name, factor):
+    if torch.cuda.get_device_capability() < (9, 0):
+        pytest.skip("needs descriptors")
+    program, emitter = CASES[name](), TritonEmitter()
+    found = [
+        schedule
+        for schedule in emitter.schedules(program, Target("cuda:sm_90"))
+        if schedule["conv"]["layout"] == "shifted"
+    ]
+    assert found
+    inputs = example_inputs(program)
+    inputs[0] *= factor
+    for schedule in found:
+        text = source(program, emitter.emit(program, schedule, GPU))
+        seen = run(program, text, inputs)
+        assert mismatch(seen, program, inputs, unit=2 * TF32_UNIT) == "", (schedule, text)
+
+
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (
     {**THREE, "split": "before", "descriptors": False},
