@@ -16,7 +16,7 @@ from kernelwright.propose.rules.emit.gpu_stages import can_split, split, split_k
 from kernelwright.propose.rules.emit.triton import TritonEmitter
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import run_step
-from kernelwright.propose.rules.ir import Contraction, Kernel
+from kernelwright.propose.rules.ir import Call, Contraction, Kernel
 from kernelwright.testing.emitters import example_inputs
 from kernelwright.testing.nests import CASES
 
@@ -104,3 +104,27 @@ def test_a_batch_s_statistics_in_parts_take_one_pass_and_end_in_the_buffers(layo
     for tensor, path in program.attributes:
         if "running" in path:
             torch.testing.assert_close(memory[tensor.name], module.state_dict()[path])
+
+
+class Joined(nn.Module):
+    """Two normalized convolutions that meet, as where a residual network changes its width."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(4, 8, 1)
+        self.one, self.two = nn.BatchNorm2d(8), nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        return torch.relu(self.one(self.left(x)) + self.two(self.right(x)))
+
+
+def test_every_buffer_gets_its_new_value_and_counters_are_moved_in_one_call():
+    captured = capture(Joined(), [torch.randn(2, 4, 6, 6)])
+    program = assemble_supported(captured, Fusion(), TritonEmitter().supports, products=False)
+    written = {tensor.name for step in program.own() for tensor in step.writes}
+    copied = {path for _, path in program.mutations}
+    running = [(tensor.name, path) for tensor, path in program.attributes if "running" in path]
+    assert len(running) == 4
+    assert all(name in written or path in copied for name, path in running)
+    calls = [step.target for step in program.steps if isinstance(step, Call)]
+    assert sum("add_" in target for target in calls) == 1

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import nn
 
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.load import load
+from kernelwright.propose.rules import RulesProposer
 from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.order import FUSED, LAST, OWN, convolutions, leading, operators
 
@@ -34,3 +40,41 @@ def test_channels_last_is_not_tried_first_where_positions_are_reduced() -> None:
 def test_networks_of_many_convolutions_build_no_products_first() -> None:
     layers = [nn.Conv2d(4, 4, 1) for _ in range(8)]
     assert all(name != OWN for name, _ in first(nn.Sequential(*layers), 2, 4, 5, 5))
+
+
+WIDE = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(8, 256, 3), nn.ReLU(), nn.Conv2d(256, 128, 3), nn.Conv2d(128, 256, 3)
+        )
+
+    def forward(self, x):
+        return self.layers(x) + 1
+
+
+def get_inputs():
+    return [torch.randn(1, 8, 9, 9)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_weights_that_were_laid_out_anew_are_kept_however_large_they_are(tmp_path) -> None:
+    file = tmp_path / "wide.py"
+    file.write_text(WIDE)
+    brief = Brief(load(str(file)), Device.parse("cuda:sm_90"), ("triton",))
+    (first,) = itertools.islice(
+        (p for p in RulesProposer().propose(brief) if p.schedule["variant"] == LAST), 1
+    )
+    _, prepare = first.candidate.source.split("def _prepare(self):")
+    prepare, _ = prepare.split("    def ", 1)
+    assert prepare.count("torch.clone(") == 3
+    assert "del " not in prepare

@@ -20,7 +20,8 @@ OWN, FUSED = "fused, own products", "fused"
 ORDINARY, LAST = "fused, ordinary convolutions", "fused, channels last"
 MANY = 6
 """Convolutions from which on own products come last: building one takes two to four seconds, and
-networks of many small ones wait for launches, not for products."""
+networks of many small ones wait for launches, not for products. Their many other kernels are also
+tried in CUDA, which compiles them in one go."""
 FEW_CHANNELS = 16
 _PRODUCTS = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "einsum"})
 _DIALECTS = ("cpp", "triton", "cuda", "torch")
@@ -92,7 +93,7 @@ def leading(
     if not found:
         return ()
     if len(found) > MANY:
-        return ((FUSED, "triton"), (LAST, "triton"))
+        return ((FUSED, "triton"), (LAST, "triton"), (LAST, "cuda"), (FUSED, "cuda"))
     heaviest = found[0]
     own, fused, last = (OWN, "triton"), (FUSED, "triton"), (LAST, "triton")
     if heaviest.groups > 1:

@@ -43,11 +43,12 @@ def reuse_memory(program: Program) -> Program:
     readers = _readers(program)
     needed = set(references(program.outputs)) | {name for name, _ in program.mutations}
     prepared = {name for step in prepared_steps(program) for name in made(step)}
+    given = {tensor.name for tensor in (*program.inputs, *(t for t, _ in program.attributes))}
     free: set[str] = set()
     instead: dict[str, Tensor] = {}
     for position, step in enumerate(program.steps):
-        if isinstance(step, Kernel):
-            stores = _stores(step)
+        if isinstance(step, Kernel):  # a buffer that it updates stays where it is
+            stores = [store for store in _stores(step) if store.tensor.name not in given]
             for old in step.reads:
                 is_free = old.name in free - needed and readers[old.name] == {position}
                 new = next((s.tensor for s in stores if is_free and _fits(step, old, s)), None)
