@@ -15,6 +15,7 @@ from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda import CudaEmitter
 from kernelwright.propose.rules.emit.triton import TritonEmitter
 from kernelwright.propose.rules.emit.triton_image import layouts
+from kernelwright.propose.rules.emit.triton_ops import pointwise
 from kernelwright.propose.rules.emit.triton_product_schedule import product_choices
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.ir import Program, Ref
@@ -105,3 +106,13 @@ def test_k_is_counted_in_64_bits_where_an_operand_is_so_large():
     for knobs in choices:
         text = TritonEmitter().emit(program, {step.name: knobs}, GPU).definitions
         assert "k = start.to(tl.int64) + tl.arange(0, BLOCK_K)" in text
+
+
+def test_dividing_by_a_power_of_two_is_multiplying():
+    def text(divisor, dtype="float32"):
+        return pointwise("div", ["x", divisor], dtype, interpreted=False)
+
+    assert text("2.0") == "x * 0.5"
+    assert text("3.0") == "tl.div_rn(x, 3.0)"
+    assert text("y") == "tl.div_rn(x, y)"
+    assert text("2", "int64") == "x // 2"

@@ -199,9 +199,21 @@ def pointwise(op: str, args: list[str], dtype: str, *, interpreted: bool) -> str
         )
     if not is_float and op in ("div", "fmod", "sign", "floor", "ceil", "round", "trunc"):
         return _integer(op, args)
+    if op == "div" and (inverse := _exact_inverse(args[1])):
+        return f"{args[0]} * {inverse}"
     exact = _FLOAT64 if dtype == "float64" else _FLOAT32
     table = _BOTH | exact | (_INTERPRETED if interpreted else _GPU)
     return table[op].format(*args)
+
+
+def _exact_inverse(text: str) -> str:
+    """The inverse of a literal power of two, by which multiplying is as exact as dividing, and
+    takes one instruction; empty for anything else."""
+    try:
+        fraction, exponent = math.frexp(float(text))
+    except ValueError:
+        return ""
+    return repr(2.0 ** (1 - exponent)) if fraction == 0.5 and abs(exponent) < 100 else ""
 
 
 def _integer(op: str, args: list[str]) -> str:
