@@ -147,8 +147,9 @@ class _Cut:
             if size >= 4 * multiple:
                 size, step = -(-size // multiple) * multiple, multiple
                 break
-        even = (n for n in range(size, min(2 * size, axis.size), step) if axis.size % n == 0)
-        size = next(even, size)
+        most = min(2 * size, axis.size)
+        sizes = (*range(size, most, step), *range(size, most))
+        size = next((n for n in sizes if axis.size % n == 0), size)
         part = Axis(f"{axis.name}_part", -(-axis.size // size))
         return cls(kernel, axis, part, Axis(f"{axis.name}_within", size))
 

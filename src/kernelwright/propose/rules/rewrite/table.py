@@ -119,19 +119,20 @@ def _means_of_convolutions() -> list[Rule]:
                 "convolution is associative: the window is a kernel of equal weights",
             ),
         ]  # fmt: skip
-    rules.append(
-        Rule(
-            "the mean over one dimension of a transposed convolution is one of fewer dimensions",
-            "mean(conv_transpose3d(x, w, b, stride, padding, extra, groups, dilation), dims, keep)",
-            "view(with_bias(div(conv_transpose2d(joined_channels(range_sums(x, 2, ranges)), "
-            "taps_as_channels(w), None, stride2, padding2, extra2, 1, dilation2), positions), b), "
-            "shape)",
-            onc.first_dimension,
-            "the first dimension in space alone, one group",
-            "each tap meets a range of positions: their sums become its channels",
-        )
-    )
     return rules
+
+
+def _mean_of_one_dimension() -> Rule:
+    return Rule(
+        "the mean over one dimension of a transposed convolution is one of fewer dimensions",
+        "mean(conv_transpose3d(x, w, b, stride, padding, extra, groups, dilation), dims, keep)",
+        "view(with_bias(div(conv_transpose2d(joined_channels(range_sums(x, 2, ranges)), "
+        "taps_as_channels(w), None, stride2, padding2, extra2, 1, dilation2), positions), b), "
+        "shape)",
+        onc.first_dimension,
+        "the first dimension in space alone, one group",
+        "each tap meets a range of positions: their sums become its channels",
+    )
 
 
 _SUM = "the sum is linear: Σⱼ (Σᵢ xᵢ wⱼᵢ + bⱼ) = Σᵢ xᵢ (Σⱼ wⱼᵢ) + Σⱼ bⱼ"
@@ -191,6 +192,7 @@ RULES: tuple[Rule, ...] = (
         on.pooled_features, "windows side by side that cover the outputs", _SUM,
     ),
     *_means_of_convolutions(),
+    _mean_of_one_dimension(),
     Rule(
         "a product with a diagonal matrix scales rows", "matmul(diag_embed(a), b)",
         "mul(unsqueeze(a, -1), b)", on.always, "always", "(diag(a) B)ᵢⱼ = aᵢ Bᵢⱼ",
