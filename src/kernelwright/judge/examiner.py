@@ -65,7 +65,8 @@ class Examiner:
     def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool) -> None:
         """Check a built candidate's results, and time it.
 
-        ``is_first``: nobody finds out of what kind a loser is.
+        ``is_first``: nobody finds out of what kind a loser is, and on a CPU it is seen after the
+        rounds of what kind a winner is, not among them: they are measured again.
 
         Raises:
             Refused: the verdict, where it does not pass.
@@ -82,7 +83,7 @@ class Examiner:
             verdict.numerics = check.tally.numerics()
         if prepared.is_timed:
             looks = Looks(derive_seed(verdict.seed, "looks")) if runner.is_read else None
-            verdict.timing = self._time(verdict, check, looks, max_time_s)
+            verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
             verdict.numerics = check.tally.numerics()
             timed_ns = verdict.timing.median_ns(CANDIDATE)
             is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
@@ -92,6 +93,10 @@ class Examiner:
                 with runner.beside(self._turns), contextlib.suppress(Refused):
                     runner.profile(self._oracle.first_arguments)
             with self._turns.alone():
+                if is_first and looks is not None:
+                    samples_ns = verdict.timing.samples_ns[CANDIDATE]
+                    told = (self._oracle.arguments, verdict.seed, looks, samples_ns)
+                    self._stopwatch.look_on(runner, *told)
                 if is_win:
                     overhead_ns = self._stopwatch.overhead_ns
                     self._reading.refuse_impossible(timed_ns, overhead_ns=overhead_ns)

@@ -8,7 +8,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -229,21 +229,23 @@ class Stopwatch:
         runner.stand_still()
 
     def look(
-        self, runner: Runner, arguments: list[Any], looks: Looks, samples_ns: list[int]
+        self, runner: Runner, arguments: list[Any], looks: Looks, samples_ns: Sequence[int]
     ) -> None:
         """A call like a timed one, to see whose code runs."""
         usual_ns = statistics.median(samples_ns) if samples_ns else 0
         self.turn(runner, arguments, glance=looks.glance(usual_ns + self.overhead_ns))
         self.rest(runner)
 
-    def _look_on(
+    def look_on(
         self,
         runner: Runner,
-        fresh: Callable[..., list[Any]],
+        arguments_of: Callable[[Draw], list[Any]],
+        seed: int,
         looks: Looks,
-        samples_ns: list[int],
+        samples_ns: Sequence[int],
     ) -> None:
         """More of those, where too little was seen in the rounds."""
+        fresh = functools.partial(_draw, arguments_of, seed)
         end_s, number = time.monotonic() + BUDGET_S, 0
         while looks.n_told < FEWEST_LOOKS and looks.is_possible and time.monotonic() < end_s:
             self.look(runner, fresh("late look", number), looks, samples_ns)
@@ -305,7 +307,7 @@ class Stopwatch:
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
         check.recheck_rest(draws, self.turn)
         if looks is not None:
-            self._look_on(candidate, fresh, looks, samples[CANDIDATE])
+            self.look_on(candidate, arguments_of, seed, looks, samples[CANDIDATE])
         check.finish()
         self._refuse_impossible(call_of_candidate, candidate, samples[CANDIDATE])
         return series.timing(self.cache)
