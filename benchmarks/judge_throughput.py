@@ -111,6 +111,9 @@ def ours(
     wall_s = time.monotonic() - start_s
     verdicts = [v for task in json.loads(said)["tasks"] for v in task["verdicts"]]
     costs = [sum(verdict["cost"].values()) for verdict in verdicts if "cost" in verdict]
+    for verdict in verdicts:
+        if _passed(verdict) is None:
+            print(f"ours: {verdict['file']}: {verdict.get('reasons')}", file=sys.stderr)
     return Found(wall_s, {Path(v["file"]).stem: _passed(v) for v in verdicts}, sum(costs))
 
 
