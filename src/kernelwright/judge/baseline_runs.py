@@ -120,7 +120,8 @@ class BaselineRuns:
                     self.dropped[name] = refused.reason
             with self._turns.alone():
                 if self._empty is not None:
-                    self._empty = self._calibrate(self._empty)
+                    empty, self._empty = self._empty, None  # it ends, whatever comes of it
+                    self._calibrate(empty)
                 self._rank()
                 self._copying.measure()
             if self._runners:
