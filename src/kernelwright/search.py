@@ -16,7 +16,7 @@ from kernelwright.core import plugins
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.errors import KernelwrightError, UsageError
+from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -25,12 +25,13 @@ from kernelwright.dialects.usable import usable_dialects
 from kernelwright.judge import JUDGE_VERSION, Judge, Nursery, library_candidate
 from kernelwright.judge.baselines import EAGER
 from kernelwright.load.suite import SuiteEntry
+from kernelwright.propose.asked import check_proposers
 from kernelwright.propose.base import Proposer, WaitingProposer
 from kernelwright.propose.feed import Feed, require_an_answer
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
 MIN_TRIED = 3  # a budget spent on slow baselines still buys a first look at the candidates
-N_CONFIRMED = 3  # the best of many noisy measurements is flattered; this many are measured again
+N_CONFIRMED = 3  # the best of many noisy measurements is flattered; at most so many get another
 CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
 """Of rounds, and of the budget at most: decides a gain that a first look leaves open."""
 
@@ -67,7 +68,8 @@ class Result:
     task: Task
     best: Proposal | None
     evaluation: Evaluation | None
-    """The confirming verdict on ``best``, measured after the search and apart from it."""
+    """The verdict on ``best`` that stands: the confirming one, measured after the search and apart
+    from it, or that of a heat if nothing else was as promising."""
     evaluated: History
     strongest: str
     """The name of the strongest library setting; empty where time was up before any was timed."""
@@ -132,6 +134,8 @@ class _Search:
     judge: Judge
     on_progress: OnProgress
     history: History = field(default_factory=list)
+    by_heat: set[str] = field(default_factory=set)
+    """Candidates that this run's heats chose: their verdicts took as long as a confirming one."""
     ended: dict[str, Any] = field(default_factory=dict)
     """Why nothing was proposed, with what was measured."""
 
@@ -182,6 +186,7 @@ class _Search:
                 if proposal.candidate.normal not in self.seen:
                     self.seen.add(proposal.candidate.normal)
                     taken.append(proposal)
+                    self.tell(f"{proposal.candidate.dialect}: {describe(proposal)}")
                     yield proposal.candidate
 
         n_tried = 0
@@ -191,18 +196,21 @@ class _Search:
                     proposal = taken.popleft()
                     if evaluation is not None:
                         self.record(proposal, brief, evaluation)
+                        if self.judge.heat > 1:
+                            self.by_heat.add(proposal.candidate.digest)
                 n_tried += len(heat)
                 if self.is_late(until, n_tried):
                     break
-                if taken:
-                    self.tell(f"{taken[0].candidate.dialect}: {describe(taken[0])}")
         self.seen -= {proposal.candidate.normal for proposal in taken}
 
     def verdicts(self, candidates: Iterator[Candidate]) -> Iterator[list[Evaluation | None]]:
         """Of those, in order; None for one that was slower than others of its heat."""
         if self.judge.heat > 1:
-            return self.judge.evaluate_fastest(candidates, max_time_s=self.longest_s)
-        return ([one] for one in self.judge.evaluate_all(candidates, first_look=True))
+            yield from self.judge.evaluate_fastest(candidates, max_time_s=self.longest_s)
+            return
+        with contextlib.closing(self.judge.evaluate_all(candidates, first_look=True)) as found:
+            for evaluation in found:
+                yield [evaluation]
 
     def listen(self, proposer: WaitingProposer, until: float) -> None:
         """Rounds of a proposer that waits for others, judging meanwhile.
@@ -280,7 +288,7 @@ class _Search:
         What a heat has chosen, and no other verdict, was measured so already.
         """
         promising = select.promising(self.history)[:N_CONFIRMED]
-        if self.judge.heat > 1 and len(promising) == 1 and select.wins(promising[0][1]):
+        if len(promising) == 1 and self.is_final(*promising[0]):
             return promising[0]
         for proposal, _ in promising:
             self.tell(f"measuring again {proposal.candidate.dialect}: {describe(proposal)}")
@@ -289,6 +297,9 @@ class _Search:
             if select.wins(again):
                 return proposal, again
         return None
+
+    def is_final(self, proposal: Proposal, evaluation: Evaluation) -> bool:
+        return proposal.candidate.digest in self.by_heat and select.wins(evaluation)
 
     def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
         """Write the best source, or the library setting that nothing beat, and close the run."""
@@ -334,25 +345,6 @@ def _limits(settings: Settings) -> dict[str, Any]:
         "budget_tokens": settings.budget_tokens or None,
         "budget_usd": settings.budget_usd or None,
     }
-
-
-def check_proposers(brief: Brief, names: Sequence[str]) -> None:
-    """See, before anything costs time or money, that the proposers have what they need.
-
-    Raises:
-        UsageError: no such proposer, or models that none of them asks.
-        ProposerError: a package, a key or a model is missing.
-    """
-    found = [plugins.find("kernelwright.proposers", name) for name in names]
-    waiting = [proposer for proposer in found if isinstance(proposer, WaitingProposer)]
-    for proposer in waiting:
-        proposer.check(brief)
-    if brief.models and not waiting:
-        raise UsageError(
-            "models are given, and no proposer asks them",
-            seen=f"--model {' --model '.join(brief.models)}; proposers {', '.join(names)}",
-            do="add --proposer swarm",
-        )
 
 
 def optimize_suite(

@@ -35,8 +35,8 @@ NAMES = {"policies": "policy", "max_tokens": "max-tokens"}
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Searches, tasks judged, or programs of port, side by side: 1 (default; searches on a "
-    "GPU: 6).",
+    help="Searches, tasks judged, or programs of port, side by side: 1 (default; searches where "
+    "there is one GPU: 6).",
 )
 @click.option("--archive", metavar="URL", help="Default: kernelwright-out/archive.sqlite.")
 @click.option("--out", metavar="DIR", help="Folder for sources and the report: kernelwright-out.")

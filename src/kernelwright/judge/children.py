@@ -95,6 +95,9 @@ class Children:
             except Refused as error:
                 reasons.append(error.reason)
                 runner.close()
+            except BaseException:
+                runner.close()
+                raise
             else:
                 self._refuse = refused
                 return runner

@@ -146,9 +146,9 @@ def largest_size(exact: torch.Tensor) -> torch.Tensor:
 
 def _finite_sizes(exact: torch.Tensor, *, by_row: bool) -> torch.Tensor:
     """The largest size in each row or of all, of what is finite."""
-    sizes = _largest_sizes(exact, by_row=by_row)
-    if bool(sizes.max().isfinite()):
-        return sizes
+    found = _largest_sizes(exact, by_row=by_row)
+    if bool(found.max().isfinite()):
+        return found
     zeros = partial(torch.nan_to_num, nan=0.0, posinf=0.0, neginf=0.0)
     return _largest_sizes(exact, by_row=by_row, change=zeros)
 

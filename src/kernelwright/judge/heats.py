@@ -17,7 +17,8 @@ from kernelwright.judge.runner import Runner
 from kernelwright.judge.timing import RunnerFailed
 
 CLOSE = 0.97
-"""A later heat's fastest must take less than this share of the best one's time to be judged."""
+"""A later heat's fastest must take less than this share of the best one's time to be judged: as
+few rounds are off by some percent."""
 
 Rank = Callable[[Mapping[str, Runner]], dict[str, float]]
 
@@ -47,7 +48,8 @@ def run(
                     break
                 found[place] = judge(heat[place])
                 if found[place].passed:
-                    best = shares[place]
+                    speedup = found[place].speedup  # measured anew, so that luck decides nothing
+                    best = min(best, 1 / speedup.median if speedup else shares[place])
                     break
         finally:
             for prepared in heat:
@@ -59,17 +61,20 @@ def run(
 
 
 def rank(
-    heat: Sequence[Preparation], strongest: Callable[[], Runner], time: Rank
+    heat: Sequence[Preparation], strongest: Callable[[], Runner], timed: Rank
 ) -> dict[int, float]:
     """How long each takes as a share of the strongest setting's time, by its place in the heat.
 
-    ``time`` measures runners by name. One that cannot be measured has its error noted.
+    ``timed`` measures runners by name. One that cannot be measured has its error noted.
+
+    Raises:
+        RunnerFailed: the strongest setting cannot be measured.
     """
     places = {str(n): n for n, prepared in enumerate(heat) if prepared.error is None}
     while places:
         runners = {name: heat[place].runner for name, place in places.items()}
         try:
-            times = time({**runners, "": strongest()})
+            times = timed({**runners, "": strongest()})
         except RunnerFailed as failed:
             if not failed.name:
                 raise

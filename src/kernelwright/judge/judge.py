@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import secrets
 import time
@@ -33,10 +34,10 @@ from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.room import lacked_memory, n_chairs
+from kernelwright.judge.room import lacked_memory, largest_bytes, n_chairs
 from kernelwright.judge.runner import Runner, contents
 from kernelwright.judge.screen import screen
-from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.timing import RunnerFailed, Stopwatch
 from kernelwright.judge.turns import Turns
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
@@ -44,7 +45,7 @@ TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 verdict near two seconds."""
 SMALL_HEAT, ROOM_SHARE = 2, 0.02
 """Candidates that a heat has at least, and the share of the device's memory in which each further
-one must find room for the task's tensors."""
+one must find room for the task's tensors: three of 1.6 GB and two of 3 GB had it on an H200."""
 
 
 class Judge:
@@ -205,13 +206,16 @@ class Judge:
             As for ``evaluate_all``.
         """
 
-        def time(runners: Mapping[str, Runner]) -> dict[str, float]:
+        def timed(runners: Mapping[str, Runner]) -> dict[str, float]:
             return self.stopwatch.rank(runners, self.oracle.first_arguments, N_QUICK)
 
         def rank(heat: Sequence[Preparation]) -> dict[int, float]:
-            self._baselines.wait()
-            with self.turns.alone():
-                return heats.rank(heat, self._baselines.fastest, time)
+            try:
+                self._baselines.wait()
+                with self.turns.alone():
+                    return heats.rank(heat, self._baselines.fastest, timed)
+            except (DeviceError, RunnerFailed, MemoryError, torch.OutOfMemoryError):
+                return {}  # nobody is passed over: each is judged, and alone if that is needed
 
         def judge(prepared: Preparation) -> Evaluation:
             return self._conclude(prepared, max_time_s, is_first=True)
@@ -223,12 +227,12 @@ class Judge:
         with self._line(candidates, size, n_together=size) as line:
             yield from heats.run(line.heats(), rank=rank, judge=judge, again=again)
 
-    @property
+    @functools.cached_property
     def heat(self) -> int:
         """How many candidates a search builds together; fewer of large tasks, for want of room."""
-        if self._baselines.is_crowded:
+        if self.place.heat == 1 or self._baselines.is_crowded:
             return 1
-        most = SMALL_HEAT + int(ROOM_SHARE * self.place.memory_bytes() / self.oracle.moved_bytes)
+        most = SMALL_HEAT + int(ROOM_SHARE * self.place.memory_bytes() / largest_bytes(self.task))
         return min(self.place.heat, most)
 
     def _line(

@@ -27,7 +27,9 @@ COPIES, LIBRARY_COPIES, WORK_COPIES = 10, 4, 4
 """Of the task's tensors, and of what its largest operator works on besides, that the judge, a
 candidate and the library settings that stay hold at a time, float64 included; and without a
 candidate."""
-CONTEXTS_BYTES = 9 * 500_000_000  # a CUDA context took 0.5 GB on an H200
+CONTEXTS_BYTES = 10 * 500_000_000
+"""The judge's, four candidates', four library settings' and an empty module's: a CUDA context took
+0.5 GB on an H200."""
 OUT_OF_MEMORY = "out of memory"
 SLOW_WITHOUT_DATA = (torch.nn.RNNBase,)  # a loop in Python, 10 s for 512 steps
 
@@ -53,6 +55,11 @@ def lacked_memory(evaluation: Evaluation) -> bool:
     """Whether a candidate may have failed for want of memory that others held."""
     said = " ".join(evaluation.reasons).lower()
     return evaluation.status is Status.INFRA_ERROR or OUT_OF_MEMORY in said
+
+
+def largest_bytes(task: Task) -> int:
+    """Of the task's tensors, or of its largest operator's where those are more; one at least."""
+    return max(1, *_sizes(task))
 
 
 def _sizes(task: Task) -> tuple[int, int]:

@@ -54,9 +54,10 @@ RUNNING = "-1"
 class Looks:
     """What was seen of one candidate's calls.
 
-    They stand among the timed calls of a round, at a random place, and are made like those: a
-    candidate that did something else in them would do it when it is timed. Of each only the first
-    look is a surprise, so own code must have most of those too.
+    They stand among the timed calls of a round, at a random place, and are made like those (of a
+    first look they come after its rounds: a winner is measured again): a candidate that did
+    something else in them would do it when it is timed. Of each only the first look is a surprise,
+    so own code must have most of those too.
     """
 
     def __init__(self, seed: int) -> None:

@@ -203,9 +203,8 @@ def _drawn(marks: Marks, draw: random.Random, tasks: Sequence[str] | None = None
     tasks = tasks or draw.choices(names, k=len(names))
     n_seeds = len(marks[names[0]])
     seeds = draw.choices(range(n_seeds), k=n_seeds)
-    return fmean(
-        fmean([mark for seed in seeds for mark in marks[name][seed]] or [0.0]) for name in tasks
-    )
+    found = [[mark for seed in seeds for mark in marks[name][seed]] for name in tasks]
+    return fmean([fmean(answers) for answers in found if answers] or [0.0])
 
 
 def _ends(drawn: Callable[[random.Random], float]) -> tuple[float, float]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from kernelwright import select
 from kernelwright.archive import Archive
@@ -97,10 +98,11 @@ class Courtroom:
         """The verdict, and a second one where the first is too good to be believed at once."""
         judge = self._open(answer.task)
         run = self._runs[answer.task.digest]
-        said = Proposal(candidate, answer.origin, lineage=(answer.model,))
+        told: dict[str, Any] = {"proposer": answer.origin}
         if not answer.origin:
             note = f"{NAME} in {'training' if answer.call is None else 'an exam'}"
-            said = replace(said, proposer=NAME, note=note, call=answer.call)
+            told = {"proposer": NAME, "note": note, "call": answer.call}
+        said = Proposal(candidate, lineage=(answer.model,), **told)
         self.archive.add_proposal(run, said, answer.exemplars)
         verdict = judge.evaluate(candidate, timed=False)
         if verdict.passed and self.timed:

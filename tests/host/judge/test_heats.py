@@ -1,6 +1,7 @@
 """Of candidates that are built together only the fastest is judged, and none is lost by it."""
 
 import pytest
+import torch
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
@@ -31,6 +32,14 @@ WRONG = RIGHT.replace("torch.relu(x)", "x.new_zeros(x.shape)")
 BROKEN = RIGHT.replace("torch.relu(x)", "missing")
 COUNT = "self.n = getattr(self, 'n', 0) + 1\n        assert self.n < 3\n        return torch.relu"
 FAILS_LATER = RIGHT.replace("return torch.relu", COUNT)
+
+
+REMEMBERS = RIGHT.replace(
+    "return torch.relu(x)",
+    "if not (hasattr(self, 'x') and torch.equal(self.x, x)):\n"
+    "            self.x, self.y = x.clone(), torch.sort(x)[0] * 0 + torch.relu(x)\n"
+    "        return self.y.clone()",
+)
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +81,22 @@ def test_a_later_heat_is_judged_only_where_it_is_faster(judge):
     assert statuses(first).count(Status.PASSED) == 1
     assert statuses(second) == [Status.PASSED, None, None]
     assert statuses(third) == [None, None, None]
+
+
+def test_who_is_quick_on_inputs_seen_before_keeps_no_later_heat_from_being_judged(judge):
+    first, second = heats(judge, REMEMBERS, SLOW, SLOW + "# 1", RIGHT, SLOW + "# 2", SLOW + "# 3")
+    assert statuses(first) == [Status.PASSED, None, None]
+    assert statuses(second) == [Status.PASSED, None, None]
+
+
+def test_where_a_heat_cannot_be_timed_all_of_it_are_judged(judge, monkeypatch):
+    rank, failures = judge.stopwatch.rank, [torch.OutOfMemoryError("no room beside the others")]
+
+    def fails_once(*arguments):
+        if failures:
+            raise failures.pop()
+        return rank(*arguments)
+
+    monkeypatch.setattr(judge.stopwatch, "rank", fails_once)
+    (heat,) = heats(judge, RIGHT, WRONG, SLOW)
+    assert statuses(heat) == [Status.PASSED, Status.WRONG_VALUES, Status.PASSED]

@@ -46,6 +46,8 @@ COMPILE_S = 15.0
 not asked where the whole time is less."""
 SHORT_ROW = 8192
 """Values of a row that a processor keeps in registers or reads again in no time."""
+N_OPENING = 4
+"""Proposals that a GPU's search builds together (place.Gpu.heat in the judge)."""
 N_FIRST = 4
 """Schedules per program and dialect in a first round; the best are refined later."""
 
@@ -159,16 +161,20 @@ def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
 
 
 def proposals(brief: Brief) -> Iterator[Proposal]:
-    """Refinements of what passed in the brief, then what a first round proposes; each text once.
+    """What a first round begins with, refinements of what passed in the brief, then the rest of a
+    first round; each text once.
 
-    A module that cannot be captured gives none.
+    The beginning comes first although the brief has a history: rules may be newer than that. A
+    module that cannot be captured gives none.
     """
     try:
         workshop = Workshop(brief)
     except CannotCapture:
         return
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
-    for proposal in itertools.chain(_refined(workshop), _first(workshop)):
+    first = _first(workshop)
+    opening = itertools.islice(first, N_OPENING)
+    for proposal in itertools.chain(opening, _refined(workshop), first):
         if proposal.candidate.digest not in seen:
             seen.add(proposal.candidate.digest)
             yield proposal

@@ -119,6 +119,8 @@ def _is_sum_with_number(step: Step, old: Tensor, name: str) -> TypeGuard[Call]:
         isinstance(step, Call)
         and step.target == "torch.ops.aten.add.Tensor"
         and step.args[0] == Ref(old.name)
+        and isinstance(step.args[1], int | float)
+        and not step.kwargs
         and made(step) == [name]
     )
 

@@ -134,7 +134,7 @@ class ConvolutionWriter:
         if self.n_phases > 1:
             self.lines.add(
                 "# neighbouring programs have different phases of the same outputs",
-                f"phase = tile % {self.n_phases}",
+                f"phase = (tile % {self.n_phases}).to(tl.int32)",
                 f"tile = tile // {self.n_phases}",
             )
         for group in self.step.batch:
@@ -281,6 +281,8 @@ class ConvolutionWriter:
             name = self.names.new(axis.name)
             is_first = axis == self.image.taps[0]
             count = self.count[axis.name]
+            if not count.isdigit():  # none in some phases, and a pipelined loop divides ahead
+                count = f"tl.maximum({count}, 1)"
             self.lines.add(f"{name} = {rest}" if is_first else f"{name} = {rest} % {count}")
             if not is_first:
                 self.lines.add(f"rest = {rest} // {count}")

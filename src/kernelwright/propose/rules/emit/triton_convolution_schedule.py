@@ -108,14 +108,14 @@ def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
     """One knob changed: tiles by a factor of two, warps, stages, then the layout."""
     limits = {"block_m": (16, 256), "warps": (2, 8), "block_k": (16, 64), "block_n": (16, 256)}
     yield from filter(_fits, tile_neighbours(knobs, limits))
-    for layout in layouts(step):
-        if layout != knobs["layout"]:
-            yield {**knobs, "layout": layout}
+    others = (layout for layout in layouts(step) if layout != knobs["layout"])
+    yield from filter(_fits, ({**knobs, "layout": layout} for layout in others))
 
 
 def _fits(knobs: Knobs) -> bool:
     rows, columns, depth = (int(knobs[f"block_{x}"]) for x in "mnk")
     in_parts = knobs["precision"] == "parts"
     sums = math.ceil(rows * columns / (32 * int(knobs["warps"]))) * (2 if in_parts else 1)
-    held_bytes = (4 * rows + (6 if in_parts else 4) * columns) * depth * int(knobs["stages"])
+    of_image, of_weight = (2, 2) if knobs["layout"] == "shifted" else (4, 6 if in_parts else 4)
+    held_bytes = (of_image * rows + of_weight * columns) * depth * int(knobs["stages"])
     return sums <= 128 and held_bytes <= SHARED_BYTES

@@ -142,12 +142,11 @@ def _padding(
         after[place[0]] = max(0, reach + bound.index.offset - (bound.high - 1))
     if index.offset != -sum(b * s for b, s in zip(before, strides, strict=True)):
         return None
-    for s in step.stretches:
-        place = _along(index.coefficient(s.out), sizes, strides)
-        if place is None or place[1] != 1:
-            return None
+    for d, s in enumerate(step.stretches):  # one along each dimension, in their order
+        if _along(index.coefficient(s.out), sizes, strides) != (d, 1):
+            return None  # a dimension of one element has its neighbour's stride
         low, high = _reach(s, size_of[s.out], size_of[s.tap])
-        before[place[0]], after[place[0]] = max(0, -low), max(0, high - (s.size - 1))
+        before[d], after[d] = max(0, -low), max(0, high - (s.size - 1))
     return tuple(before), tuple(after)
 
 

@@ -86,7 +86,8 @@ _FACTORS = '''\
 def half_factors(x):
     """By row: the power of two which, divided by, leaves the largest element at 2^13 to 2^14."""
     largest = torch.where(x.isfinite(), x.abs(), 0.0).amax(1)
-    return torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 14)
+    exponents = (torch.frexp(largest).exponent - 14).clamp(min=-126)
+    return torch.ldexp(torch.ones_like(largest), exponents)
 '''
 
 
@@ -148,11 +149,9 @@ class _Writer(ConvolutionWriter):
 
     def _starts(self) -> None:
         starts = ["tile_m * BLOCK_M"]
-        for stretch in self.step.stretches:
+        for d, stretch in enumerate(self.step.stretches):
             self._stretch(stretch)
             far = self.positions.distance[stretch.tap]
-            d = len(self.positions.sizes) - len(self.step.stretches)
-            d += self.step.stretches.index(stretch)
             starts.append(f"({self.position[stretch.tap]} + {self.positions.before[d]}) * {far}")
         self.lines.add(f"first = ({' + '.join(starts)}).to(tl.int32)")
 
@@ -180,8 +179,8 @@ class _Writer(ConvolutionWriter):
 
     def _epilogue(self) -> None:
         self.lines.add(
-            "acc *= 1.0 / half_scale(tl.load(largest_ptr))",
             "acc *= tl.load(factor_ptr + n, mask=live_n, other=0.0)[None, :]",
+            "acc *= 1.0 / half_scale(tl.load(largest_ptr))",
         )
         super()._epilogue()
 
