@@ -7,6 +7,7 @@ runs out of it because of the others.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from typing import Any
 
@@ -62,6 +63,7 @@ def largest_bytes(task: Task) -> int:
     return max(1, *_sizes(task))
 
 
+@functools.lru_cache(maxsize=1)  # a large network takes a second
 def _sizes(task: Task) -> tuple[int, int]:
     """Bytes of the task's inputs, weights and outputs, and of its largest operator's tensors.
 
