@@ -1,5 +1,7 @@
 """A calibration that fails costs one verdict, not all that come after it."""
 
+from tests.host.relu_task import RIGHT, TASK
+
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
@@ -7,23 +9,6 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, baselines
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing import Stopwatch
-
-SOURCE = """
-import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-
-
-def get_inputs():
-    return [torch.randn(64, 64)]
-
-
-def get_init_inputs():
-    return []
-"""
 
 
 def test_the_next_verdict_calibrates_anew(monkeypatch):
@@ -36,8 +21,8 @@ def test_the_next_verdict_calibrates_anew(monkeypatch):
 
     monkeypatch.setattr(Stopwatch, "calibrate", fails_once)
     monkeypatch.setitem(baselines.SETTINGS, "cpu", baselines.SETTINGS["cpu"][:1])
-    candidate = Candidate(SOURCE + "\nModelNew = Model\n", "torch")
-    with Judge(Task("relu", "builtin", SOURCE), settings=Settings(threads=1)) as judge:
+    candidate = Candidate(RIGHT, "torch")
+    with Judge(Task("relu", "builtin", TASK), settings=Settings(threads=1)) as judge:
         first, second = judge.evaluate(candidate), judge.evaluate(candidate)
     assert first.status is Status.INFRA_ERROR
     assert "does nothing" in first.reasons[0]
