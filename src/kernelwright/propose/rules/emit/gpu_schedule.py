@@ -39,6 +39,7 @@ LAUNCH_S = 10e-6
 """What a launch from Python is taken to cost. It only says what is tried first: with a CUDA graph
 or without, both are tried, and the judge decides."""
 NEAR = 6.0
+"""Times the launches' cost, up to which a graph is tried first: a guess, not measured."""
 COPY_BYTES_S = 4.28e12
 """Measured on an H200."""
 QUICKER = {"bf16x3_6": 1.9, "fp16x2_3": 3.6}
@@ -108,8 +109,8 @@ def power_of_two(n: int) -> int:
 def combine(
     program: Program, choices: Callable[[Any], list[Knobs]], *, can_graph: bool
 ) -> Iterator[Schedule]:
-    """Schedules of a program: the best choice for every step, then every step's next; as a CUDA
-    graph where launching is what takes long, and then also without."""
+    """Schedules of a program: the best choice for every step, then every step's next; as CUDA
+    graphs where launching is what takes long, the best one then also without."""
     by_step = {step.name: choices(step) for step in program.own()}
     if not by_step:
         return
