@@ -20,7 +20,7 @@ from typing import Any
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched
-from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name, wrapped
+from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_text import affine, decomposed
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, inside, tile_name
@@ -35,7 +35,7 @@ from kernelwright.propose.rules.emit.triton_image import (
     weight_row,
     weights,
 )
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text, launch_text
 from kernelwright.propose.rules.emit.triton_parts import FORMS
 from kernelwright.propose.rules.emit.triton_split import split_inside
 from kernelwright.propose.rules.ir import Axis, Contraction, Load, Stretch
@@ -54,10 +54,7 @@ def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted
     """``step`` in Triton under ``knobs``: block_m, block_n, block_k, layout, precision."""
     writer = ConvolutionWriter(step, knobs, interpreted=interpreted)
     text = writer.text()
-    constants = [f"{name}={value}" for name, value in writer.constants.items()]
-    options = [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
-    groups = [list(writer.pointers.values()), [*constants, *options]]
-    launch = wrapped(f"{function_name(step)}[({writer.grid},)](", groups, ")")
+    launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
     is_rounded = knobs["precision"] == "tf32" and not interpreted
     in_parts = knobs["precision"] == "parts"
     derived = weights(step, writer.image, writer.row, in_parts=in_parts, is_rounded=is_rounded)

@@ -39,9 +39,8 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) 
     """``kernel`` in Triton under ``knobs``: shape, block, rows, warps."""
     writer = _Writer(kernel, knobs, interpreted=interpreted)
     text = writer.text()
-    constants = [f"{name}={value}" for name, value in writer.constants.items()]
-    groups = [[t.name for t in writer.tensors], [*constants, f"num_warps={knobs['warps']}"]]
-    return Launched(text, wrapped(f"{function_name(kernel)}[({writer.grid},)](", groups, ")"))
+    tensors = [tensor.name for tensor in writer.tensors]
+    return Launched(text, launch_text(kernel, writer.grid, tensors, writer.constants, knobs))
 
 
 def function_text(
@@ -54,6 +53,16 @@ def function_text(
     head.depth = 1
     head.add(*(f"# {line}" for line in step.origin))
     return head.text() + "\n" + lines.text() + "\n"
+
+
+def launch_text(
+    step: Kernel | Contraction, grid: int, tensors: Iterable[str],
+    constants: Mapping[str, Any], knobs: Mapping[str, Any],
+) -> str:  # fmt: skip
+    """The statement that runs the step's function in ``grid`` programs."""
+    options = {f"num_{name}": knobs[name] for name in ("warps", "stages") if name in knobs}
+    named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
+    return wrapped(f"{function_name(step)}[({grid},)](", [list(tensors), named], ")")
 
 
 def neutral(op: str, dtype: str) -> str:

@@ -20,11 +20,11 @@ from typing import Any
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched
-from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name, wrapped
+from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_text import affine, decomposed, grouped, row_number
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, inside, tile_name
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text, launch_text
 from kernelwright.propose.rules.emit.triton_parts import FORMS, Parts
 from kernelwright.propose.rules.emit.triton_split import Rows, split_inside
 from kernelwright.propose.rules.emit.triton_triangle import end_of_k
@@ -48,10 +48,7 @@ def emit_product(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bo
     descriptors."""
     writer = _Writer(step, knobs, interpreted=interpreted)
     text = writer.text()
-    constants = [f"{name}={value}" for name, value in writer.constants.items()]
-    options = [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
-    groups = [list(writer.pointers.values()), [*constants, *options]]
-    launch = wrapped(f"{function_name(step)}[({writer.grid},)](", groups, ")")
+    launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
     return Launched(text, launch, writer.parts.derived() if writer.parts else ())
 
 

@@ -16,11 +16,12 @@ from typing import Any
 from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched
-from kernelwright.propose.rules.emit.gpu_names import function_name, wrapped
+from kernelwright.propose.rules.emit.gpu_names import wrapped
 from kernelwright.propose.rules.emit.triton_body import tile_name
 from kernelwright.propose.rules.emit.triton_convolution import ConvolutionWriter
 from kernelwright.propose.rules.emit.triton_grid import Grid, grid_of
 from kernelwright.propose.rules.emit.triton_image import Image, image_name, weight_name
+from kernelwright.propose.rules.emit.triton_kernel import launch_text
 from kernelwright.propose.rules.ir import Affine, Contraction, Load, Stretch
 
 _OWN = ("image", "weight", "largest_ptr", "factor_ptr", "first", "part")
@@ -95,10 +96,7 @@ def emit_shifted(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bo
     """``step`` in Triton under ``knobs``: block_m, block_n, block_k."""
     writer = _Writer(step, knobs, interpreted=interpreted)
     text = writer.text()
-    constants = [f"{name}={value}" for name, value in writer.constants.items()]
-    options = [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
-    groups = [list(writer.pointers.values()), [*constants, *options]]
-    launch = wrapped(f"{function_name(step)}[({writer.grid},)](", groups, ")")
+    launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
     dtype = "float32" if interpreted else "float16"
     derived = (*_weights(step, writer, dtype), *_image(step, writer.positions, dtype))
     return Launched(text, launch, derived)

@@ -11,11 +11,11 @@ from typing import Any
 
 from kernelwright.propose.rules.emit.gpu_axes import size_of, tensors_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched
-from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name, wrapped
+from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name
 from kernelwright.propose.rules.emit.gpu_schedule import Knobs, needs_int64
 from kernelwright.propose.rules.emit.gpu_text import decomposed
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, tile_name
-from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text
+from kernelwright.propose.rules.emit.triton_kernel import RESERVED, function_text, launch_text
 from kernelwright.propose.rules.ir import Axis, Kernel, Load, Store
 
 LEAST = 8
@@ -88,7 +88,5 @@ def emit_tiles(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -
     for op in kernel.body:
         body.emit(op, tile)
     text = function_text(kernel, pointers, ["ROWS", "BLOCK"], lines)
-    constants = [f"ROWS={rows}", f"BLOCK={block}", f"num_warps={knobs['warps']}"]
-    grid = n_rows * n_blocks * size_of(rest)
-    groups = [[tensor.name for tensor in tensors], constants]
-    return Launched(text, wrapped(f"{function_name(kernel)}[({grid},)](", groups, ")"))
+    grid, given = n_rows * n_blocks * size_of(rest), [tensor.name for tensor in tensors]
+    return Launched(text, launch_text(kernel, grid, given, {"ROWS": rows, "BLOCK": block}, knobs))
