@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from torch import fx
@@ -37,15 +37,11 @@ class Convolution:
     groups: int
     is_transposed: bool
     has_steps: bool
-    is_reduced: bool = False
-    """Whether the task pools or normalizes: with channels last 29 of 30 such tasks were slower than
-    otherwise, up to a hundred times (H200)."""
 
 
 def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
     """Every convolution, the heaviest first."""
     found: list[tuple[int, int, Convolution]] = []
-    is_reduced = False
     for graph in graphs:
         for node in graph.nodes:
             term = term_of(node) if node.op == "call_function" else None
@@ -55,9 +51,6 @@ def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
                 and isinstance(term.args[1], fx.Node)
             ):
                 found.append((_weight(node, term), len(found), _described(term)))
-            elif node.op == "call_function":
-                is_reduced |= any(word in name_of(node) for word in ("norm", "pool"))
-    found = [(weight, n, replace(one, is_reduced=is_reduced)) for weight, n, one in found]
     return [described for _, _, described in sorted(found, key=lambda one: (-one[0], one[1]))]
 
 
@@ -81,9 +74,7 @@ def operators(graphs: Iterable[fx.Graph]) -> set[str]:
     return {name_of(n) for graph in graphs for n in graph.nodes if n.op == "call_function"}
 
 
-def leading(
-    found: Sequence[Convolution], names: Set[str] = frozenset()
-) -> tuple[tuple[str, str], ...]:
+def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, str], ...]:
     """Variants and dialects that go first, for a task with these convolutions and operators: the
     best and three that are something else."""
     if not names.isdisjoint(CELLS):
@@ -95,17 +86,19 @@ def leading(
     if len(found) > MANY:
         return ((FUSED, "triton"), (LAST, "triton"), (LAST, "cuda"), (FUSED, "cuda"))
     heaviest = found[0]
+    # With channels last 29 of 30 such tasks were slower than otherwise, up to a hundred times.
+    is_reduced = any(word in name for name in names for word in ("norm", "pool"))
     own, fused, last = (OWN, "triton"), (FUSED, "triton"), (LAST, "triton")
     if heaviest.groups > 1:
         return (own, own, (OWN, "cuda"), own)
     if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
         return (own, (ORDINARY, "triton"), last, own)
-    if heaviest.is_reduced and len(found) > 1:  # layers that hand each other their layout
+    if is_reduced and len(found) > 1:  # layers that hand each other their layout
         return (own, last, fused, own)
-    other = fused if heaviest.is_reduced else last
+    other = fused if is_reduced else last
     if heaviest.channels < FEW_CHANNELS:
         return (own, own, other, own)
-    return (own, other, own, own if heaviest.is_reduced else fused)
+    return (own, other, own, own if is_reduced else fused)
 
 
 def in_order(
