@@ -118,10 +118,10 @@ def split(kernel: Kernel, parts: int) -> Stages:
     for current in range(1, last + 1):
         here = [op for op in reduces if level[op.name] == current]
         if at_once:
-            steps += [cut.partial(here, 1, at_once), cut.final(here, last, True, at_once)]
+            steps += [cut.partial(here, 1, at_once), cut.final(here, last, at_once, is_last=True)]
             break
         steps.append(cut.partial(here, current))
-        steps.append(cut.final(here, current, current == last))
+        steps.append(cut.final(here, current, is_last=current == last))
     inner_stores = _stores(kernel, "inner")
     if inner_stores:
         steps.append(cut.rest(inner_stores))
@@ -250,7 +250,7 @@ class _Cut:
         ]
 
     def final(
-        self, reduces: list[Reduce], level: int, is_last: bool, at_once: Sequence[Spread] = ()
+        self, reduces: list[Reduce], level: int, at_once: Sequence[Spread] = (), *, is_last: bool
     ) -> Kernel:
         """Reduces the parts; the last one also stores what has no inner axes."""
         outer = self.kernel.outer

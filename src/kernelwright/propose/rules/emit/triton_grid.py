@@ -32,7 +32,6 @@ class Grid:
     """Padding before the first position along each."""
     padded: tuple[int, ...]
     """Positions along each, padding included."""
-    channels: int
     channel: Axis
     joined: Axis | None
     """The tap along the last dimension, where its reads lie side by side and channels alone make
@@ -52,7 +51,7 @@ class Grid:
     @property
     def aligned(self) -> int:
         """Elements of a position."""
-        return _aligned(self.channels)
+        return _aligned(self.channel.size)
 
     @property
     def width(self) -> int:
@@ -97,7 +96,7 @@ def grid_of(step: Contraction) -> Grid | None:
     rows = _rows(step, positions, math.prod(padded))
     if rows is None or None in distance.values() or not _spans(rows, sizes, before, after, wide):
         return None
-    known = {name: step for name, step in distance.items() if step is not None}
+    known = {name: far for name, far in distance.items() if far is not None}
     n_out = math.prod(axis.size for axis, _, _ in rows)
     images = tensor.shape[0]
     if images * math.prod(padded) > MOST_WASTE * n_out:
@@ -106,9 +105,7 @@ def grid_of(step: Contraction) -> Grid | None:
     sides = [a for a in image.taps if a.name not in outs and known[a.name] == 1]
     last = sides[0] if sides and aligned % _BLOCK else None
     taps = tuple(axis for axis in image.taps if axis != last)
-    return Grid(
-        images, sizes, before, padded, image.channel.size, image.channel, last, taps, known, rows
-    )
+    return Grid(images, sizes, before, padded, image.channel, last, taps, known, rows)
 
 
 def _along(

@@ -140,11 +140,11 @@ def _short_columns(shape: Nest, rows: int) -> list[Knobs]:
     while rows > SECTOR_FLOATS and shape.n_rows < rows * N_PROCESSORS:
         rows //= 2
     whole = power_of_two(shape.n_columns)
-    options = []
-    for tile in (MAX_IN_REGISTERS, 2 * MAX_IN_REGISTERS, MAX_IN_REGISTERS // 2):
-        block = max(1, min(whole, tile // rows))
-        options.append(_row(rows, block, _warps(rows * block)))
-    return [*options, _row(2 * rows, max(1, block // 2), _warps(rows * block))]
+    tiles = (MAX_IN_REGISTERS, 2 * MAX_IN_REGISTERS, MAX_IN_REGISTERS // 2)
+    blocks = [max(1, min(whole, tile // rows)) for tile in tiles]
+    options = [_row(rows, block, _warps(rows * block)) for block in blocks]
+    least = blocks[-1]
+    return [*options, _row(2 * rows, max(1, least // 2), _warps(rows * least))]
 
 
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:

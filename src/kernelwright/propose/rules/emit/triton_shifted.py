@@ -24,7 +24,7 @@ from kernelwright.propose.rules.emit.triton_image import Image, image_name, weig
 from kernelwright.propose.rules.emit.triton_kernel import launch_text
 from kernelwright.propose.rules.ir import Affine, Contraction, Load, Stretch
 
-_OWN = ("image", "weight", "largest_ptr", "factor_ptr", "first", "part")
+_OWN = ("first", "part")
 _IMAGE_TILE = 4096
 """Elements of a tile of the copy."""
 _HALF_SCALE = """\
@@ -197,7 +197,7 @@ def _weights(step: Contraction, writer: _Writer, dtype: str) -> tuple[Derived, .
     strides = tuple(step.b.index.coefficient(axis.name) for axis in axes)
     n, taps, width = size_of(step.n), size_of(grid.taps), writer.padded_width
     text = f"{source}.as_strided({sizes}, {strides})"
-    if missing := grid.aligned - grid.channels:
+    if missing := grid.aligned - grid.channel.size:
         text = f"torch.nn.functional.pad({text}, (0, {missing}))"
     text = f"{text}.reshape({n}, {taps}, {grid.width})"
     if missing := width - grid.width:
@@ -221,7 +221,7 @@ def _image(step: Contraction, grid: Grid, dtype: str) -> tuple[Derived, ...]:
     block_c = min(64, max(8, 1 << (grid.aligned - 1).bit_length()))
     block = max(32, _IMAGE_TILE // block_c)
     blocks = (math.ceil(math.prod(padded) / block), math.ceil(grid.aligned / block_c), grid.images)
-    named = {"CHANNELS": grid.channels, "ROW": grid.aligned}
+    named = {"CHANNELS": grid.channel.size, "ROW": grid.aligned}
     for words, values in (("D H W", sizes), ("PAD_D PAD_H PAD_W", before),
                           ("WIDE_D WIDE_H WIDE_W", padded)):  # fmt: skip
         named |= dict(zip(words.split(), values, strict=True))
