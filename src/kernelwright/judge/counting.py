@@ -18,7 +18,8 @@ def counted() -> Iterator[FlopCounterMode]:
     """While it is entered, the arithmetic of all operators is counted.
 
     At its first operator the counter imports torch's compiler, to hide from it: some 800 modules,
-    1.2 s on a Zen 5 core. Where nobody has imported it there is nothing to hide from.
+    1.2 s on a Zen 5 core. Where nobody has imported it there is nothing to hide from. A torch that
+    names these things otherwise is left to import it.
     """
     dispatch = getattr(flop_counter, "_FlopCounterMode", FlopCounterMode).__torch_dispatch__
     own = getattr(dispatch, "__wrapped__", None)
