@@ -4,15 +4,16 @@
                                           [--only TASK ...] [--copies N] [--most SECONDS]
                                           [--out FILE.json]
 
-The candidates are the right and the wrong one of every built-in task, at the size for the device:
-48 in all; with ``--copies`` each comes several times, told apart by a comment, as a search or
-a training run brings many for one task. Ours are judged by ``kernelwright judge --suite builtin DIR
---jobs N`` as a user would, from the start: an empty archive, an empty compiler cache, every
-baseline compiled and measured. KernelBench's are judged by ``eval_kernel_against_ref`` from a
-checkout of its public repository, unchanged, as its scripts/eval_from_generations.py does: five
-correctness trials, a hundred timed ones of the candidate and of the reference, a fresh process per
-candidate, one at a time, in random order. It needs a GPU and the packages tqdm, requests and
-pydantic. Nothing else should run meanwhile. Whoever is not done after ``--most`` seconds is
+The candidates are the right and the wrong one of every built-in task, at the size for the device,
+as far as it runs what they are written in: 48 in all on a CPU; with ``--copies`` each comes several
+times, told apart by a comment, as a search or a training run brings many for one task. Ours are
+judged by ``kernelwright judge --suite builtin DIR --jobs N`` as a user would, from the start: an
+empty archive, an empty compiler cache, every baseline compiled and measured. KernelBench's are
+judged by ``eval_kernel_against_ref`` from a checkout of its public repository, unchanged, as its
+scripts/eval_from_generations.py does: five correctness trials, a hundred timed ones of the
+candidate and of the reference, a fresh process per candidate, one at a time, in random order. It
+needs a GPU and the packages tqdm, requests and pydantic.
+Nothing else should run meanwhile. Whoever is not done after ``--most`` seconds is
 stopped; what has a verdict by then counts, over the time until then.
 
 Not covered:
@@ -40,6 +41,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from kernelwright.api import recognise
+from kernelwright.core.device import Device
+from kernelwright.dialects.usable import usable_dialects
 from kernelwright.load.suite import CONTROLS, SuiteEntry, builtin_suite, control
 
 N_CORRECT_TRIALS = 5  # KernelBench, scripts/eval_from_generations.py: num_correct_trials
@@ -72,11 +76,13 @@ class Found:
 def candidates(only: list[str], device: str, copies: int) -> Chosen:
     """The candidates' texts by name: 'softmax_1_right' and so on."""
     entries = [e for e in builtin_suite(device) if not only or e.name in only]
+    usable = usable_dialects((), Device.parse(device))
+    texts = {(e, which): control(e.name, which).read_text() for e in entries for which in CONTROLS}
     return {
-        f"{e.name}_{number}_{which}": (e, f"{control(e.name, which).read_text()}# {number}\n")
-        for e in entries
+        f"{e.name}_{number}_{which}": (e, f"{text}# {number}\n")
+        for (e, which), text in texts.items()
+        if recognise(text) in usable
         for number in range(copies)
-        for which in CONTROLS
     }
 
 
