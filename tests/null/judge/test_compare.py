@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kernelwright.judge.compare import (
     Expected,
     WrongValues,
+    are_alike,
     compare,
     error_of,
     expect,
@@ -185,3 +186,14 @@ def test_ties_are_found_by_moving_the_inputs():
     assert places(False) == [True, False, False]
     assert places(True) == [True, False, True]
     assert loose_places(lambda given: [given[0]], [x], [x], zeros_too=True) == []
+
+
+def test_runs_that_add_in_another_order_are_alike_and_random_ones_are_not():
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(64, 1000, generator=draw)
+    one = x.sum(-1, keepdim=True) - x.double().sum(-1, keepdim=True).float() + 1e-7
+    one = torch.cat([one, torch.ones(64, 1)], -1)
+    assert are_alike(one, one + 1e-6 * torch.randn(64, 2, generator=draw))
+    assert not are_alike(one, one * (torch.rand(64, 2, generator=draw) > 0.1))
+    whole = torch.arange(9)
+    assert are_alike(whole, whole.clone()) and not are_alike(whole, whole.flip(0))
