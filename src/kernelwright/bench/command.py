@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kernelwright.bench import exam, port_rates, results, suite
+from kernelwright.bench import exam, lanes, port_rates, results, suite
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_seconds
 from kernelwright.terminal import Answer
@@ -17,7 +17,7 @@ PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
 ONLY_PORT = ("hipify", "arch")
 ONLY_TASKS = ("path", "levels", "every", "device", "archive", "out", "policies")
-ONLY_SEARCH = ("budget_s", "limit_s", "total_s")
+ONLY_SEARCH = ("budget_s", "limit_s", "total_s", "gpus")
 ONLY_POLICY = ("samples", "dialect", "max_tokens")
 NAMES = {"policies": "policy", "max_tokens": "max-tokens"}
 
@@ -35,8 +35,11 @@ NAMES = {"policies": "policy", "max_tokens": "max-tokens"}
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Searches, tasks judged, or programs of port, side by side: 1 (default; searches where "
-    "there is one GPU: 6).",
+    help="Searches, tasks judged, or programs of port, side by side: 1 (default; searches on "
+    "GPUs: 6 in all).",
+)
+@click.option(
+    "--gpus", metavar="N", help="With --device cuda: search on this many GPUs, or all. Default: 1."
 )
 @click.option("--archive", metavar="URL", help="Default: kernelwright-out/archive.sqlite.")
 @click.option("--out", metavar="DIR", help="Folder for sources and the report: kernelwright-out.")
@@ -98,16 +101,16 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
     )  # fmt: skip
     told = {
         "settings": settings,
-        "jobs": given.get("jobs", suite.usual_jobs(settings.device, is_exam="policies" in given)),
         "on_done": lambda outcome: click.echo(results.line(outcome), err=True),
     }
     if "policies" in given:
         examined = exam.policies(given["policies"], given.get("samples", exam.SAMPLES))
         asked = {key: given[key] for key in ("dialect", "max_tokens") if key in given}
-        sat = exam.run(entries, examined, **asked, **told)
+        sat = exam.run(entries, examined, jobs=given.get("jobs", 1), **asked, **told)
         return results.answer(name, sat.outcomes, settings, sat.calls)
     outcomes = suite.run(
         entries,
+        lanes=lanes.lanes(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
         limit_s=parse_seconds(given.get("limit_s", LIMIT)),
         total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
         **told,

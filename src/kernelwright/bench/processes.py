@@ -20,6 +20,7 @@ from typing import Any
 
 from kernelwright import search
 from kernelwright.archive import Archive
+from kernelwright.bench.lanes import WHOLE, Lane
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.settings import Settings
@@ -68,14 +69,15 @@ def size_task(task: Task, settings: Settings, nursery: Nursery) -> int:
 
 
 def in_a_process(
-    work: Work, task: Task, settings: Settings, limit_s: float, nursery: Nursery
-) -> Any:
+    work: Work, task: Task, settings: Settings, limit_s: float, nursery: Nursery,
+    lane: Lane = WHOLE,
+) -> Any:  # fmt: skip
     """What ``work`` returns; what, seen and do of an error as a dictionary."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     ours, theirs = context.Pipe(duplex=False)
     branch = nursery.branch()
-    process = context.Process(target=_run, args=(work, task, settings, theirs, branch))
+    process = context.Process(target=_run, args=(work, task, settings, theirs, branch, lane))
     process.start()
     theirs.close()
     branch.close()
@@ -106,8 +108,11 @@ def _stop(process: Any, seen: str) -> dict[str, Any]:
     return {"what": "the search was stopped", "seen": seen, "do": do}
 
 
-def _run(work: Work, task: Task, settings: Settings, answer: Connection, nursery: Nursery) -> None:
+def _run(
+    work: Work, task: Task, settings: Settings, answer: Connection, nursery: Nursery, lane: Lane
+) -> None:
     """The child: work, and answer with what it gives or with the error."""
+    lane.enter()
     # Its parent stops it by this, also where a shell in the background had it ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with, args=(answer,), daemon=True).start()

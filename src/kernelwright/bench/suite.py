@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.archive import Archive
-from kernelwright.bench.processes import in_a_process, search_task, size_task, survey_task
+from kernelwright.bench.lanes import WHOLE, Free, Lane
+from kernelwright.bench.processes import Work, in_a_process, search_task, size_task, survey_task
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.settings import Settings
@@ -80,28 +81,19 @@ def suite_entries(
     return [e for e in chosen if (e.problem - 1) % every == 0]
 
 
-def usual_jobs(device: str, *, is_exam: bool) -> int:
-    """How many searches go well side by side: one more than a GPU takes, so that the next is
-    ready; one on a CPU, where builds and measurements want the same cores.
-
-    Raises:
-        DeviceError: this machine has no such device.
-    """
-    most = place_of(resolve(Device.parse(device))).most_judges
-    return 1 if most is None or is_exam else most + 1
-
-
 def run(
-    entries: Sequence[SuiteEntry], *, settings: Settings, jobs: int = 1, limit_s: float,
-    total_s: float = float("inf"), on_done: Callable[[Outcome], None] = lambda outcome: None,
+    entries: Sequence[SuiteEntry], *, settings: Settings, lanes: Sequence[Lane] = (WHOLE,),
+    limit_s: float, total_s: float = float("inf"),
+    on_done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:  # fmt: skip
     """Search every task that the archive does not hold yet; the outcomes in the suite's order.
 
-    ``jobs`` searches go on side by side; the judge's lock on the device keeps measuring apart. A
-    search that takes longer than ``limit_s`` is stopped, and none is begun after ``total_s``.
-    Tasks that need much of a device's memory come last; of those the library is timed first, and
-    where it is as fast as a copy nothing is searched. Ctrl-C stops the searches; what they found
-    stays, and the same call goes on from there.
+    In every lane one search goes on at a time, on its GPU and its cores from start to end; the
+    judge's lock on a device keeps measuring on it apart. A search that takes longer than
+    ``limit_s`` is stopped, and none is begun after ``total_s``. Tasks that need much of a device's
+    memory come last; of those the library is timed first, and where it is as fast as a copy nothing
+    is searched. Ctrl-C stops the searches; what they found stays, and the same call goes on from
+    there.
 
     Raises:
         DeviceError: this machine has no such device.
@@ -111,14 +103,19 @@ def run(
     Archive(settings.archive).close()  # made once, before several processes open it
     last_start = time.monotonic() + total_s
     locks = {id(entry): threading.Lock() for entry in entries}
+    free = Free(lanes)
 
     def is_due(entry: SuiteEntry) -> bool:
         return not _is_searched(entry.task, settings) and time.monotonic() < last_start
 
+    def in_a_lane(work: Work, entry: SuiteEntry) -> Any:
+        with free.one() as lane:
+            return in_a_process(work, entry.task, settings, limit_s, nursery, lane)
+
     def survey(entry: SuiteEntry) -> None:
         with locks[id(entry)]:
             if is_due(entry):
-                in_a_process(survey_task, entry.task, settings, limit_s, nursery)
+                in_a_lane(survey_task, entry)
 
     def search(entry: SuiteEntry) -> Outcome:
         with locks[id(entry)]:
@@ -126,7 +123,7 @@ def run(
             if not _is_searched(entry.task, settings):
                 was_run = time.monotonic() < last_start
                 if was_run:
-                    error = in_a_process(search_task, entry.task, settings, limit_s, nursery)
+                    error = in_a_lane(search_task, entry)
         told = chapter(entry.task, settings, device)
         return Outcome(entry, told, error, _ended(entry.task, settings), was_run)
 
@@ -141,7 +138,7 @@ def run(
         small, large = _by_size(mixed(entries), settings, nursery, is_due)
         steps = [(search, e) for e in small] + [(survey, e) for e in large]
         steps += [(search, e) for e in large]
-        found = side_by_side(work, steps, jobs=jobs, on_done=tell)
+        found = side_by_side(work, steps, jobs=len(lanes), on_done=tell)
     outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
     return [outcomes.get(id(entry), Outcome(entry, was_run=False)) for entry in entries]
 

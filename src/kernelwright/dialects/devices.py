@@ -34,6 +34,11 @@ def resolve(device: Device) -> Device:
     return replace(device, arch=arch)
 
 
+def count(kind: str) -> int:
+    """How many devices of a kind this machine has."""
+    return len(_architectures(kind))
+
+
 def _architectures(kind: str) -> tuple[str, ...]:
     """The architecture of every device of a kind, in torch's order."""
     import torch

@@ -68,6 +68,11 @@ def _driver(name: str, *arguments: object) -> None:
         raise RuntimeError(f"{name} fails with CUDA error {code}")
 
 
+def unit(index: int) -> str:
+    """The GPU's own name, by which the driver and its management library know it."""
+    return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
+
+
 def _rounded(n_bytes: int, index: int) -> tuple[int, _Properties]:
     properties = _Properties(PINNED, FILE_DESCRIPTOR, _Location(ON_DEVICE, index))
     unit = ctypes.c_size_t()

@@ -58,13 +58,15 @@ class Nursery:
         self.__init__(control)  # type: ignore[misc]
 
     def serve(self, environment: Mapping[str, str], control: socket.socket) -> bool:
-        """Let a new zygote with this environment serve the other end of ``control``.
+        """Let a new zygote serve the other end of ``control``, with this environment and the
+        cores of whoever asks, as if it had been started here.
 
         Returns:
             False where the nursery has gone.
         """
         with self._lock, contextlib.suppress(wire.Closed):
-            wire.send_request(self._control, {"serve": dict(environment)}, (control.fileno(),))
+            request = {"serve": dict(environment), "cores": os.sched_getaffinity(0)}
+            wire.send_request(self._control, request, (control.fileno(),))
             return True
         return False
 

@@ -12,7 +12,7 @@ import os
 from functools import cache
 from typing import Any
 
-import torch
+from kernelwright.judge.gpu import unit
 
 SUCCESS, NOT_FOUND = 0, 6
 SM_CLOCK, MEMORY_CLOCK, CORE_SENSOR = 1, 2, 0
@@ -123,7 +123,7 @@ def _gpu(index: int) -> ctypes.c_void_p:
         Unknown: there is no library, or it does not know the GPU.
     """
     gpu = ctypes.c_void_p()
-    name = f"GPU-{torch.cuda.get_device_properties(index).uuid}".encode()
+    name = unit(index).encode()
     if _ask("nvmlInit_v2") or _ask("nvmlDeviceGetHandleByUUID", name, ctypes.byref(gpu)):
         raise Unknown(name.decode())
     return gpu

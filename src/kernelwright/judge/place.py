@@ -28,6 +28,8 @@ class Place(Protocol):
     """The device's name in torch."""
     kind: str
     """The same without a number."""
+    unit: str
+    """Which of the machine's devices it is, whatever number a process knows it by."""
     reads_from_outside: bool
     """Whether the outputs of a stopped child can be read."""
     is_spinning: bool
@@ -75,7 +77,7 @@ class Place(Protocol):
 class Cpu:
     """Host memory; a child's memory is read with process_vm_readv."""
 
-    name = kind = "cpu"
+    name = kind = unit = "cpu"
     reads_from_outside = True
     is_spinning = False
     stops_midway = True
@@ -125,6 +127,7 @@ class Gpu:
         self.most_judges = max(1, MOST_JUDGES // max(1, torch.cuda.device_count()))
         self.name = device.torch_name
         self.kind = self.name.partition(":")[0]
+        self.unit = gpu.unit(self.index)
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         self.make_room()

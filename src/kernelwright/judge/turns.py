@@ -26,7 +26,7 @@ it is measured all the same: what never ends is ended by the time limit of whoev
 
 
 class Turns:
-    """The turns at one device.
+    """The turns at one device, by the name that all judges know it by.
 
     ``is_idle`` says whether the device has done all that was started on it.
 

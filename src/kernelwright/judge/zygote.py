@@ -52,6 +52,7 @@ def serve(control: socket.socket) -> None:
             if isinstance(request, dict):
                 os.environ.clear()
                 os.environ.update(request["serve"])
+                os.sched_setaffinity(0, request["cores"])
                 serve(socket.socket(fileno=fds[0]))
             warden.open_door(request, *fds)
         for fd in fds:

@@ -1,0 +1,44 @@
+"""A suite on two GPUs of one host: both work, neither sees the other, the archive is one.
+
+Run with: python -m pytest -q -s tests/device/test_bench_gpus.py
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kernelwright import bench
+from kernelwright.archive import Archive
+from kernelwright.bench.lanes import lanes
+from kernelwright.core.device import Device
+from kernelwright.core.settings import Settings
+from kernelwright.dialects.devices import resolve
+from kernelwright.judge.place import place_of
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two NVIDIA GPUs"),
+]
+
+
+def test_lanes_are_the_two_gpus_with_cores_of_their_own():
+    one, other = lanes("cuda", gpus="2", jobs=2)
+    units = [place_of(resolve(Device("cuda", index=n))).unit for n in range(2)]
+    assert [one.gpu, other.gpu] == units and one.gpu != other.gpu
+    assert not set(one.cores) & set(other.cores)
+
+
+def test_a_suite_on_two_gpus_resumes_on_one(tmp_path):
+    told = Settings(device="cuda", archive=str(tmp_path / "archive.sqlite"), budget_s=2.0)
+    entries = bench.suite_entries("builtin", device="cuda")[:4]
+    on_two = bench.run(entries, settings=told, limit_s=120, lanes=lanes("cuda", gpus="2"))
+    print([(outcome.entry.name, outcome.error, outcome.ended) for outcome in on_two])
+    assert not [outcome.error for outcome in on_two if outcome.error]
+    with Archive(told.archive) as archive:
+        n_runs = len(archive.runs())
+        verdicts = [v for e in entries for v in archive.evaluations(task=e.task.digest)]
+    assert {verdict.environment.device for verdict in verdicts} == {str(resolve(Device("cuda")))}
+    bench.run(entries, settings=told, limit_s=120)
+    with Archive(told.archive) as archive:
+        assert len(archive.runs()) == n_runs

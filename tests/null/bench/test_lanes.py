@@ -1,0 +1,133 @@
+"""Which GPU and which cores each of several searches has for itself."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelwright import bench
+from kernelwright.bench import lanes, suite
+from kernelwright.bench.processes import in_a_process
+from kernelwright.cli import main
+from kernelwright.core.device import Device
+from kernelwright.core.errors import DeviceError, UsageError
+from kernelwright.core.settings import Settings
+from kernelwright.judge import WarmProgram
+from kernelwright.judge.children import Children
+from kernelwright.judge.place import place_of
+
+N_GPUS, N_CORES = 2, 16
+FIRST, SECOND = (lanes.Lane(f"GPU-{n}", tuple(range(8 * n, 8 * n + 8))) for n in range(2))
+
+
+@pytest.fixture
+def _two_gpus(monkeypatch):
+    """Two GPUs beside sixteen cores without second threads; no driver is asked."""
+    monkeypatch.setattr(lanes, "count", lambda kind: N_GPUS)
+    monkeypatch.setattr(lanes, "resolve", lambda device: device)
+    told = lambda device: SimpleNamespace(unit=f"GPU-{device.index}", most_judges=2)  # noqa: E731
+    monkeypatch.setattr(lanes, "place_of", told)
+    monkeypatch.setattr(lanes, "_first_sibling", lambda core: core)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(N_CORES)))
+
+
+@pytest.mark.usefixtures("_two_gpus")
+def test_searches_are_dealt_to_the_gpus_in_turns():
+    assert lanes.lanes("cuda", gpus="2", jobs=3) == [FIRST, SECOND, FIRST]
+    assert lanes.lanes("cuda", gpus="all") == [FIRST, SECOND] * 3
+
+
+@pytest.mark.usefixtures("_two_gpus")
+def test_on_one_gpu_a_search_has_all_that_is_there():
+    assert lanes.lanes("cuda", jobs=2) == [lanes.WHOLE] * 2
+    assert lanes.lanes("cuda") == [lanes.WHOLE] * 3
+
+
+@pytest.mark.usefixtures("_two_gpus")
+@pytest.mark.parametrize("jobs", [1, 7, 12])
+def test_contexts_are_bounded_and_no_gpu_is_left_idle(jobs):
+    with pytest.raises(UsageError, match="2 to 6 searches"):
+        lanes.lanes("cuda", gpus="2", jobs=jobs)
+
+
+@pytest.mark.usefixtures("_two_gpus")
+def test_a_gpu_that_is_not_there():
+    with pytest.raises(DeviceError, match="3 GPUs"):
+        lanes.lanes("cuda", gpus="3")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--gpus", "two", "--device", "cuda"], "neither a number nor all"),
+        (["--gpus", "0", "--device", "cuda"], "neither a number nor all"),
+        (["--gpus", "0,1", "--device", "cuda"], "neither a number nor all"),
+        (["--gpus", "2"], "--device cuda"),
+        (["--gpus", "2", "--device", "cuda:1"], "--device cuda"),
+        (["--gpus", "2", "--policy", "x"], "--gpus does not belong"),
+    ],
+)
+def test_a_bad_value_is_one_error(words, said):
+    found = CliRunner().invoke(main, ["bench", "--suite", "builtin", *words])
+    assert found.exit_code == 2
+    assert said in found.output
+
+
+@given(st.sets(st.integers(0, 63), min_size=8), st.integers(1, 8))
+def test_parts_of_cores_are_equal_and_share_none(cores, n):
+    parts = lanes.divided(sorted(cores), n)
+    assert {len(part) for part in parts} == {len(cores) // n}
+    assert len(set().union(*parts)) == n * (len(cores) // n)
+
+
+def test_both_threads_of_a_core_stay_together(monkeypatch):
+    monkeypatch.setattr(lanes, "_first_sibling", lambda core: core % 4)
+    assert lanes.divided(range(8), 2) == [[0, 1, 4, 5], [2, 3, 6, 7]]
+
+
+def test_more_gpus_than_cores():
+    with pytest.raises(DeviceError, match="too few cores"):
+        lanes.divided([0], 2)
+
+
+def seen_in_a_lane(task, settings, nursery):
+    """What a search sees, and what the judge's children under it see."""
+    cpu = Device.parse("cpu")
+    children = Children(cpu, place_of(cpu), threads=1, nursery=nursery)
+    try:
+        zygote = children.zygote({})
+        zygote.wait_ready()
+        cores = [sorted(os.sched_getaffinity(pid)) for pid in (0, zygote.pid)]
+        return os.environ.get("CUDA_VISIBLE_DEVICES"), cores
+    finally:
+        children.close()
+
+
+def test_a_search_and_its_children_have_the_lane_and_nothing_else():
+    core = max(os.sched_getaffinity(0))
+    lane = lanes.Lane("GPU-9", (core,))
+    with WarmProgram() as nursery:
+        told = in_a_process(seen_in_a_lane, None, Settings(), 60, nursery, lane)
+        free = in_a_process(seen_in_a_lane, None, Settings(), 60, nursery)
+    assert told == ("GPU-9", [[core]] * 2)
+    assert free[1] == [sorted(os.sched_getaffinity(0))] * 2
+
+
+def test_each_lane_has_one_search_at_a_time(monkeypatch, tmp_path):
+    entries = bench.suite_entries("builtin", device="cpu")[:6]
+    inside, dealt = [], []
+
+    def noted(work, task, settings, limit_s, nursery, lane):
+        inside.append(lane)
+        assert inside.count(lane) == 1
+        dealt.append((task.name, lane))
+        inside.remove(lane)
+
+    monkeypatch.setattr(suite, "in_a_process", noted)
+    settings = Settings(archive=str(tmp_path / "archive.sqlite"))
+    bench.run(entries, settings=settings, limit_s=1, lanes=[FIRST, SECOND])
+    assert sorted(name for name, _ in dealt) == sorted(entry.name for entry in entries)
+    assert {lane for _, lane in dealt} == {FIRST, SECOND}
