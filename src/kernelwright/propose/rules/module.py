@@ -17,7 +17,7 @@ from kernelwright.propose.rules.prepared import (
     prepared_steps,
 )
 from kernelwright.propose.rules.splice import Spliced
-from kernelwright.propose.rules.steps import call_text, literal, references
+from kernelwright.propose.rules.steps import call_text, layout_text, literal, references
 
 _LIBRARY_IMPORTS = ("import torch", "import torch.nn.functional as F", "from torch import nn")
 _WIDTH = 96
@@ -237,10 +237,13 @@ def _step_lines(
     device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
     names = _expressions(program, steps, face)
     last = _last_uses(program, steps, kept)
+    is_read_elsewhere = face.device_kind != "cpu" and any(program.own())
     users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
     for number, step in enumerate(steps):
         if isinstance(step, Call):
             yield call_text(step, device, names)
+            if is_read_elsewhere and (laid := layout_text(step)):
+                yield laid
         else:
             about = " → ".join(step.origin)
             yield from textwrap.wrap(

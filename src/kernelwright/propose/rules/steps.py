@@ -29,6 +29,9 @@ _FUNCTIONS = {
 )}  # fmt: skip
 """Spellings whose positional arguments are those of the ATen operator."""
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_LAID_BY_DEVICE = ("torch.ops.aten.scaled_dot_product_attention",)
+"""Operators whose results lie in memory as the kernel that torch chooses for the device has them:
+what a trace on a CPU says of their strides holds on no GPU."""
 _NO_NAMES: Mapping[str, str] = {}
 _DROPPED = frozenset({"pin_memory", "layout"})
 
@@ -57,6 +60,20 @@ def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
         text = f"{_FUNCTIONS.get(name, call.target)}({', '.join(args)})"
     results = ", ".join(tensor.name for tensor in call.outputs)
     return f"{results} = {text}" if results else text
+
+
+def layout_text(call: Call) -> str:
+    """The statement that has the result as the program knows it; empty where it is so on every
+    device. It copies only where the result lies otherwise."""
+    if not call.target.startswith(_LAID_BY_DEVICE):
+        return ""
+    (result,) = call.outputs
+    order = sorted(range(len(result.shape)), key=lambda dim: -result.strides[dim])
+    if order == sorted(order):
+        return f"{result.name} = {result.name}.contiguous()"
+    there = ", ".join(map(str, order))
+    back = ", ".join(str(order.index(dim)) for dim in range(len(order)))
+    return f"{result.name} = {result.name}.permute({there}).contiguous().permute({back})"
 
 
 def _spread(args: list[str]) -> list[str]:

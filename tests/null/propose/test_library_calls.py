@@ -1,0 +1,66 @@
+"""What PyTorch is called for: its operands are as it wants them on every device, its results as
+own kernels read them."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.load import load
+from kernelwright.propose.rules import RulesProposer
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import capture
+from kernelwright.propose.rules.fuse import Fusion
+from kernelwright.propose.rules.ir import Call, Kernel
+from kernelwright.propose.rules.steps import layout_text
+
+
+class Heads(nn.Module):
+    """Attention over heads that lie side by side, and own code after it."""
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(2, (2, 4)).transpose(1, 2) for part in x.chunk(3, dim=2))
+        return F.scaled_dot_product_attention(q, k, v).exp()
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
+def test_attention_lies_as_kernels_read_it_whatever_the_device_makes(order):
+    """torch's kernels for attention differ in how their results lie."""
+    captured = capture(Heads(), [torch.randn(3, 5, 24)])
+    program = assemble_supported(
+        captured, Fusion(), lambda step: isinstance(step, Kernel), products=False
+    )
+    (call,) = (s for s in program.steps if isinstance(s, Call) and "attention" in s.target)
+    (wanted,) = call.outputs
+    value = torch.randn(wanted.shape)
+    given = value.permute(order).contiguous().permute([order.index(dim) for dim in range(4)])
+    names = {wanted.name: given}
+    exec(layout_text(call), {"torch": torch}, names)
+    assert names[wanted.name].stride() == wanted.strides
+    assert torch.equal(names[wanted.name], value)
+
+
+def test_attention_that_lies_right_is_not_copied():
+    call = SimpleNamespace(target="torch.ops.aten.scaled_dot_product_attention.default")
+    wanted = SimpleNamespace(name="heads", shape=(3, 2, 5, 4), strides=(40, 4, 8, 1))
+    names = {"heads": (given := torch.randn(3, 5, 2, 4).transpose(1, 2))}
+    exec(layout_text(SimpleNamespace(**vars(call), outputs=(wanted,))), {}, names)
+    assert names["heads"].data_ptr() == given.data_ptr()
+
+
+def test_a_file_for_a_gpu_has_that_statement():
+    task = load(Heads(), inputs=[torch.randn(3, 5, 24)])
+    texts = {}
+    for device, dialect in (("cuda:sm_90", "triton"), ("cpu", "cpp")):
+        brief = Brief(task, Device.parse(device), (dialect,))
+        texts[device] = next(RulesProposer().propose(brief)).candidate.source
+    statement = ".permute(0, 2, 1, 3).contiguous().permute(0, 2, 1, 3)\n"
+    assert statement in texts["cuda:sm_90"]
+    assert statement not in texts["cpu"]
