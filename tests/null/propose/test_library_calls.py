@@ -15,11 +15,41 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.load import load
 from kernelwright.propose.rules import RulesProposer
-from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.assemble import assemble, assemble_supported
 from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.ir import Call, Kernel
+from kernelwright.propose.rules.lower.graph import to_flow
 from kernelwright.propose.rules.steps import layout_text
+
+
+class Loop(nn.Module):
+    """A recurrent network written out."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(5 + 3, 3)
+
+    def forward(self, x, hidden):
+        states = []
+        for step in range(x.shape[0]):
+            hidden = torch.tanh(self.cell(torch.cat((x[step], hidden), dim=1)))
+            states.append(hidden)
+        return torch.stack(states)
+
+
+def test_a_rolled_loop_gives_torch_dense_weights():
+    """cuDNN views them as rows of one buffer."""
+    captured = capture(Loop(), [torch.randn(6, 2, 5), torch.randn(2, 3)])
+    program = assemble(to_flow(captured), Fusion())
+    tensors = {t.name: t for t, _ in program.attributes}
+    for step in program.steps:
+        made = step.outputs if isinstance(step, Call) else step.writes
+        tensors |= {tensor.name: tensor for tensor in made}
+    (network,) = (s for s in program.steps if isinstance(s, Call) and "rnn_tanh" in s.target)
+    for weight in network.args[2]:
+        tensor = tensors[weight.name]
+        assert torch.empty_strided(tensor.shape, tensor.strides).is_contiguous()
 
 
 class Heads(nn.Module):

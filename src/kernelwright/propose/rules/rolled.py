@@ -113,8 +113,10 @@ def _network(graph: fx.Graph, step: Step) -> fx.Node:
     """The layer's sequence of states."""
     n_hidden, n_x = _shape(step.before)[1], _shape(step.x)[2]
     cut = n_hidden if step.state_first else n_x
-    left = _node(graph, aten.slice.Tensor, step.weight, 1, 0, cut)
-    right = _node(graph, aten.slice.Tensor, step.weight, 1, cut, n_hidden + n_x)
+    left, right = (
+        _node(graph, aten.contiguous.default, _node(graph, aten.slice.Tensor, step.weight, 1, *cut))
+        for cut in ((0, cut), (cut, n_hidden + n_x))
+    )  # cuDNN takes no weights whose rows lie apart
     w_x, w_h = (right, left) if step.state_first else (left, right)
     none = _node(graph, aten.zeros_like.default, step.bias)
     h0 = _node(graph, aten.unsqueeze.default, step.before, 0)
