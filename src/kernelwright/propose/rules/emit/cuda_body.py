@@ -17,6 +17,7 @@ from kernelwright.propose.rules.ir import Axis, Bound, Compute, Const, Iota, Ker
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "not"})
 _RANK = tuple(TYPES)
+_ROUNDED = {"float32": "__fmul_rn", "float64": "__dmul_rn"}
 
 
 @dataclass
@@ -63,16 +64,23 @@ def packed_tensors(kernel: Kernel, axes: tuple[Axis, ...], vector: int) -> set[s
 
 
 class Body:
-    """Emits ops into ``lines``; remembers what every named value is."""
+    """Emits ops into ``lines``; remembers what every named value is.
 
-    def __init__(self, lines: Lines, names: Names, values: dict[str, Value] | None = None) -> None:
+    The products named ``apart`` are rounded whatever is added to them.
+    """
+
+    def __init__(
+        self, lines: Lines, names: Names, apart: frozenset[str] = frozenset(),
+        *, values: dict[str, Value] | None = None,
+    ) -> None:  # fmt: skip
         self.lines = lines
         self.names = names
+        self.apart = apart
         self.values = values or {}
 
     def fork(self) -> Body:
         """A copy for a block of statements whose names are free again after it."""
-        return Body(self.lines, self.names.fork(), dict(self.values))
+        return Body(self.lines, self.names.fork(), self.apart, values=dict(self.values))
 
     def emit(self, op: Op, point: Point) -> None:
         """One op that is neither a Reduce nor a Scan, for one point."""
@@ -176,7 +184,11 @@ class Body:
             for i, name in enumerate(op.args)
         ]
         texts = [f"({text})" if text.startswith("-") else text for text in texts]
-        self.define(op.name, pointwise(op.op, texts, inside), op.dtype)
+        if op.name in self.apart:
+            text = f"{_ROUNDED[inside]}({texts[0]}, {texts[-1]})"  # a square has one operand
+        else:
+            text = pointwise(op.op, texts, inside)
+        self.define(op.name, text, op.dtype)
 
     def _cast(self, op: Compute, arg: Value) -> None:
         """A cast to a half type rounds, then goes on in float."""
