@@ -332,6 +332,22 @@ def test_what_no_loop_nest_computes_is_a_call():
     torch.testing.assert_close(interpret(program, inputs, {}), Patches()(*inputs))
 
 
+def test_shuffled_channels_are_written_once_for_a_convolution_in_groups():
+    class Shuffled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Conv2d(12, 24, 1, groups=3, bias=False)
+
+        def forward(self, x):
+            x = x.relu().view(2, 3, 4, 5, 6).transpose(1, 2).contiguous()
+            return self.layer(x.view(2, 12, 5, 6))
+
+    program = check(Shuffled(), [R(2, 12, 5, 6)], products=True)
+    sizes = [tensor.n_elements for step in program.own() for tensor in step.writes]
+    assert len(sizes) <= 3
+    assert max(sizes) == 2 * 24 * 5 * 6
+
+
 def test_long_attention_is_an_own_step(monkeypatch):
     class Causal(nn.Module):
         def forward(self, q, k, v):

@@ -160,15 +160,23 @@ class _Plan:
         return {arg for n in nodes for arg in n.args if arg in self.kept}
 
     def _to_keep(self, node: Node) -> list[Node]:
-        """What must be in memory before a kernel of ``node`` alone can be built.
+        """What must be in memory before a kernel of ``node`` alone can be built: a computed value,
+        or one whose order of elements no view has. Never a product's operand in the space of all
+        its products, where it is repeated for every row or column of the other.
 
         Raises:
             NoNest: all of it is.
         """
-        inlined = [arg for arg in self._inlined(node) if not isinstance(arg, Constant)]
+        spread = node.args if isinstance(node, Product) else ()
+        inlined = [
+            arg
+            for arg in self._inlined(node)
+            if not isinstance(arg, Constant) and arg not in spread
+        ]
         if not inlined:
             raise NoNest(node)
-        return [next((arg for arg in inlined if isinstance(arg, Point)), inlined[0])]
+        kinds = (Point, Reshape, Node)
+        return [next(arg for kind in kinds for arg in inlined if isinstance(arg, kind))]
 
     def _assign(self, node: Node) -> bool:
         """Whether a kernel can compute ``node``."""
