@@ -51,6 +51,7 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option("--temperature", type=click.FloatRange(0, min_open=True), help="Of sampling.")
 @click.option("--checkpoint-every", type=click.IntRange(min=1), metavar="STEPS")
 @click.option("--jobs", type=click.IntRange(min=1), help="Tasks judged side by side.")
+@click.option("--vllm", metavar="colocate|URL", help="Writes the answers of reinforcement.")
 @click.option("--seed", type=int)
 @click.option("--out", metavar="DIR", help="Default: kernelwright-out/train.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")

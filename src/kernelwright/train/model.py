@@ -15,19 +15,20 @@ PACKAGES = ("transformers", "trl", "peft", "accelerate", "datasets")
 TARGETS = "all-linear"  # adapters on every linear layer: LoRA Without Regret, thinkingmachines.ai
 
 
-def need_packages(model: str) -> None:
+def need_packages(recipe: Recipe) -> None:
     """See that everything is installed that training needs.
 
     Raises:
         UsageError: something is missing.
     """
-    wanted = (*PACKAGES, "gguf") if model.endswith(".gguf") else PACKAGES
+    more = {"gguf": recipe.model.endswith(".gguf"), "vllm": bool(recipe.vllm)}
+    wanted = (*PACKAGES, *(name for name, is_needed in more.items() if is_needed))
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
             f"training needs {', '.join(missing)}",
             seen="not installed",
-            do="pip install 'kernelwright[train]'",
+            do="pip install " + ("'trl[vllm]'" if missing == ["vllm"] else "'kernelwright[train]'"),
         )
 
 

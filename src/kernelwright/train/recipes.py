@@ -14,7 +14,8 @@ from kernelwright.train import reward
 
 STAGES = ("sft", "selfsup", "contrastive")
 FILE_NAME = "recipe.json"
-FREE = ("budget_s", "steps", "out", "threads", "jobs", "checkpoint_every")
+COLOCATE = "colocate"
+FREE = ("budget_s", "steps", "out", "threads", "jobs", "checkpoint_every", "vllm")
 """What may differ when a stage goes on: how long, where, and with how many hands."""
 
 
@@ -64,6 +65,9 @@ class Recipe:
     """Earlier kernels that a prompt shows; 0: none, which is plain GRPO."""
     jobs: int = 4
     """Tasks whose answers are built and checked side by side."""
+    vllm: str = ""
+    """What writes answers by reinforcement: COLOCATE, vLLM on the trainer's own device, or the URL
+    of a vLLM server that takes weights; empty: the trainer's own model."""
 
     def __post_init__(self) -> None:
         if self.stage not in STAGES:
@@ -71,6 +75,12 @@ class Recipe:
                 f'no stage "{self.stage}"', seen=self.stage, do=nearest(self.stage, STAGES)
             )
         reward.find(self.reward)
+        if self.vllm not in ("", COLOCATE) and not self.vllm.startswith(("http://", "https://")):
+            raise UsageError(
+                f'"{self.vllm}" is no vLLM',
+                seen=self.vllm,
+                do=f"write {COLOCATE}, or a server's URL",
+            )
         if self.stage != "sft" and self.group < 2:
             raise UsageError(
                 "answers are compared inside a group, and one is none",

@@ -15,13 +15,13 @@ from typing import Any
 from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
-from kernelwright.propose.swarm.chat import chat_text
+from kernelwright.propose.swarm.chat import chat_text, ends
 from kernelwright.train import reward, sampling
 from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer
 from kernelwright.train.model import adapter, open_model, open_tokenizer, settings
 from kernelwright.train.prompts import Asked, Messages, Prompts
-from kernelwright.train.recipes import Recipe
+from kernelwright.train.recipes import COLOCATE, Recipe
 from kernelwright.train.watch import Curve, Deadline
 
 UNBOUNDED = 1_000_000  # steps; the deadline ends the stage
@@ -54,12 +54,12 @@ class Rollouts:
         }
         read = {digest: prompt_ids(tokenizer, each.messages) for digest, each in asked.items()}
         prompts = [read[digest] for digest in digests]
-        said = sampling.sample(trainer, prompts)
+        said, likely = sampling.sample(trainer, prompts)
         self._sampled_s = time.monotonic() - began
         return {
             "prompt_ids": prompts,
             "completion_ids": said,
-            "logprobs": None,  # TRL computes them where it needs them
+            "logprobs": likely,  # where there are none, TRL computes what it needs
             "asked": [asked[digest] for digest in digests],
             "dialect": [dialect] * len(digests),
         }
@@ -148,10 +148,11 @@ def trainer(
             do="kernelwright dataset build and --dataset, or an --archive that holds tasks",
         )
     rollouts = Rollouts(recipe, {t.digest: t for t in short}, dialects, court, prompts)
+    model = open_model(recipe.model, tokenizer)
     return GRPOTrainer(
-        model=open_model(recipe.model, tokenizer),
+        model=model,
         reward_funcs=rollouts.earn,
-        args=_grpo(recipe, len(short)),
+        args=_grpo(recipe, len(short), ends(tokenizer, model)),
         train_dataset=Dataset.from_dict({"prompt": list(rollouts.tasks)}),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
@@ -160,7 +161,7 @@ def trainer(
     )
 
 
-def _grpo(recipe: Recipe, n_tasks: int) -> Any:
+def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int] = ()) -> Any:
     from trl import GRPOConfig
 
     answers = min(recipe.tasks, n_tasks) * recipe.group
@@ -168,6 +169,7 @@ def _grpo(recipe: Recipe, n_tasks: int) -> Any:
     batch = next(b for b in range(min(recipe.batch, answers), 0, -1) if answers % b == 0)
     return GRPOConfig(
         **settings(recipe),
+        **_vllm(recipe, stops),
         per_device_train_batch_size=batch,
         gradient_accumulation_steps=answers // batch,
         num_generations=recipe.group,
@@ -178,3 +180,13 @@ def _grpo(recipe: Recipe, n_tasks: int) -> Any:
         scale_rewards="none" if recipe.smooth else "group",
         beta=0.0,
     )
+
+
+def _vllm(recipe: Recipe, stops: Sequence[int]) -> dict[str, Any]:
+    """TRL's own settings for vLLM, where answers are to come from it."""
+    if not recipe.vllm:
+        return {}
+    told = {"use_vllm": True, "generation_kwargs": {"stop_token_ids": list(stops)}}
+    if recipe.vllm == COLOCATE:
+        return told | {"vllm_mode": "colocate"}
+    return told | {"vllm_mode": "server", "vllm_server_base_url": recipe.vllm}

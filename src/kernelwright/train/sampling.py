@@ -1,4 +1,4 @@
-"""Answers of the model as it is at this step, in one batch."""
+"""Answers of the model as it is at this step, in one batch, by this process or by vLLM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ from kernelwright.propose.swarm import decode
 from kernelwright.propose.swarm.chat import ends
 
 
-def sample(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
-    """The tokens of one answer to each prompt, up to and with its end."""
+def sample(
+    trainer: Any, prompts: list[list[int]]
+) -> tuple[list[list[int]], list[list[float]] | None]:
+    """The tokens of one answer to each prompt, up to and with its end; from vLLM also how likely
+    each token was to it, by which TRL corrects for what the two models compute differently."""
+    if trainer.use_vllm:  # it has this step's weights: TRL brings them before it asks for answers
+        told = {"images": None, "num_generations": trainer.num_generations}
+        _, written, likely, _ = trainer.vllm_generation.generate(prompts=prompts, **told)
+        return written, [[place[0] for place in row] for row in likely]
+    return _own(trainer, prompts), None
+
+
+def _own(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
     from trl.models import unwrap_model_for_generation
 
     tokenizer = trainer.processing_class

@@ -24,7 +24,7 @@ ORIGIN = "dataset"
 
 def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
     """Train, and write the checkpoint where the stage came to its end."""
-    model.need_packages(recipe.model)
+    model.need_packages(recipe)
     keep(recipe)
     from kernelwright.train.watch import read_curve
 

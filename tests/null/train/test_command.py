@@ -1,6 +1,5 @@
 """The command says what is missing before it costs anything."""
 
-import importlib.util
 import json
 
 import pytest
@@ -13,6 +12,7 @@ WRONG = {
     "a budget in tokens": (["contrastive", *MODEL, "--budget", "5ktok"], "60m"),
     "an unknown preset": (["contrastive", *MODEL, "--preset", "cuda-l2"], "cuda-l1"),
     "an unknown reward": (["contrastive", *MODEL, "--reward", "sped"], "speed"),
+    "no vLLM": (["selfsup", *MODEL, "--vllm", "localhost:8000"], "colocate"),
     "nothing to compare an answer with": (["selfsup", *MODEL, "--group", "1"], "2 or more"),
     "a dataset that is not there": (
         ["sft", *MODEL, "--dataset", "x"],
@@ -30,17 +30,18 @@ def test_wrong_use_is_one_error_that_says_what_to_do(run, case):
     assert "Traceback" not in err
 
 
-def test_without_the_packages_the_error_names_the_extra(run, monkeypatch):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name, *a: None if name == "trl" else found(name, *a)
-    )
-    code, _, err = run("train", "contrastive", *MODEL)
-    assert code == 2 and "trl" in err and "kernelwright[train]" in err
+@pytest.mark.parametrize(
+    ("words", "missing", "remedy"),
+    [((), "trl", "kernelwright[train]"), (("--vllm", "colocate"), "vllm", "trl[vllm]")],
+)
+def test_without_the_packages_the_error_names_the_extra(run, monkeypatch, words, missing, remedy):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *a: name != missing or None)
+    code, _, err = run("train", "contrastive", *MODEL, *words)
+    assert code == 2 and missing in err and remedy in err
 
 
 def test_a_stage_is_kept_with_its_recipe_and_refuses_another(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("kernelwright.train.model.need_packages", lambda model: None)
+    monkeypatch.setattr("kernelwright.train.model.need_packages", lambda recipe: None)
     folder = tmp_path / "kernelwright-out" / "train" / "contrastive"
     folder.mkdir(parents=True)
     (folder / "recipe.json").write_text(json.dumps({"stage": "contrastive", "model": "other"}))

@@ -27,7 +27,7 @@ def test_presets_differ_where_the_papers_do():
 
 def test_a_stage_goes_on_with_more_time_and_not_with_another_reward(told):
     keep(told)
-    keep(replace(told, budget_s=7.0, steps=9))
+    keep(replace(told, budget_s=7.0, steps=9, vllm="colocate"))
     with pytest.raises(UsageError, match="reward 'speed', now 'right'"):
         keep(replace(told, reward="right"))
 

@@ -1,0 +1,40 @@
+"""Answers from vLLM: TRL is told where it is, and gets the likelihoods that it corrects by."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from kernelwright.train import recipe
+from kernelwright.train.reinforce import _vllm
+from kernelwright.train.sampling import sample
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("", {}),
+        ("colocate", {"use_vllm": True, "vllm_mode": "colocate"}),
+        (
+            "http://host:8000",
+            {
+                "use_vllm": True,
+                "vllm_mode": "server",
+                "vllm_server_base_url": "http://host:8000",
+            },
+        ),
+    ],
+)
+def test_trl_is_told_where_vllm_is_and_where_answers_end(where, told):
+    wanted = recipe("selfsup", model="m", out="o", archive="a", vllm=where)
+    ends = {"generation_kwargs": {"stop_token_ids": [7, 9]}} if where else {}
+    assert _vllm(wanted, [7, 9]) == told | ends
+
+
+def test_answers_come_with_how_likely_vllm_found_each_token():
+    def generate(prompts, images, num_generations):
+        assert (prompts, num_generations) == ([[1], [1]], 2)
+        return prompts, [[5, 6], [5]], [[[-0.1], [-0.2]], [[-0.3]]], None
+
+    backend = SimpleNamespace(generate=generate)
+    trainer = SimpleNamespace(use_vllm=True, num_generations=2, vllm_generation=backend)
+    assert sample(trainer, [[1], [1]]) == ([[5, 6], [5]], [[-0.1, -0.2], [-0.3]])
