@@ -10,18 +10,19 @@ import click
 
 from kernelwright import answers, api
 from kernelwright.bench import suite_entries
+from kernelwright.bench.lanes import lanes
 from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder, results
 from kernelwright.load import load
-from kernelwright.options import ARCHIVE, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
+from kernelwright.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
 from kernelwright.receipt import Receipt
 from kernelwright.terminal import Answer, ShowProgress
 
 BELONGS = {
     "a file": {"inputs", "init", "entry", "receipt"},
     "a folder": {"inputs", "init", "entry", "archive"},
-    "--suite": {"path", "levels", "problems", "jobs", "entry", "archive"},
+    "--suite": {"path", "levels", "problems", "jobs", "gpus", "entry", "archive"},
     "--repeat": {"inputs", "init"},
 }
 """The options that each kind of call takes, besides those of the machine."""
@@ -43,7 +44,12 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
 )
 @ARCHIVE
 @SUITE
-@click.option("--jobs", type=click.IntRange(min=1), help="Tasks of a suite side by side: 1.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Tasks of a suite side by side: 1; 6 in all on several GPUs.",
+)
+@GPUS
 @JSON
 def judge_command(
     words: tuple[str, ...],
@@ -146,9 +152,11 @@ def _judge_suite(
             seen=", ".join(unmatched)[:200],
             do="name files level_1_problem_3_x.py, or by the problem's own name",
         )
-    jobs = given.get("jobs", 1)
+    gpus = given.get("gpus", "1")
+    jobs = given.get("jobs", 1 if gpus == "1" else None)
+    places = lanes(settings.device, gpus=gpus, jobs=jobs)
     with ShowProgress(results.step_line) as progress:
-        dockets = judge_suite(groups, settings=settings, jobs=jobs, on_step=progress)
+        dockets = judge_suite(groups, settings=settings, lanes=places, on_step=progress)
     return results.suite(dockets, unmatched, settings)
 
 

@@ -110,6 +110,9 @@ SUITE = _options(
     click.option("--level", "levels", type=int, multiple=True, help="Of the suite; repeatable."),
     click.option("--problem", "problems", multiple=True, help="Number or name; repeatable."),
 )
+GPUS = click.option(
+    "--gpus", metavar="N", help="With --device cuda: work on this many GPUs, or all. Default: 1."
+)
 
 
 def init_of(text: str | None) -> Any:

@@ -5,6 +5,8 @@ Run with: python -m pytest -q -s tests/device/test_bench_gpus.py
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -29,7 +31,7 @@ def test_lanes_are_the_two_gpus_with_cores_of_their_own():
     assert not set(one.cores) & set(other.cores)
 
 
-def test_a_suite_on_two_gpus_resumes_on_one(tmp_path):
+def test_a_suite_on_two_gpus_resumes_on_either(tmp_path):
     told = Settings(device="cuda", archive=str(tmp_path / "archive.sqlite"), budget_s=2.0)
     entries = bench.suite_entries("builtin", device="cuda")[:4]
     on_two = bench.run(entries, settings=told, limit_s=120, lanes=lanes("cuda", gpus="2"))
@@ -38,7 +40,9 @@ def test_a_suite_on_two_gpus_resumes_on_one(tmp_path):
     with Archive(told.archive) as archive:
         n_runs = len(archive.runs())
         verdicts = [v for e in entries for v in archive.evaluations(task=e.task.digest)]
-    assert {verdict.environment.device for verdict in verdicts} == {str(resolve(Device("cuda")))}
-    bench.run(entries, settings=told, limit_s=120)
+    assert {verdict.environment.device for verdict in verdicts} == {resolve(Device("cuda")).key}
+    timed = [verdict.conditions for verdict in verdicts if verdict.conditions]
+    assert len({conditions.before["gpu"] for conditions in timed}) == 2
+    bench.run(entries, settings=replace(told, device="cuda:1"), limit_s=120)
     with Archive(told.archive) as archive:
         assert len(archive.runs()) == n_runs

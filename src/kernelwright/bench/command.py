@@ -11,6 +11,7 @@ import click
 from kernelwright.bench import exam, lanes, port_rates, results, suite
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_seconds
+from kernelwright.options import GPUS
 from kernelwright.terminal import Answer
 
 PORT = "port"
@@ -38,9 +39,7 @@ NAMES = {"policies": "policy", "max_tokens": "max-tokens"}
     help="Searches, tasks judged, or programs of port, side by side: 1 (default; searches on "
     "GPUs: 6 in all).",
 )
-@click.option(
-    "--gpus", metavar="N", help="With --device cuda: search on this many GPUs, or all. Default: 1."
-)
+@GPUS
 @click.option("--archive", metavar="URL", help="Default: kernelwright-out/archive.sqlite.")
 @click.option("--out", metavar="DIR", help="Folder for sources and the report: kernelwright-out.")
 @click.option(

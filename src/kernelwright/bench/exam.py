@@ -127,7 +127,7 @@ def run(
                 court.judge(said)
             except KernelwrightError as failed:
                 error = error_facts(failed)
-            return Outcome(entry, chapter(entry.task, told, str(device)), error)
+            return Outcome(entry, chapter(entry.task, told, device), error)
 
         found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
     outcomes = [o or Outcome(e, was_run=False) for o, e in zip(found, entries, strict=True)]
@@ -211,7 +211,7 @@ class _Asked:
         dialect = self.told.dialects[0]
         prompts = Prompts(self.archive, self.device, self.told.threads, exemplars=0)
         parameters = {
-            "weights": self.policy.weights, "device": str(self.device),
+            "weights": self.policy.weights, "device": self.device.key,
             "max_output_tokens": self.max_tokens,
         }  # fmt: skip
         return Call(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, Run
 from kernelwright.bench.lanes import WHOLE, Free, Lane
 from kernelwright.bench.processes import Work, in_a_process, search_task, size_task, survey_task
 from kernelwright.core.device import Device
@@ -99,14 +99,14 @@ def run(
         DeviceError: this machine has no such device.
     """
     entries = [replace(e, task=e.task.in_precision(settings.precision)) for e in entries]
-    device = str(resolve(Device.parse(settings.device)))
+    device = resolve(Device.parse(settings.device))
     Archive(settings.archive).close()  # made once, before several processes open it
     last_start = time.monotonic() + total_s
     locks = {id(entry): threading.Lock() for entry in entries}
     free = Free(lanes)
 
     def is_due(entry: SuiteEntry) -> bool:
-        return not _is_searched(entry.task, settings) and time.monotonic() < last_start
+        return not _is_searched(entry.task, settings, device) and time.monotonic() < last_start
 
     def in_a_lane(work: Work, entry: SuiteEntry) -> Any:
         with free.one() as lane:
@@ -120,12 +120,12 @@ def run(
     def search(entry: SuiteEntry) -> Outcome:
         with locks[id(entry)]:
             error, was_run = None, True
-            if not _is_searched(entry.task, settings):
+            if not _is_searched(entry.task, settings, device):
                 was_run = time.monotonic() < last_start
                 if was_run:
                     error = in_a_lane(search_task, entry)
         told = chapter(entry.task, settings, device)
-        return Outcome(entry, told, error, _ended(entry.task, settings), was_run)
+        return Outcome(entry, told, error, _ended(entry.task, settings, device), was_run)
 
     def work(step: tuple[Callable[[SuiteEntry], Outcome | None], SuiteEntry]) -> Outcome | None:
         return step[0](step[1])
@@ -177,16 +177,24 @@ def mixed(entries: Sequence[SuiteEntry]) -> list[SuiteEntry]:
     return [entry for _, entry in sorted(zip(keys, entries, strict=True), key=lambda pair: pair[0])]
 
 
-def _is_searched(task: Task, settings: Settings) -> bool:
+def _runs_here(archive: Archive, task: Task, device: Device) -> list[Run]:
+    """The task's runs that came to their end on such a device, whatever its number was."""
+    ended = [
+        (run, Device.parse(run.settings["device"]))
+        for run in archive.runs(task.digest)
+        if run.finished_at
+    ]
+    return [r for r, on in ended if on.kind == device.kind and on.arch in ("", device.arch)]
+
+
+def _is_searched(task: Task, settings: Settings, device: Device) -> bool:
     """Whether the archive holds a search of this task that came to its end under this judge, on
-    this device, with the same proposers and at least this budget."""
+    such a device, with the same proposers and at least this budget."""
     with Archive(settings.archive) as archive:
         finished = [
             run
-            for run in archive.runs(task.digest)
-            if run.finished_at
-            and run.settings["device"] == settings.device
-            and run.settings["budget_s"] >= settings.budget_s
+            for run in _runs_here(archive, task, device)
+            if run.settings["budget_s"] >= settings.budget_s
             and list(run.settings["proposers"]) == list(settings.proposers)
         ]
         verdicts = archive.evaluations(task=task.digest) if finished else []
@@ -194,19 +202,18 @@ def _is_searched(task: Task, settings: Settings) -> bool:
     return bool(finished) and (not versions or JUDGE_VERSION in versions)
 
 
-def _ended(task: Task, settings: Settings) -> dict[str, Any] | None:
-    """What the last search of a task on this device said at its end."""
+def _ended(task: Task, settings: Settings, device: Device) -> dict[str, Any] | None:
+    """What the last search of a task on such a device said at its end."""
     with Archive(settings.archive) as archive:
-        found = [run for run in archive.runs(task.digest) if run.finished_at]
-    here = [run for run in found if run.settings["device"] == settings.device]
+        here = _runs_here(archive, task, device)
     return here[-1].settings.get("ended") if here else None
 
 
-def chapter(task: Task, settings: Settings, device: str) -> Chapter | None:
+def chapter(task: Task, settings: Settings, device: Device) -> Chapter | None:
     """What the archive says about a task on a device; None where nothing of it was judged."""
     with Archive(settings.archive) as archive:
         if task.digest not in {known.digest for known in archive.tasks()}:
             return None
         found = chapters(archive, task.digest)
-    here = [chapter for chapter in found if chapter.device == device]
+    here = [chapter for chapter in found if chapter.device == device.key]
     return here[0] if here else None

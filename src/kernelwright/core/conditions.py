@@ -20,6 +20,7 @@ class Conditions:
     """Of the GPU's time: what other programs' kernels took."""
     before: Mapping[str, Any] = field(default_factory=dict)
     """Facts when the rounds began, by name with the unit: 'core_mhz' (the slowest and the fastest
-    core), 'sm_mhz', 'memory_mhz', 'temperature_c', 'slowed_by', 'other_processes'."""
+    core), 'gpu' (which one, by its own name), 'sm_mhz', 'memory_mhz', 'temperature_c', 'slowed_by',
+    'other_processes'."""
     after: Mapping[str, Any] = field(default_factory=dict)
     """The same facts when they ended."""

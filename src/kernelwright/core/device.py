@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelwright.core.errors import UsageError, nearest
 
@@ -43,6 +43,11 @@ class Device:
         if self.kind == "metal":
             return "mps"
         return f"cuda:{self.index}"
+
+    @property
+    def key(self) -> str:
+        """What archives and reports know it by: two GPUs of one make in a machine are the same."""
+        return str(replace(self, index=0))
 
     def __str__(self) -> str:
         text = f"{self.kind}:{self.arch}" if self.arch else self.kind

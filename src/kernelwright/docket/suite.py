@@ -9,6 +9,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from kernelwright.archive import Archive
+from kernelwright.bench.lanes import WHOLE, Free, Lane
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -24,31 +25,35 @@ def judge_suite(
     groups: Sequence[Group],
     *,
     settings: Settings,
-    jobs: int = 1,
+    lanes: Sequence[Lane] = (WHOLE,),
     on_step: OnStep = lambda step: None,
 ) -> list[Docket]:
     """One docket per task, in the suite's order; a task that fails does not stop the rest.
 
-    ``jobs`` judges work side by side: they build and check at the same time, and stand still while
-    one of them measures. Ctrl-C ends it early.
+    In every lane one judge works at a time, on its GPU and its cores: they build and check side by
+    side, and those on a device stand still while one of them measures. Ctrl-C ends it early.
     """
+    free = Free(lanes)
     Archive(settings.archive).close()  # made once, before several processes open it
 
     def one(group: Group) -> Docket:
-        return _in_a_process(group[0].task, group[1], settings, on_step)
+        with free.one() as lane:
+            return _in_a_process(group[0].task, group[1], settings, on_step, lane)
 
-    pairs = zip(side_by_side(one, groups, jobs=jobs), groups, strict=True)
+    pairs = zip(side_by_side(one, groups, jobs=len(lanes)), groups, strict=True)
     return [
         docket or Docket(entry.task, tuple(cases), interrupted=True)
         for docket, (entry, cases) in pairs
     ]
 
 
-def _in_a_process(task: Task, cases: list[Case], settings: Settings, on_step: OnStep) -> Docket:
+def _in_a_process(
+    task: Task, cases: list[Case], settings: Settings, on_step: OnStep, lane: Lane
+) -> Docket:
     """Judge where what a task breaks is broken for it alone, and its memory comes back."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_judge, args=(task, cases, settings, theirs))
+    process = context.Process(target=_judge, args=(task, cases, settings, theirs, lane))
     process.start()
     theirs.close()
     try:
@@ -70,8 +75,11 @@ def _in_a_process(task: Task, cases: list[Case], settings: Settings, on_step: On
         ours.close()
 
 
-def _judge(task: Task, cases: list[Case], settings: Settings, answer: Connection) -> None:
+def _judge(
+    task: Task, cases: list[Case], settings: Settings, answer: Connection, lane: Lane
+) -> None:
     """The child: steps, and at last a docket. It ends where nobody listens any more."""
+    lane.enter()
     with contextlib.suppress(BrokenPipeError):
         try:
             docket = judge_all(task, cases, settings=settings, on_step=answer.send)

@@ -35,6 +35,7 @@ class Watch:
     def __init__(self, place: Place, ours: Iterable[int] = ()) -> None:
         self._ours = (os.getpid(), *ours)
         self._gpu = torch.device(place.name).index if place.kind == "cuda" else None
+        self._unit = place.unit
         self._cores = sorted(os.sched_getaffinity(0))
         self._start_s = time.time()
         self._busy_s, self._own = _busy_s(self._cores), _own(self._ours)
@@ -57,6 +58,8 @@ class Watch:
 
     def _facts(self, own: set[int]) -> dict[str, Any]:
         facts = core_clocks(self._cores)
+        if self._gpu is not None:
+            facts["gpu"] = self._unit
         with contextlib.suppress(nvml.Unknown):
             if self._gpu is not None:
                 facts |= nvml.facts(self._gpu, own)

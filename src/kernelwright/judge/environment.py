@@ -43,7 +43,7 @@ def describe(device: Device, place: Place, threads: int, cache: str) -> Environm
             "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
             "cudnn_tf32": torch.backends.cudnn.allow_tf32,
         }
-    return Environment(str(device), facts)
+    return Environment(device.key, facts)
 
 
 def _processor() -> str:

@@ -63,7 +63,7 @@ class Courtroom:
             DeviceError: the machine failed.
         """
         history = self.archive.history(
-            answers[0].task.digest, device=str(self.device), judge_version=JUDGE_VERSION
+            answers[0].task.digest, device=self.device.key, judge_version=JUDGE_VERSION
         )
         known = {p.candidate.normal: found for p, found in select.latest(history)}
         best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)

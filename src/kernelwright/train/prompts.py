@@ -48,7 +48,7 @@ class Prompts:
 
     def _shown(self, task: Task, dialect: str, seed: int) -> tuple[Exemplar, ...]:
         history = self.archive.history(
-            task.digest, device=str(self.device), judge_version=JUDGE_VERSION
+            task.digest, device=self.device.key, judge_version=JUDGE_VERSION
         )
         mine = [pair for pair in history if pair[0].candidate.dialect == dialect]
         return tuple(select.exemplars(mine, self.exemplars, seed))

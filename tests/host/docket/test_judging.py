@@ -6,6 +6,7 @@ import pytest
 from tests.host.relu_task import RIGHT, TASK, WRONG
 
 from kernelwright.archive import Archive
+from kernelwright.bench.lanes import WHOLE
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder
@@ -95,7 +96,9 @@ def test_a_task_that_breaks_takes_no_other_with_it(tmp_path, settings):
         (tmp_path / name).write_text("import torch")
     groups, _ = assign(read_folder(tmp_path, entry="ModelNew"), entries)
     steps = []
-    first, second, third = judge_suite(groups, settings=settings, jobs=3, on_step=steps.append)
+    first, second, third = judge_suite(
+        groups, settings=settings, lanes=[WHOLE] * 3, on_step=steps.append
+    )
     assert statuses(first) == {"1_mine.py": "build_error"} and steps[0].doing == "1_mine.py"
     assert "no such data" in second.cases[0].error.seen + second.cases[0].error.what
     assert "died" in third.cases[0].error.what and "3" in third.cases[0].error.seen

@@ -10,6 +10,7 @@ from kernelwright import bench
 from kernelwright.archive import Archive
 from kernelwright.bench import results, suite
 from kernelwright.cli import main
+from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Environment
 from kernelwright.core.settings import Settings
@@ -61,6 +62,24 @@ def test_only_what_the_archive_lacks_is_searched(settings, monkeypatch, changed,
     (outcome,) = bench.run([entry], settings=settings, limit_s=1)
     assert begun == (["softmax"] if runs else [])
     assert outcome.was_run and outcome.chapter.best is not None
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "counts"),
+    [
+        ("cuda", "cuda:sm_90:1", True),
+        ("cuda:1", "cuda:sm_90", True),
+        ("cuda:sm_90:1", "cuda:sm_90", True),
+        ("cuda:sm_80", "cuda:sm_90", False),
+        ("cpu", "cuda:sm_90", False),
+    ],
+)
+def test_a_search_counts_on_every_device_of_its_make(settings, then, now, counts):
+    task = first_entry().task
+    with Archive(settings.archive) as archive:
+        archive.add_task(task)
+        archive.finish_run(archive.start_run(task, Settings(device=then)))
+    assert suite._is_searched(task, settings, Device.parse(now)) is counts
 
 
 def test_no_search_begins_when_the_time_is_over(settings):

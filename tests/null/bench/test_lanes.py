@@ -76,6 +76,15 @@ def test_a_bad_value_is_one_error(words, said):
     assert said in found.output
 
 
+@pytest.mark.parametrize("words", [["--suite", "builtin", "DIR"], ["TASK", "CANDIDATE"]])
+def test_judging_has_the_same_option_where_there_are_many_tasks(words, tmp_path):
+    (tmp_path / "softmax_v2.py").write_text("class ModelNew: ...")
+    words = [str(tmp_path) if word == "DIR" else word for word in words]
+    found = CliRunner().invoke(main, ["judge", *words, "--gpus", "2"])
+    assert found.exit_code == 2
+    assert ("--device cuda" if "--suite" in words else "goes with --suite") in found.output
+
+
 @given(st.sets(st.integers(0, 63), min_size=8), st.integers(1, 8))
 def test_parts_of_cores_are_equal_and_share_none(cores, n):
     parts = lanes.divided(sorted(cores), n)

@@ -48,6 +48,11 @@ def test_device_text_round_trips(text):
     assert str(Device.parse(text)) == text
 
 
+@pytest.mark.parametrize("text", ["cuda:sm_90", "cuda:sm_90:1", "cuda:sm_90:7"])
+def test_gpus_of_one_make_are_one_device_to_an_archive(text):
+    assert Device.parse(text).key == "cuda:sm_90"
+
+
 def test_unknown_device_names_the_nearest():
     with pytest.raises(UsageError, match='did you mean "cuda"'):
         Device.parse("cude")
