@@ -299,7 +299,27 @@ static inline uint16_t to_float16(float f) {  // to nearest, ties to even
 """,
 }
 
-PIECES = FUNCTIONS | FOLDS
+_ROUNDED = {
+    "rounded_product": """
+// a * b, which no sum after it takes in unrounded. Plain where no such instruction is.
+static inline float rounded_product(float a, float b) {
+#ifdef __FP_FAST_FMAF
+  return __builtin_fmaf(a, b, -0.f);
+#else
+  return a * b;
+#endif
+}
+static inline double rounded_product(double a, double b) {
+#ifdef __FP_FAST_FMA
+  return __builtin_fma(a, b, -0.0);
+#else
+  return a * b;
+#endif
+}
+""",
+}
+
+PIECES = FUNCTIONS | FOLDS | _ROUNDED
 _NEEDS_BITS = re.compile(r"\bas_(float|bits)\(")
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from kernelwright.propose.rules.emit import cpp_ops
 from kernelwright.propose.rules.emit.cpp_types import HALVES, MEMORY, Names, arithmetic, literal
+from kernelwright.propose.rules.emit.rounding import opposed_products
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,
@@ -79,6 +80,7 @@ class Values:
         self.inverse: dict[str, str] = {}
         """Divisors that stay the same in an inner loop, with the names of their reciprocals."""
         self._normal = _softmax_exponents(body)
+        self._apart = opposed_products(body)
         for op in body:
             if isinstance(op, Store):
                 continue
@@ -135,6 +137,9 @@ class Values:
         if op.op == "div" and op.args[1] in self.inverse:
             inverse = (self.inverse[op.args[1]], op.dtype)
             return cpp_ops.pointwise("mul", [args[0], inverse], op.dtype)
+        if op.name in self._apart:
+            texts = [cpp_ops.cast(name, dtype, op.dtype) for name, dtype in args]
+            return f"math::rounded_product({texts[0]}, {texts[-1]})"  # a square has one operand
         kind = "exp_normal" if op.name in self._normal else op.op
         return cpp_ops.pointwise(kind, args, op.dtype)
 

@@ -19,10 +19,10 @@ from kernelwright.propose.rules.emit.gpu_axes import size_of, tensors_of
 from kernelwright.propose.rules.emit.gpu_launch import Launched
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name
 from kernelwright.propose.rules.emit.gpu_passes import Pass, kept_values, passes
-from kernelwright.propose.rules.emit.gpu_rounding import opposed_products
 from kernelwright.propose.rules.emit.gpu_schedule import N_PROCESSORS, needs_int64
 from kernelwright.propose.rules.emit.gpu_stages import dtypes
 from kernelwright.propose.rules.emit.gpu_text import decomposed, row_number
+from kernelwright.propose.rules.emit.rounding import opposed_products
 from kernelwright.propose.rules.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
 
 _MAX_BLOCKS = 32 * N_PROCESSORS
@@ -69,7 +69,7 @@ class _Writer:
         self.index = "long long" if needs_int64(kernel) else "int"
         self.lines = Lines(1)
         names = Names([*RESERVED, *(t.name for t in self.tensors)])
-        self.body = Body(self.lines, names, opposed_products(kernel))
+        self.body = Body(self.lines, names, opposed_products(kernel.body))
         self.point = Point({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
         along = kernel.outer if self.shape == "lanes" else kernel.inner
         self.packed = packed_tensors(kernel, along, self.vector)

@@ -16,10 +16,10 @@ from kernelwright.propose.rules.emit.gpu_axes import size_of, start_value, tenso
 from kernelwright.propose.rules.emit.gpu_launch import Launched
 from kernelwright.propose.rules.emit.gpu_names import Lines, Names, function_name, wrapped
 from kernelwright.propose.rules.emit.gpu_passes import Pass, passes
-from kernelwright.propose.rules.emit.gpu_rounding import opposed_products
 from kernelwright.propose.rules.emit.gpu_schedule import needs_int64
 from kernelwright.propose.rules.emit.gpu_stages import dtypes
 from kernelwright.propose.rules.emit.gpu_text import decomposed, row_number
+from kernelwright.propose.rules.emit.rounding import opposed_products
 from kernelwright.propose.rules.emit.triton_body import Body, Tile, Value, tile_name
 from kernelwright.propose.rules.emit.triton_ops import (
     TYPES,
@@ -62,7 +62,7 @@ def launch_text(
 ) -> str:  # fmt: skip
     """The statement that runs the step's function in ``grid`` programs."""
     options = {f"num_{name}": knobs[name] for name in ("warps", "stages") if name in knobs}
-    if isinstance(step, Kernel) and opposed_products(step):
+    if isinstance(step, Kernel) and opposed_products(step.body):
         options["enable_fp_fusion"] = False
     named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
     return wrapped(f"{function_name(step)}[({grid},)](", [list(tensors), named], ")")
