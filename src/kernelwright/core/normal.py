@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 import re
 
+from kernelwright.core.syntax import parse
+
 _C_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _SPACES = re.compile(r"\s+")
 
@@ -17,7 +19,7 @@ def normal_form(source: str) -> str:
     Only to see duplicates: what it gives need not run.
     """
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
     for node in ast.walk(tree):

@@ -14,6 +14,7 @@ from functools import cache, cached_property
 
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.syntax import parse
 from kernelwright.core.task import Task
 from kernelwright.load.trace import Trace, trace
 
@@ -83,7 +84,7 @@ def _form(source: str) -> str:
     """The digest of a text's classes and functions without names and numbers."""
     kept = [
         _Anonymous().visit(node)
-        for node in ast.parse(source).body
+        for node in parse(source).body
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name not in _ABOUT_INPUTS
     ]
     return digest("form", [ast.dump(node) for node in kept])

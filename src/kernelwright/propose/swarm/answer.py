@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from kernelwright.core import plugins
+from kernelwright.core.syntax import parse
 from kernelwright.dialects.base import Dialect
 from kernelwright.dialects.triton import launches
 
@@ -43,7 +44,7 @@ def read(answer: str, dialect: str) -> Read:
         return Read(fault=f"its code defines no class {ENTRY}")
     code = wanted[-1].strip("\n") + "\n"
     try:
-        tree = ast.parse(code)
+        tree = parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Read(fault=f"its code is not Python: {error}")
     classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}

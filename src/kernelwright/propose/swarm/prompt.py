@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief
+from kernelwright.core.syntax import parse
 from kernelwright.propose.swarm.answer import ENTRY
 from kernelwright.propose.swarm.context import gather, verdict
 from kernelwright.propose.swarm.question import Question
@@ -66,7 +67,7 @@ def _facts(brief: Brief, question: Question, parts: Sequence[str]) -> dict[str, 
 
 def signatures(source: str, entry: str) -> list[str]:
     """The reference's constructor and forward as they are declared; a candidate must match."""
-    for node in ast.parse(source).body:
+    for node in parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name == entry:
             return [
                 f"def {part.name}({ast.unparse(part.args)})"
