@@ -76,8 +76,15 @@ PROPOSING = _options(
         multiple=True,
         metavar="PART,…",
         help="What prompts may draw on: reference, verdicts, exemplars, other-dialect, device, "
-        "profile, roofline, kernels, counters, advice. Repeated, the sets compete. Default: all "
-        "but counters, and the first two.",
+        "profile, roofline, kernels, counters, attached, advice. Repeated, the sets compete. "
+        "Default: all but counters, and the first two.",
+    ),
+    click.option(
+        "--attach",
+        "attached",
+        multiple=True,
+        metavar="FILE",
+        help="For prompts: what another profiler says, as text or a picture; repeatable.",
     ),
     click.option(
         "--price",

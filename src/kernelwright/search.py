@@ -341,6 +341,7 @@ def _limits(settings: Settings) -> dict[str, Any]:
     return {
         "models": settings.models,
         "contexts": settings.contexts,
+        "attached": settings.attached,
         "prices": settings.prices,
         "budget_tokens": settings.budget_tokens or None,
         "budget_usd": settings.budget_usd or None,

@@ -85,6 +85,8 @@ class Brief:
     """The models that may be asked, as the user named them."""
     contexts: tuple[str, ...] = ()
     """Sets of parts that prompts may draw on, as the user named them: 'reference,verdicts'."""
+    attached: tuple[str, ...] = ()
+    """Files that prompts may show, as the user named them: texts and pictures."""
     prices: tuple[str, ...] = ()
     """What models cost, as the user stated it: 'MODEL=IN/OUT' in USD per million tokens."""
     budget_tokens: int | None = None

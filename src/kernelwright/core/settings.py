@@ -33,6 +33,8 @@ class Settings:
     """Models for proposers that ask some: 'openai:NAME', 'http://HOST/v1#NAME', 'hf:PATH'."""
     contexts: tuple[str, ...] = ()
     """Sets of parts that prompts may draw on, each 'reference,verdicts,…'; the best is found."""
+    attached: tuple[str, ...] = ()
+    """Files that prompts show: what other tools say, as text or pictures."""
     prices: tuple[str, ...] = ()
     """What models cost: 'MODEL=IN/OUT' in USD per million tokens read and written."""
     archive: str = "sqlite:///kernelwright-out/archive.sqlite"

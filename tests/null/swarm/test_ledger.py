@@ -38,7 +38,7 @@ def test_tokens_are_exceeded_by_one_call_at_most(budget, costs, width):
             flying.append((most, reply(read, written)))
         while flying and (most is None or len(flying) >= width):
             known, back = flying.pop(0)
-            paid = ledger.settle(MODEL, known, ASK, back)
+            paid = ledger.settle(MODEL, known, back)
             spent += paid.input_tokens + paid.output_tokens
             most = known
     assert spent <= budget + 100 + MAX_OUT
@@ -50,14 +50,14 @@ def test_money_in_flight_counts_at_its_most():
     assert first.cost_usd == pytest.approx((100 * 2 + MAX_OUT * 8) / 1e6)
     assert ledger.reserve(MODEL, ASK, MAX_OUT) is not None  # 0.0008 USD are left
     assert ledger.reserve(MODEL, ASK, MAX_OUT) is None
-    assert ledger.settle(MODEL, first, ASK, reply(10, 10)).cost_usd == pytest.approx(1e-4)
+    assert ledger.settle(MODEL, first, reply(10, 10)).cost_usd == pytest.approx(1e-4)
     assert ledger.reserve(MODEL, ASK, MAX_OUT) is not None  # what it did not take is free again
 
 
 def test_what_nobody_counted_is_counted_at_its_most():
     ledger = Ledger(BRIEF)
     most = ledger.reserve(MODEL, ASK, MAX_OUT)
-    paid = ledger.settle(MODEL, most, ASK, Reply("é" * 10, Outcome.CUT))
+    paid = ledger.settle(MODEL, most, Reply("é" * 10, Outcome.CUT))
     assert (paid.input_tokens, paid.output_tokens, paid.cost_usd) == (100, 20, None)
 
 

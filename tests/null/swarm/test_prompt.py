@@ -1,6 +1,7 @@
 """Every part of the context changes the prompt, and a prompt holds no more than its parts."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.null.swarm.briefs import BRIEF, TASK, call, candidate, proposal, verdict
@@ -31,6 +32,7 @@ FULL = replace(
     history=HISTORY,
     exemplars=(Exemplar(SLOW, verdict(SLOW.candidate, 0.5), "worse"),),
     elsewhere=((CUDA, verdict(CUDA.candidate, 2.0, device="cuda:sm_90")),),
+    attached=(str(Path(__file__).with_name("profile.txt")), "trace.png"),
     calls=(call(1, purpose="advise", parent=PARENT.candidate.digest, answer="Try tiles."),),
 )
 QUESTION = Question("optimise", "cpp", HISTORY[0])
@@ -44,6 +46,7 @@ SAYS = {
     "roofline": "of the speed of a copy",
     "kernels": "registers a thread: 32",
     "counters": "run: L2 hits, %: 34.3",
+    "attached": "kernels wait 80 % of the time",
     "advice": "Try tiles.",
 }
 

@@ -85,7 +85,7 @@ class Repairs:
         if most is None:
             return None
         reply = endpoint.ask(messages, parameters, self._ledger.timeout_s())
-        spent = self._ledger.settle(endpoint.name, most, messages, reply)
+        spent = self._ledger.settle(endpoint.name, most, reply)
         text, fault = read(reply.answer, work.ported)
         if reply.outcome is not Outcome.ANSWERED:
             text, fault = "", reply.detail

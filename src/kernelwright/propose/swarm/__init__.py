@@ -18,9 +18,11 @@ class SwarmProposer:
         """See that there are models, that they have keys, and that money limits have prices.
 
         Raises:
-            UsageError: no model, an unknown part of the context, a price that is missing.
+            UsageError: no model, an unknown part of the context, a price that is missing, or a
+                file that cannot be attached.
             ProposerError: a package or a key is missing.
         """
+        from kernelwright.propose.swarm import attached
         from kernelwright.propose.swarm.context import parse_contexts
         from kernelwright.propose.swarm.endpoint import open_endpoint
         from kernelwright.propose.swarm.ledger import parse_prices, price_of
@@ -32,6 +34,7 @@ class SwarmProposer:
                 do="add --model http://localhost:8000/v1#NAME, --model openai:NAME, …",
             )
         parse_contexts(brief.contexts)
+        attached.check(brief.attached)
         prices = parse_prices(brief.prices)
         for name in brief.models:
             open_endpoint(name)

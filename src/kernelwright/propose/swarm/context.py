@@ -10,6 +10,7 @@ from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.propose.swarm import attached
 from kernelwright.propose.swarm.device_facts import facts
 from kernelwright.propose.swarm.profile import profile
 from kernelwright.propose.swarm.question import Question
@@ -20,6 +21,7 @@ Pair = tuple[Proposal, Evaluation]
 N_VERDICTS = 5
 MAX_SHOWN = 12_000  # characters of one exemplar; a longer one crowds out the rest
 COUNTERS = "counters"
+ATTACHED = "attached"
 COUNTED = " (ncu)"  # how the facts of a profile end that Nsight Compute counted
 MAX_REASON = 1_500  # characters of one reason, after trimming
 _SAYS = re.compile(r"\b(error|Error|Exception|undefined|fatal)\b")
@@ -174,6 +176,10 @@ def _counters(brief: Brief, question: Question) -> list[tuple[str, list[str]]]:
     return [(name, facts) for name, facts in named if facts]
 
 
+def _attached(brief: Brief, question: Question) -> list[tuple[str, str]]:
+    return attached.texts(brief.attached)
+
+
 def _short(value: float | str) -> str:
     return f"{value:g}" if isinstance(value, float | int) else value
 
@@ -203,6 +209,7 @@ PARTS: dict[str, Callable[[Brief, Question], Any]] = {
     "roofline": _roofline,
     "kernels": _kernels,
     COUNTERS: _counters,
+    ATTACHED: _attached,
     "advice": _advice,
 }
 LEAN = ("reference", "verdicts")

@@ -40,7 +40,10 @@ class Endpoint(Protocol):
     """Whether it runs on this machine, beside the judge."""
 
     def parameters(self, seed: int) -> Mapping[str, Any]:
-        """What is sent beside the messages: 'max_output_tokens', and what the model takes."""
+        """What is sent beside the messages: 'max_output_tokens', and what the model takes.
+
+        A caller may add 'pictures', files that are shown to models that see.
+        """
         ...
 
     def ask(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kernelwright.core.candidate import Brief
 from kernelwright.core.errors import UsageError
+from kernelwright.propose.swarm.attached import PICTURE_TOKENS
 from kernelwright.propose.swarm.endpoint import Messages, Reply, parse
 
 MIN_CALL_S = 30.0  # a call begun at the last second may still take this long, and no longer
@@ -84,8 +85,11 @@ class Ledger:
         self._deadline = time.monotonic() + brief.budget_s
         self._lock = threading.Lock()
 
-    def reserve(self, model: str, messages: Messages, max_output_tokens: int) -> Spend | None:
+    def reserve(
+        self, model: str, messages: Messages, max_output_tokens: int, *, n_pictures: int = 0
+    ) -> Spend | None:
         """Set aside the most that a call can cost; None where nothing is left to begin it."""
+        read = sum(most_tokens(text) for _, text in messages) + n_pictures * PICTURE_TOKENS
         with self._lock:
             if time.monotonic() >= self._deadline:
                 return None
@@ -93,18 +97,18 @@ class Ledger:
                 return None
             if self._usd_left is not None and self._usd_left <= 0:
                 return None
-            most = self._spend(model, sum(most_tokens(t) for _, t in messages), max_output_tokens)
+            most = self._spend(model, read, max_output_tokens)
             self._take(most, +1)
             return most
 
-    def settle(self, model: str, most: Spend, messages: Messages, reply: Reply) -> Spend:
+    def settle(self, model: str, most: Spend, reply: Reply) -> Spend:
         """What a call did cost; the rest of what was set aside is free again.
 
-        Where the server did not count, text is counted at the most tokens that it can have.
+        Where the server did not count, it is the most tokens that it can be.
         """
         read, written = reply.input_tokens, reply.output_tokens
         if read is None:
-            read = sum(most_tokens(text) for _, text in messages)
+            read = most.input_tokens
         if written is None:
             written = most_tokens(reply.answer)
         spent = self._spend(model, read, written)

@@ -16,8 +16,9 @@ from kernelwright.core.call import Call, Outcome
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.propose.swarm import prompt
 from kernelwright.propose.swarm.answer import read
+from kernelwright.propose.swarm.attached import is_picture
 from kernelwright.propose.swarm.bandit import GENERATES, Arm, choose
-from kernelwright.propose.swarm.context import DEFAULT, advice_on, parse_contexts
+from kernelwright.propose.swarm.context import ATTACHED, DEFAULT, advice_on, parse_contexts
 from kernelwright.propose.swarm.endpoint import Messages, open_endpoint
 from kernelwright.propose.swarm.ledger import Ledger
 from kernelwright.propose.swarm.question import Question, next_question
@@ -174,14 +175,19 @@ class Round:
     ) -> Call | None:
         """One call, paid for and written down; None where the budget does not allow it."""
         endpoint = open_endpoint(told.arm.model)
-        parameters = endpoint.parameters(told.seed)
-        most = self.ledger.reserve(endpoint.name, messages, parameters["max_output_tokens"])
+        parameters = dict(endpoint.parameters(told.seed))
+        files = self.brief.attached if ATTACHED in told.arm.context else ()
+        pictures = [name for name in files if is_picture(name)]
+        if pictures:
+            parameters["pictures"] = pictures
+        limit = parameters["max_output_tokens"]
+        most = self.ledger.reserve(endpoint.name, messages, limit, n_pictures=len(pictures))
         if most is None:
             return None
         began = time.monotonic()
         limits_s = self.ledger.timeout_s(), self.ledger.patience_s()
         reply = endpoint.ask(messages, parameters, *limits_s)
-        spent = self.ledger.settle(endpoint.name, most, messages, reply)
+        spent = self.ledger.settle(endpoint.name, most, reply)
         parent = told.question.parent
         return Call(
             id=f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}",
@@ -190,7 +196,7 @@ class Round:
             context=told.arm.context,
             template=template,
             dialect=told.question.dialect,
-            parameters=dict(parameters),
+            parameters=parameters,
             messages=tuple(messages),
             answer=reply.answer,
             outcome=reply.outcome,

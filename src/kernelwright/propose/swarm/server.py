@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from openai.types.chat import ChatCompletionChunk
 
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import ProposerError
+from kernelwright.propose.swarm.attached import with_pictures
 from kernelwright.propose.swarm.endpoint import Address, Messages, Reply
 from kernelwright.propose.swarm.keys import find_key, printable_error, providers, without_keys
 
@@ -23,6 +24,8 @@ WAITS_S = (1.0, 4.0, 16.0)
 not paid for, is tried again: the library's own retries would also pay twice after a time-out."""
 NEVER = {401: "refuses the key", 403: "refuses the key", 404: "does not have this model"}
 """Statuses that no second try will change."""
+SEES_NOT = (400, 415, 422, 500)
+"""How servers answer to a picture that their model cannot see; llama.cpp's says 500."""
 BAD_KEY = "api key not"
 """Of a complaint that Google sends with status 400: "API key not valid", "API Key not found"."""
 _DELAY = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
@@ -72,6 +75,7 @@ class ServerEndpoint:
         self.name = name
         self.is_local = address.is_local
         self._model = address.model
+        self._is_blind = False
         self._row = providers()[address.provider]
         # No key of another provider may reach a server that the user named by URL.
         key = find_key(self._row["keys"]) or "none"
@@ -94,27 +98,40 @@ class ServerEndpoint:
     ) -> Reply:
         deadline = time.monotonic() + timeout_s
         last_try = time.monotonic() + min(timeout_s, patience_s)
-        waits = list(WAITS_S)
+        waits, blind = list(WAITS_S), ""
         while True:
+            pictures = [] if self._is_blind else parameters.get("pictures", [])
             try:
-                return self._listen(messages, parameters, deadline)
+                reply = self._listen(messages, parameters, pictures, deadline)
+                return replace(reply, detail=reply.detail or blind)
             except openai.APITimeoutError:
                 # What was asked is counted: the server may have worked, and bill for it.
                 return Reply("", Outcome.FAILED, f"no answer in {timeout_s:.0f} s")
             except (openai.APIStatusError, openai.APIConnectionError) as error:
+                if pictures and getattr(error, "status_code", None) in SEES_NOT:
+                    self._is_blind = True  # if it is not the pictures, it will say so again
+                    blind = f"without pictures: {printable_error(_complaint(error))}"
+                    continue
                 reply = self._explain(error)
                 wait_s = _wait_s(error, waits.pop(0) if waits else None)
                 if wait_s is None or time.monotonic() + wait_s >= last_try:
                     return reply
                 time.sleep(wait_s)
 
-    def _listen(self, messages: Messages, parameters: Mapping[str, Any], deadline: float) -> Reply:
+    def _listen(
+        self,
+        messages: Messages,
+        parameters: Mapping[str, Any],
+        pictures: Sequence[str],
+        deadline: float,
+    ) -> Reply:
         left_s = max(1.0, deadline - time.monotonic())
-        sent = dict(parameters)
+        sent = {name: value for name, value in parameters.items() if name != "pictures"}
         sent["max_completion_tokens"] = sent.pop("max_output_tokens")
-        stream = self._client.chat.completions.create(
+        said = [{"role": role, "content": without_keys(text)} for role, text in messages]
+        stream = self._client.chat.completions.create(  # type: ignore[call-overload]
             model=self._model,
-            messages=[{"role": r, "content": without_keys(text)} for r, text in messages],  # type: ignore[misc]
+            messages=with_pictures(said, pictures),
             stream=True,
             stream_options={"include_usage": True},
             timeout=openai.Timeout(left_s, connect=min(CONNECT_S, left_s)),

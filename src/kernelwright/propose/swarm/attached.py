@@ -1,0 +1,77 @@
+"""Files that a user hands to the models: what other tools say, as text, or as pictures for models
+that see."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kernelwright.core.errors import UsageError
+
+PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+}
+MAX_PICTURE_BYTES = 5_000_000  # what Anthropic takes of one
+PICTURE_TOKENS = 50_000
+"""More than one picture costs: OpenAI's smaller models count up to 48,000 (eight tiles of 5,667
+and 2,833), its larger ones 1,445."""
+MAX_TEXT = 12_000  # characters of one file; a longer one crowds out the rest
+
+
+def check(files: Sequence[str]) -> None:
+    """See that all can be read.
+
+    Raises:
+        UsageError: one is not there, is neither text nor a picture, or is too large.
+    """
+    for name in files:
+        path = Path(name)
+        try:
+            if not is_picture(name):
+                path.read_text()
+            elif path.stat().st_size > MAX_PICTURE_BYTES:
+                raise UsageError(
+                    f"{name} is too large a picture",
+                    seen=f"{path.stat().st_size / 1e6:.1f} MB",
+                    do=f"make it smaller than {MAX_PICTURE_BYTES / 1e6:.0f} MB",
+                )
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"{name} cannot be attached",
+                seen=str(error),
+                do=f"name a text file, or a picture: {', '.join(PICTURES)}",
+            ) from error
+
+
+def is_picture(name: str) -> bool:
+    return Path(name).suffix.lower() in PICTURES
+
+
+def texts(files: Sequence[str]) -> list[tuple[str, str]]:
+    """(name, text) of the files that are text; of a long one the beginning."""
+    read = [(Path(name).name, Path(name).read_text()) for name in files if not is_picture(name)]
+    return [(name, t if len(t) <= MAX_TEXT else t[:MAX_TEXT] + "\n…") for name, t in read]
+
+
+def with_pictures(
+    messages: list[dict[str, Any]], pictures: Sequence[str]
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Messages of chat completions, the last of which also shows pictures."""
+    shown = [
+        {"type": "image_url", "image_url": {"url": _url(Path(picture))}} for picture in pictures
+    ]
+    *earlier, last = messages
+    if not shown:
+        return messages
+    return [*earlier, last | {"content": [{"type": "text", "text": last["content"]}, *shown]}]
+
+
+def _url(picture: Path) -> str:
+    data = base64.b64encode(picture.read_bytes()).decode()
+    return f"data:{PICTURES[picture.suffix.lower()]};base64,{data}"

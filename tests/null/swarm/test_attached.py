@@ -1,0 +1,79 @@
+"""Pictures that a user attaches reach models that see, and stop none that does not."""
+
+import base64
+from dataclasses import replace
+
+import pytest
+from tests.null.swarm.briefs import BRIEF, answer
+from tests.null.swarm.scripted import fail, say
+
+from kernelwright.core.call import Call, Outcome
+from kernelwright.core.errors import UsageError
+from kernelwright.propose.swarm import SwarmProposer
+from kernelwright.propose.swarm.attached import PICTURE_TOKENS
+from kernelwright.propose.swarm.ledger import Ledger
+from kernelwright.propose.swarm.round import SECONDS_PER_CALL
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.fixture
+def picture(tmp_path):
+    path = tmp_path / "trace.png"
+    path.write_bytes(PIXEL)
+    return str(path)
+
+
+def calls(scripted, picture, parts="reference,attached"):
+    told = {"models": (scripted.model,), "contexts": (parts,), "budget_s": SECONDS_PER_CALL}
+    proposer = SwarmProposer()
+    brief = replace(BRIEF, attached=(picture,), **told)
+    proposer.check(brief)
+    return [item for item in proposer.propose(brief) if isinstance(item, Call)]
+
+
+def shown(request):
+    content = request["messages"][-1]["content"]
+    return [] if isinstance(content, str) else [part for part in content if "image_url" in part]
+
+
+def test_a_picture_goes_with_the_question_and_the_call_names_it(scripted, picture):
+    scripted.script = [say(answer())]
+    (call,) = calls(scripted, picture)
+    ((part,),) = [shown(request) for request in scripted.requests]
+    kind, _, data = part["image_url"]["url"].partition(";base64,")
+    assert kind == "data:image/png" and base64.b64decode(data) == PIXEL
+    assert call.parameters["pictures"] == [picture] and "pictures" not in scripted.requests[0]
+
+
+def test_without_that_part_of_the_context_nothing_is_shown(scripted, picture):
+    scripted.script = [say(answer())]
+    calls(scripted, picture, parts="reference")
+    assert [shown(request) for request in scripted.requests] == [[]]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_model_that_does_not_see_is_asked_without_and_shown_no_other(scripted, picture, status):
+    scripted.script = [fail(status, "image input is not supported"), say(answer())]
+    (first,), (second,) = calls(scripted, picture), calls(scripted, picture)
+    assert first.outcome is second.outcome is Outcome.ANSWERED
+    assert "not supported" in first.detail
+    assert [bool(shown(request)) for request in scripted.requests] == [True, False, False]
+
+
+def test_a_budget_counts_a_picture_at_its_most():
+    ledger = Ledger(replace(BRIEF, budget_tokens=PICTURE_TOKENS))
+    asked = (("user", "x"),)
+    assert ledger.reserve("openai:x", asked, 1, n_pictures=1) is not None
+    assert ledger.reserve("openai:x", asked, 1) is None
+
+
+@pytest.mark.parametrize("name", ["missing.txt", "missing.png", "binary.bin", "large.png"])
+def test_what_cannot_be_shown_is_refused_before_anything_is_asked(scripted, tmp_path, name):
+    (tmp_path / "binary.bin").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "large.png").write_bytes(bytes(5_000_001))
+    with pytest.raises(UsageError, match=name):
+        calls(scripted, str(tmp_path / name))
+    assert scripted.requests == []
