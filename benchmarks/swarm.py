@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from shares import share
 from kernelwright import search, select
 from kernelwright.archive import Archive
 from kernelwright.bench import suite_entries
+from kernelwright.core.errors import ProposerError
 from kernelwright.core.settings import Settings, parse_budget
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.swarm.bandit import GENERATES
@@ -73,26 +75,38 @@ def short(name: str) -> str:
 
 
 def measure(entry: SuiteEntry, column: Column, settings: Settings, out: Path) -> dict[str, Any]:
-    """One task in one column: what was asked, judged and found."""
+    """One task in one column: what was asked, judged and found.
+
+    Raises:
+        ProposerError: no model could be asked; where they were and none answered, that is a row.
+    """
     began = time.monotonic()
     archive = out / f"{short(column.name).translate(str.maketrans('/: ', '___'))}.sqlite"
     told = {"models": column.models, "contexts": column.contexts, "archive": str(archive)}
-    result = search.optimize(entry.task, settings=replace(settings, **told), on_progress=_show)
+    result, silence = None, None
+    try:
+        result = search.optimize(entry.task, settings=replace(settings, **told), on_progress=_show)
+    except ProposerError as error:
+        silence = error
     with Archive(archive) as opened:
         calls = opened.calls(entry.task.digest)
-    ranked = select.ranked(result.evaluated)
+    if silence is not None and not calls:
+        raise silence
+    evaluated = result.evaluated if result else []
+    ranked = select.ranked(evaluated)
     best = ranked[0][1].speedup if ranked else None
+    winner = result.best if result else None
     return {
         "column": column.name,
         "level": entry.level,
         "task": entry.name,
         "generated": sum(call.purpose in GENERATES for call in calls),
-        "judged": len(result.evaluated),
-        "passed": sum(found.passed for _, found in result.evaluated),
-        "statuses": result.counts,
+        "judged": len(evaluated),
+        "passed": sum(found.passed for _, found in evaluated),
+        "statuses": dict(Counter(found.status.value for _, found in evaluated)),
         "best": best.median if best else None,
-        "wins": result.best is not None,
-        "winner": result.best.lineage[0] if result.best else None,
+        "wins": winner is not None,
+        "winner": winner.lineage[0] if winner else None,
         "tokens": sum(call.tokens for call in calls),
         "cost_usd": math.fsum(call.cost_usd or 0.0 for call in calls),
         "asking_s": math.fsum(call.took_s for call in calls),
