@@ -56,6 +56,8 @@ class ModelNew(nn.Module):
         return y.float()
 """
 RIGHT = "self.second(torch.relu(self.first(x)))"
+TEN_BITS = "(x.view(torch.int32) + 4096 & -8192).view(torch.float32)"
+TEN_BITS_RIGHT = RIGHT.replace("(x)", f"({TEN_BITS})")
 WRONG = {
     "no bias": "torch.relu(self.first(x)) @ self.second.weight.T",
     "no relu": "self.second(self.first(x))",
@@ -102,7 +104,10 @@ def test_a_lower_precision_than_the_one_asked_for_is_refused():
 
 def test_tf32_is_about_products_only():
     with Judge(TASK, settings=Settings(threads=1, precision="tf32")) as judge:
-        assert judge.evaluate(candidate(RIGHT, "float16"), timed=False).passed
+        evaluation = judge.evaluate(candidate(TEN_BITS_RIGHT, "float32"), timed=False)
+        assert evaluation.passed, evaluation.reasons
+        half = judge.evaluate(candidate(RIGHT, "float16"), timed=False)
+        assert half.reasons[0].startswith("on large inputs")  # as many bits, and a smaller range
     softmax = Task("softmax", "builtin", TASK.source.replace("return self.second", "return self.f"))
     source = softmax.source.replace("self.f(torch.relu(self.first(x)))", "x.softmax(-1)")
     with Judge(replace(softmax, source=source), settings=Settings(precision="tf32")) as judge:
