@@ -23,7 +23,7 @@ LARGE_MEAN = 100.0
 """In standard deviations: E[x²]-E[x]² then loses four digits more than Welford's method."""
 HUGE = 300.0
 """Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
-LARGE = 2.0**17
+LARGE, LARGEST = "large", 2.0**17
 """Beyond float16, which ends at 65504: a kernel that computes in it must scale."""
 SPARSE_SHARE = 0.1
 OUTLIERS, N_OUTLIERS = "outliers", 8
@@ -47,7 +47,7 @@ def _huge(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _large(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    return x * (LARGE / x.abs().max().clamp(min=1e-3))
+    return x * (LARGEST / x.abs().max().clamp(min=1e-3))
 
 
 def _small(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -96,7 +96,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "shifted": _shifted,  # unstable variance formulas
     "huge": _huge,  # missing max-subtraction, overflow
     OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
-    "large": _large,  # float16 inside
+    LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only
     "constant": _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles

@@ -39,6 +39,7 @@ from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
     HEADROOM,
+    LARGE,
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
@@ -231,6 +232,8 @@ class Oracle:
         is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL, *self.others)
         if not is_given and not all_finite(own):
             return None
+        if draw.distribution == LARGE and any(map(is_whole, own)):
+            return None  # beside weights of one, sums round by more than they differ
         exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         warnings: tuple[str, ...] = ()
         if exact is None:
