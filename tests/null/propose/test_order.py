@@ -42,6 +42,27 @@ def test_networks_of_many_convolutions_build_no_products_first() -> None:
     assert all(name != OWN for name, _ in first(nn.Sequential(*layers), 2, 4, 5, 5))
 
 
+class Mixer(nn.Module):
+    """Layers that mix positions by convolutions of one tap, and channels by linear maps."""
+
+    def __init__(self, n_channels: int) -> None:
+        super().__init__()
+        self.positions = nn.ModuleList(nn.Conv1d(6, 6, 1) for _ in range(8))
+        self.channels = nn.ModuleList(nn.Linear(n_channels, n_channels) for _ in range(8))
+
+    def forward(self, x):
+        for positions, channels in zip(self.positions, self.channels, strict=True):
+            x = channels(positions(x).relu())
+        return x
+
+
+def test_many_small_convolutions_do_not_hide_large_products() -> None:
+    for n_channels, wanted in ((32, OWN), (2, FUSED)):
+        task = load(Mixer(n_channels), inputs=[torch.randn(2, 6, n_channels)])
+        brief = Brief(task, Device.parse("cuda:sm_90"), ("triton",))
+        assert next(RulesProposer().propose(brief)).schedule["variant"] == wanted
+
+
 WIDE = """
 import torch
 from torch import nn

@@ -6,7 +6,7 @@ A search has seconds, and a candidate takes two to eight: the first two or three
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,17 +41,18 @@ class Convolution:
 
 def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
     """Every convolution, the heaviest first."""
-    found: list[tuple[int, int, Convolution]] = []
+    found = [(_weight(node, term), _described(term)) for node, term in _convolved(graphs)]
+    return [described for _, described in sorted(found, key=lambda one: -one[0])]
+
+
+def _convolved(graphs: Iterable[fx.Graph]) -> Iterator[tuple[fx.Node, Term]]:
+    """The convolutions whose weights are values."""
     for graph in graphs:
         for node in graph.nodes:
             term = term_of(node) if node.op == "call_function" else None
-            if (
-                term is not None
-                and term.op.startswith("conv")
-                and isinstance(term.args[1], fx.Node)
-            ):
-                found.append((_weight(node, term), len(found), _described(term)))
-    return [described for _, _, described in sorted(found, key=lambda one: (-one[0], one[1]))]
+            is_one = term is not None and term.op.startswith("conv")
+            if is_one and isinstance(term.args[1], fx.Node):
+                yield node, term
 
 
 def _weight(node: fx.Node, term: Term) -> int:
@@ -67,6 +68,22 @@ def _described(term: Term) -> Convolution:
     return Convolution(
         len(weight) - 2, channels, groups, is_transposed, any(s != 1 for s in stride)
     )
+
+
+def is_mostly_products(graphs: Sequence[fx.Graph]) -> bool:
+    """Whether matrix products are more work than convolutions: a transformer's layers beside
+    convolutions of one tap, or behind one that cuts an image into patches."""
+    products = [n for graph in graphs for n in graph.nodes if name_of(n) in _PRODUCTS - {"einsum"}]
+    convolved = sum(_weight(node, term) for node, term in _convolved(graphs))
+    return sum(map(_multiplications, products)) > convolved
+
+
+def _multiplications(product: fx.Node) -> int:
+    """The multiplications of a matrix product."""
+    left = next(arg for arg in product.args if isinstance(arg, fx.Node))
+    if name_of(product) in ("addmm", "baddbmm"):
+        left = product.args[1]
+    return math.prod(shape_of(product)) * shape_of(left)[-1]
 
 
 def operators(graphs: Iterable[fx.Graph]) -> set[str]:

@@ -18,7 +18,12 @@ from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.ir import Program
 from kernelwright.propose.rules.module import write
 from kernelwright.propose.rules.naming import renamed
-from kernelwright.propose.rules.order import convolutions, in_order, operators
+from kernelwright.propose.rules.order import (
+    convolutions,
+    in_order,
+    is_mostly_products,
+    operators,
+)
 from kernelwright.propose.rules.parts import Part, open_parts
 from kernelwright.propose.rules.patchwork import combined, write_patchwork
 from kernelwright.propose.rules.rewrite import (
@@ -188,7 +193,8 @@ def _first(workshop: Workshop) -> Iterator[Proposal]:
     on_gpu = graphs if workshop.brief.device.kind == "cuda" else []
     lines: dict[tuple[str, str], Iterator[Proposal]] = {}
     order = []
-    for way, emitter in in_order(pairs, convolutions(on_gpu), operators(on_gpu)):
+    found = [] if is_mostly_products(on_gpu) else convolutions(on_gpu)
+    for way, emitter in in_order(pairs, found, operators(on_gpu)):
         key = (way.name, emitter.dialect)
         lines.setdefault(key, _scheduled(workshop, way, emitter))
         order.append(lines[key])  # one that stands there twice gives two at a time
