@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,15 @@ def test_a_passed_exemplar_is_refined_and_not_proposed_again(tmp_path) -> None:
     # Behind the rest of how a first round begins.
     assert parent.candidate.digest in {p.parent for p in later[:N_OPENING]}
     assert parent.candidate.digest not in {p.candidate.digest for p in later}
+
+
+@pytest.mark.parametrize("dialect", ["cpp", "triton"])
+def test_what_older_rules_made_of_other_steps_is_not_refined(tmp_path, dialect) -> None:
+    task = task_of(tmp_path, NORMED)
+    (parent, *_) = proposals(task, dialect)
+    older = replace(parent, schedule={**parent.schedule, "kernels": {"gone": {}}})
+    later = proposals(task, dialect, exemplars=(judged(older, Status.PASSED, "parent"),))
+    assert later and not [p for p in later if p.parent]
 
 
 def test_a_variant_that_failed_is_left_alone(tmp_path) -> None:

@@ -246,7 +246,12 @@ def _refined(workshop: Workshop) -> Iterator[Proposal]:
         emitter = by_dialect.get(parent.candidate.dialect)
         if parent.proposer != NAME or not exemplar.evaluation.passed or not variant or not emitter:
             continue
-        program = workshop.program(variant, emitter)
+        try:
+            program = workshop.program(variant, emitter)
+        except Unsupported:
+            continue
+        if not {step.name for step in program.own()} <= known["kernels"].keys():
+            continue  # rules have changed since: the variant has other steps now
         for schedule in emitter.refine(program, known["kernels"], workshop.target):
             yield workshop.proposal(variant, emitter, schedule, parent.candidate.digest)
 
