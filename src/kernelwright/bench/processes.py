@@ -33,6 +33,7 @@ from kernelwright.terminal import error_facts
 CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has
 ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
 RUN_ALONE = "run kernelwright optimize on this task alone to see what it says"
+INTERRUPTED = {"what": "the search was interrupted", "seen": "Ctrl-C", "do": "run it again"}
 PRELOADED = [
     __name__,
     "kernelwright.judge.judge",
@@ -126,7 +127,7 @@ def _run(
             seen = f"{type(error).__name__}: {error}"[:300]
             answer.send({"what": "the search died", "seen": seen, "do": RUN_ALONE})
         except KeyboardInterrupt:
-            answer.send({"what": "the search was interrupted", "seen": "Ctrl-C", "do": ""})
+            answer.send(INTERRUPTED)
 
 
 def _end_with(answer: Connection) -> None:

@@ -13,7 +13,14 @@ from typing import Any
 
 from kernelwright.archive import Archive, Run
 from kernelwright.bench.lanes import WHOLE, Free, Lane
-from kernelwright.bench.processes import Work, in_a_process, search_task, size_task, survey_task
+from kernelwright.bench.processes import (
+    INTERRUPTED,
+    Work,
+    in_a_process,
+    search_task,
+    size_task,
+    survey_task,
+)
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.settings import Settings
@@ -43,7 +50,8 @@ class Outcome:
     ended: dict[str, Any] | None = None
     """What the search said at its end: why nothing was proposed, how fast the device copies."""
     was_run: bool = True
-    """False where the time for the whole suite was over before its turn."""
+    """False where the time for the whole suite was over before its turn, or Ctrl-C ended its search
+    before anything was judged: the same call goes on with it."""
 
 
 def suite_entries(
@@ -124,8 +132,7 @@ def run(
                 was_run = time.monotonic() < last_start
                 if was_run:
                     error = in_a_lane(search_task, entry)
-        told = chapter(entry.task, settings, device)
-        return Outcome(entry, told, error, _ended(entry.task, settings, device), was_run)
+        return _outcome(Outcome(entry, error=error, was_run=was_run), settings, device)
 
     def work(step: tuple[Callable[[SuiteEntry], Outcome | None], SuiteEntry]) -> Outcome | None:
         return step[0](step[1])
@@ -141,6 +148,14 @@ def run(
         found = side_by_side(work, steps, jobs=len(lanes), on_done=tell)
     outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
     return [outcomes.get(id(entry), Outcome(entry, was_run=False)) for entry in entries]
+
+
+def _outcome(found: Outcome, settings: Settings, device: Device) -> Outcome:
+    """With what the archive says; who was interrupted before anything was judged was not run."""
+    told = chapter(found.entry.task, settings, device)
+    if told is None and found.error == INTERRUPTED:
+        return Outcome(found.entry, was_run=False)
+    return replace(found, chapter=told, ended=_ended(found.entry.task, settings, device))
 
 
 def _by_size(

@@ -9,6 +9,7 @@ from tests.null.archive.nouns import proposal, verdict
 from kernelwright import bench
 from kernelwright.archive import Archive
 from kernelwright.bench import results, suite
+from kernelwright.bench.processes import INTERRUPTED
 from kernelwright.cli import main
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
@@ -87,6 +88,19 @@ def test_no_search_begins_when_the_time_is_over(settings):
     assert not outcome.was_run
     told = results.answer("builtin", [outcome], settings)
     assert (told.exit_code, told.facts["not_run"]) == (1, ["softmax"])
+
+
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_what_was_interrupted_is_no_failure(settings, monkeypatch, is_judged):
+    entry = first_entry()
+    if is_judged:
+        searched(entry, settings, finished=False)
+    monkeypatch.setattr(suite, "in_a_process", lambda *_: INTERRUPTED)
+    (outcome,) = bench.run([entry], settings=settings, limit_s=1)
+    assert outcome.was_run is is_judged
+    told = results.answer("builtin", [outcome], settings).facts
+    assert told["not_run"] == ([] if is_judged else ["softmax"])
+    assert not any(level["n_failed"] for level in told["levels"])
 
 
 def test_a_search_without_end_is_stopped_and_said(settings):
