@@ -24,7 +24,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.policy import CONTEXT, LOCAL
-from kernelwright.propose.swarm.endpoint import Endpoint, open_endpoint
+from kernelwright.propose.swarm.endpoint import Endpoint, Reply, open_endpoint
 from kernelwright.propose.swarm.prompt import GENERATOR
 from kernelwright.side_by_side import side_by_side
 from kernelwright.terminal import error_facts
@@ -201,7 +201,7 @@ class _Asked:
         reply = endpoint.ask(call.messages, parameters, ANSWER_S)
         return dataclasses.replace(
             call, id=f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}",
-            parameters=parameters, answer=reply.answer, outcome=reply.outcome,
+            parameters=parameters, answer=reply.answer, outcome=ending(reply, self.max_tokens),
             detail=reply.detail, input_tokens=reply.input_tokens or 0,
             output_tokens=reply.output_tokens or 0, took_s=time.monotonic() - began,
         )  # fmt: skip
@@ -220,6 +220,13 @@ class _Asked:
             messages=prompts.ask(entry.task, dialect, 0).messages, answer="",
             outcome=Ending.FAILED,
         )  # fmt: skip
+
+
+def ending(reply: Reply, max_tokens: int) -> Ending:
+    """How an answer ended. One that the clock cut off failed, by the machine's fault: it does not
+    count, and is asked again. One that the limit of tokens cut off is the model's."""
+    is_short = reply.output_tokens is not None and reply.output_tokens < max_tokens
+    return Ending.FAILED if reply.outcome is Ending.CUT and is_short else reply.outcome
 
 
 def _free() -> None:

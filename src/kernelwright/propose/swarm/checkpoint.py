@@ -113,7 +113,7 @@ class CheckpointEndpoint:
             return
         counts = read["attention_mask"].sum(1).tolist()
         for asked, count, row in zip(batch, counts, written, strict=True):
-            asked.reply = _reply(tokenizer, row, count, stops)
+            asked.reply = _reply(tokenizer, row, count, stops=stops, limit=limit)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -150,13 +150,14 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _reply(tokenizer: Any, row: list[int], n_read: int, ends: list[int]) -> Reply:
+def _reply(tokenizer: Any, row: list[int], n_read: int, *, stops: list[int], limit: int) -> Reply:
     """One answer of a batch."""
-    is_whole = bool(row) and row[-1] in ends
+    is_whole = bool(row) and row[-1] in stops
+    cut = "at the limit of tokens" if len(row) >= limit else "at the limit of time"
     return Reply(
         answer=tokenizer.decode(row, skip_special_tokens=True).replace("\0", ""),
         outcome=Outcome.ANSWERED if is_whole else Outcome.CUT,
-        detail="" if is_whole else "at the limit of tokens or of time",
+        detail="" if is_whole else cut,
         input_tokens=n_read,
         output_tokens=len(row),
     )
