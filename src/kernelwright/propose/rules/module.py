@@ -19,7 +19,10 @@ from kernelwright.propose.rules.prepared import (
 from kernelwright.propose.rules.splice import Spliced
 from kernelwright.propose.rules.steps import call_text, layout_text, literal, references
 
-_LIBRARY_IMPORTS = ("import torch", "import torch.nn.functional as F", "from torch import nn")
+_LIBRARY_IMPORTS = (
+    "import itertools", "import operator", "import torch", "import torch.nn.functional as F",
+    "from torch import nn",
+)  # fmt: skip
 _WIDTH = 96
 LET_GO_ELEMENTS = 1 << 18
 """Smaller tensors may live until forward returns: a line for each would say nothing."""

@@ -16,28 +16,34 @@ class Replay:
         self.state = None
 
     def __call__(self, module, steps, inputs):
-        if self.state is None or self.state != self.versions():
+        if self.state is None or self.is_stale():
             self.capture(module, steps, inputs)
             self.watch(module)
-            self.state = self.versions()
         for own, given in zip(self.inputs, inputs):
             own.copy_(given)
         self.graph.replay()
         return cloned(self.outputs)
 
     def watch(self, module):
-        """Note what holds the module's parts: to walk through all modules takes longer."""
+        """Note what the module has, where its tensors lie and how often each was changed. The GPU
+        waits while this is looked up again: to walk through all modules would take longer."""
         modules = list(module.modules())
         tables = [(part._parameters, part._buffers, part._modules) for part in modules]
-        self.tables = [table for group in tables for table in group if table]
+        self.tables = [table.values() for group in tables for table in group if table]
+        self.tables.append((Replay,))  # an end, which is elsewhere where parts came or went
+        self.parts = [*itertools.chain.from_iterable(self.tables)]
         self.held = [*module.parameters(), *module.buffers()]
-        self.inside = modules[1:]  # so that no new module gets the identity of one of them
+        self.state = self.versions()
+
+    def is_stale(self):
+        """Whether a part or a tensor of the module is not what it was."""
+        parts = itertools.chain.from_iterable(self.tables)
+        return not all(map(operator.is_, parts, self.parts)) or self.state != self.versions()
 
     def versions(self):
-        """Which parts the module has, where its tensors lie, and how often each was changed."""
-        parts = [[*map(id, table.values())] for table in self.tables]
+        """Where the tensors lie, and how often each was changed."""
         places = [*map(torch.Tensor.data_ptr, self.held)]
-        return parts, places, [tensor._version for tensor in self.held]
+        return places, [tensor._version for tensor in self.held]
 
     def capture(self, module, steps, inputs):
         self.inputs = [tensor.clone() for tensor in inputs]

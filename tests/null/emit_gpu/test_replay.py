@@ -1,0 +1,62 @@
+"""What a graph was captured for: it is captured anew when the module is another, and only then."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+
+import pytest
+import torch
+from torch import nn
+
+from kernelwright.propose.rules.emit.gpu_replay import REPLAY
+
+
+def replay_of(module):
+    """A replay that has seen the module."""
+    names = {"torch": torch, "itertools": itertools, "operator": operator}
+    exec(REPLAY, names)
+    replay = names["Replay"]()
+    replay.watch(module)
+    return replay
+
+
+def made():
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Sequential(nn.Linear(4, 4)))
+
+
+def swap_data(module):
+    module[0].weight.data = torch.randn(4, 3)
+
+
+CHANGES = {
+    "in place": lambda m: m[0].weight.mul_(2),
+    "a buffer in place": lambda m: m[1].running_mean.add_(1),
+    "other memory": swap_data,
+    "another parameter": lambda m: setattr(m[0], "bias", nn.Parameter(torch.randn(4))),
+    "no parameter": lambda m: setattr(m[0], "bias", None),
+    "another module": lambda m: m[2].__setitem__(0, nn.Linear(4, 4)),
+    "one more": lambda m: m[2].append(nn.ReLU()),
+    "one less": lambda m: m[2].pop(0),
+    "one more parameter": lambda m: m[1].register_parameter("more", nn.Parameter(torch.ones(1))),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_is_noticed(change):
+    module = made()
+    replay = replay_of(module)
+    assert not replay.is_stale()
+    with torch.no_grad():
+        change(module)
+    assert replay.is_stale()
+    replay.watch(module)
+    assert not replay.is_stale()
+
+
+def test_a_call_that_changes_nothing_is_no_change():
+    module = made().eval()
+    replay = replay_of(module)
+    with torch.no_grad():
+        module(torch.randn(2, 3))
+    assert not replay.is_stale()
