@@ -202,6 +202,13 @@ def resample_integers(arguments: list[Any], seed: int) -> list[Any]:
     return map_tensors(change, arguments)
 
 
+def is_telling(distribution: str, results: list[torch.Tensor]) -> bool:
+    """Whether the reference's ``results`` under a distribution say how right others are."""
+    # Beside weights of one, large sums round by more than they differ: which is largest is luck.
+    is_luck = distribution == LARGE and any(map(is_whole, results))
+    return all_finite(results) and not is_luck
+
+
 def is_whole(x: torch.Tensor) -> bool:
     """Whether a tensor holds integers or booleans."""
     return not (x.is_floating_point() or x.is_complex())

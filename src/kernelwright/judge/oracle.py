@@ -27,25 +27,24 @@ from kernelwright.judge.compare import (
     are_alike,
     as_real,
     conditioning,
-    count_terms,
     differ,
     expect,
     explained,
-    summation_growth,
 )
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
+from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
     HEADROOM,
-    LARGE,
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
     SPECIAL,
     enlarge,
     find_fixed,
+    is_telling,
     is_whole,
     randomise_weights,
     renew,
@@ -230,10 +229,8 @@ class Oracle:
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         own = as_real(self.run(arguments, draw.weights))
         is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL, *self.others)
-        if not is_given and not all_finite(own):
+        if not is_given and not is_telling(draw.distribution, own):
             return None
-        if draw.distribution == LARGE and any(map(is_whole, own)):
-            return None  # beside weights of one, sums round by more than they differ
         exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         warnings: tuple[str, ...] = ()
         if exact is None:

@@ -17,11 +17,10 @@ from kernelwright.judge.compare import (
     compare,
     error_of,
     expect,
-    floor_error,
     largest_size,
     row_scale,
-    summation_growth,
 )
+from kernelwright.judge.growth import floor_error, summation_growth
 from kernelwright.judge.nudges import loose_places
 
 

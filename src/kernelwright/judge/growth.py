@@ -1,0 +1,38 @@
+"""How far sums may be off, whatever the order in which their terms are added."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+SUM_ULP = 28.0
+MAX_GROWTH, MAX_BIASED_GROWTH = 256.0, 768.0
+"""The floor for sums of n terms is (SUM_ULP + growth) float32 ulp. Rounding errors of sequential
+summation grow as sqrt(n); where terms are equal, roundings are too, and they grow as n/2 (Higham,
+Accuracy and Stability of Numerical Algorithms, 2002, 4.2). MKL's product of 20,000 equal terms with
+ones is off by up to 622 ulp. SUM_ULP: Strassen's algorithm was 43 ulp off on an H200 where 33 were
+allowed with 12; two of three bfloat16 parts start at 108 there."""
+ULP32 = 2.0**-24
+"""Of sums: the library adds narrower types in float32, and float64 in its own."""
+
+
+def count_terms(inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int) -> float:
+    """Of how many terms an output may be the sum, given the arithmetic of a whole call."""
+    n_outputs = max(1, sum(t.numel() for t in outputs))
+    n_inputs = sum(t.numel() for t in inputs)
+    longest = max((max(t.shape, default=1) for t in inputs), default=1)
+    return max(flops / (2 * n_outputs), n_inputs / n_outputs, longest)
+
+
+def summation_growth(n_terms: float, *, equal_terms: bool) -> float:
+    """By how many ulp a sound sum of ``n_terms`` may be off."""
+    if equal_terms:
+        return min(n_terms / 2, MAX_BIASED_GROWTH)
+    return min(math.sqrt(n_terms), MAX_GROWTH)
+
+
+def floor_error(dtype: torch.dtype, growth_ulp: float) -> float:
+    """The error that any sound implementation may have, whatever the reference's own is."""
+    ulp = torch.finfo(dtype).eps / 2
+    return 2 * ulp + min(ulp, ULP32) * (SUM_ULP + growth_ulp)
