@@ -15,7 +15,7 @@ from kernelwright.archive import Archive, without_password
 from kernelwright.bench.suite import Outcome
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.settings import Settings
-from kernelwright.report import facts, write_chapters
+from kernelwright.report import Beside, facts, write_chapters
 from kernelwright.report.chapter import Chapter
 from kernelwright.report.exams import PolicySummary, answered, examined
 from kernelwright.report.scores import KINDS, LevelSummary, Score, score, summaries
@@ -39,7 +39,9 @@ def answer(
     out = Path(settings.out)
     policies = _policies(ran, settings, calls) if calls else []
     name = f"bench-{suite}-policy" if calls else f"bench-{suite}"
-    page = write_chapters(found, out / f"{name}.html", scores, policies) if found else None
+    unjudged = {o.entry.name: _why(o) for o in ran if o.chapter is None}
+    beside = Beside(scores, policies, unjudged=unjudged)
+    page = write_chapters(found, out / f"{name}.html", beside) if found else None
     rows = [_facts(outcome) for outcome in ran]
     levels = summaries(scores)
     techniques = None if calls else ablation(found, n_tasks=len(scores))
@@ -81,6 +83,13 @@ def _score(outcome: Outcome) -> Score:
     else:
         found = score(outcome.chapter, entry.level)
     return replace(found, copy_share=_copy_share(outcome))
+
+
+def _why(outcome: Outcome) -> str:
+    """Why nothing was judged."""
+    if outcome.error is not None:
+        return facts.printable(outcome.error["what"], 80)
+    return (outcome.ended or {}).get("why", "nothing was proposed")
 
 
 def _copy_share(outcome: Outcome) -> float | None:

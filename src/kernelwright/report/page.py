@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -18,7 +19,7 @@ from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.errors import ArchiveError
 from kernelwright.report import charts, facts
-from kernelwright.report.chapter import Chapter, chapters, schedule_text
+from kernelwright.report.chapter import Chapter, chapters, schedule_text, unjudged
 from kernelwright.report.exams import PolicySummary, answered, examined
 from kernelwright.report.scores import Score, summaries
 from kernelwright.report.spending import Spending, spending
@@ -27,6 +28,22 @@ from kernelwright.report.training import Stage, stages
 
 N_CHARTED = 20  # rows of a chart that a screen shows whole
 LIGHT, DARK = "default", "github-dark"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands on a page before its chapters."""
+
+    scores: Sequence[Score] = ()
+    """Statistics by level are theirs."""
+    policies: Sequence[PolicySummary] = ()
+    stages: Sequence[Stage] = ()
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    """Tasks that were searched and have no chapter, with the reason: they count 1, for the
+    library's best is handed back."""
+
+
+NOTHING_BESIDE = Beside()
 
 
 def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
@@ -44,26 +61,22 @@ def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
         )
     if task is not None:
         return write_chapters(found, out)
-    return write_chapters(found, out, (), examined(answered(archive)), stages(archive))
+    whole = Beside((), examined(answered(archive)), stages(archive), unjudged(archive, found))
+    return write_chapters(found, out, whole)
 
 
-def write_chapters(
-    found: list[Chapter], out: str | Path, scores: Sequence[Score] = (),
-    policies: Sequence[PolicySummary] = (), trained: Sequence[Stage] = (),
-) -> Path:  # fmt: skip
-    """Write these chapters to ``out``; what is given beside them stands first: the statistics of
-    ``scores`` by level, checkpoints beside one another, stages of training."""
+def write_chapters(found: list[Chapter], out: str | Path, beside: Beside = NOTHING_BESIDE) -> Path:
+    """Write these chapters to ``out``, and what stands before them."""
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(found, scores, policies, trained), encoding="utf-8", errors="replace")
+    path.write_text(render(found, beside), encoding="utf-8", errors="replace")
     return path
 
 
-def render(
-    found: list[Chapter], scores: Sequence[Score] = (), policies: Sequence[PolicySummary] = (),
-    trained: Sequence[Stage] = (),
-) -> str:  # fmt: skip
+def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
     """The page's text. The same chapters give the same text."""
+    scores, policies = beside.scores, beside.policies
+    n_tasks = len(found) + len(beside.unjudged)
     environment = Environment(
         loader=PackageLoader("kernelwright.report", "templates"),
         autoescape=True,
@@ -82,11 +95,11 @@ def render(
     }
     return environment.get_template("page.html.j2").render(
         chapters=found,
-        overview=_overview(found) if len(found) > 1 else None,
+        overview=_overview(found, beside.unjudged) if n_tasks > 1 else None,
         levels=summaries(scores),
         ablation=ablation(found, n_tasks=len(scores)) if scores and not policies else None,
         policies=policies,
-        stages=trained,
+        stages=beside.stages,
         fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if scores else None,
         style=Markup(_style()),
         candidate_chart=_candidate_chart,
@@ -96,14 +109,16 @@ def render(
     )
 
 
-def _overview(found: list[Chapter]) -> dict[str, Any]:
-    gains = [chapter.gain for chapter in found]
+def _overview(found: list[Chapter], unjudged: Mapping[str, str]) -> dict[str, Any]:
+    gains = [*(chapter.gain for chapter in found), *(1.0 for _ in unjudged)]
     rows = sorted(
         ((chapter.task.name[:32], chapter.gain) for chapter in found), key=lambda r: -r[1]
     )
     return {
         "geometric_mean": geometric_mean(gains),
         "median": median(gains),
+        "n_tasks": len(gains),
+        "unjudged": unjudged,
         "n_won": sum(chapter.best is not None for chapter in found),
         "spending": _spending(found),
         "counts": sum((Counter(chapter.counts) for chapter in found), Counter()),

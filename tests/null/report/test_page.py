@@ -174,3 +174,17 @@ def test_nothing_judged_is_an_error(archive, tmp_path):
     with pytest.raises(ArchiveError, match="nothing to report"):
         write(archive, tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_task_where_nothing_could_be_won_counts_in_the_mean(archive, tmp_path):
+    won, idle = replace(TASK, name="won"), replace(TASK, name="idle", source="class Model: 1")
+    fill(archive, won, [fast(proposal("b"))])
+    archive.add_task(idle, [Workload(idle.digest, WORKLOAD.shapes)])
+    archive.finish_run(archive.start_run(idle, Settings()), {"why": "eager copies at 104 %"})
+    cut_off = replace(TASK, name="cut off", source="class Model: 2")
+    archive.add_task(cut_off, [Workload(cut_off.digest, WORKLOAD.shapes)])
+    archive.start_run(cut_off, Settings())
+    text = Reader(page(archive, tmp_path)).text
+    gain = verdict(proposal("b").candidate, kinds=("kernel",)).speedup.median
+    assert f"{gain**0.5:.2f} ×" in text and "1 of 2" in text
+    assert "nothing was judged: eager copies at 104 %" in text and "cut off" not in text

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.null.archive.nouns import TASK, proposal, verdict
 
 from kernelwright.core.evaluation import Status, Timing
-from kernelwright.report import write_chapters
+from kernelwright.report import Beside, write_chapters
 from kernelwright.report.chapter import Chapter
 from kernelwright.report.scores import Score, score, summaries
 
@@ -78,7 +78,7 @@ def test_the_page_of_a_suite_begins_with_its_levels(tmp_path):
     won = chapter(timed(proposal(), 10, kinds=("kernel",)))
     other = replace(won, task=replace(TASK, name="tanh"))
     scores = [score(won, "1"), score(other, "2"), Score("2", "gone", is_failed=True)]
-    text = write_chapters([won, other], tmp_path / "page.html", scores).read_text()
+    text = write_chapters([won, other], tmp_path / "page.html", Beside(scores)).read_text()
     assert text.index("By level") < text.index(won.anchor + '">\n')
     assert 'aria-label="fast_p by level"' in text and "fast_1.5" in text
     assert "By level" not in write_chapters([won, other], tmp_path / "page.html").read_text()

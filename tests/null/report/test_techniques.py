@@ -8,7 +8,7 @@ from tests.null.archive.nouns import proposal
 from tests.null.report.test_scores import chapter, timed
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.report import write_chapters
+from kernelwright.report import Beside, write_chapters
 from kernelwright.report.scores import Score
 from kernelwright.report.techniques import ablation
 
@@ -43,5 +43,7 @@ def test_losers_and_tasks_without_a_verdict_count_one():
 
 def test_the_page_of_a_suite_has_the_table(tmp_path):
     chapters = [chapter(timed(made("a", "sums are <reordered>", "fused"), 10))]
-    text = Path(write_chapters(chapters, tmp_path / "p.html", [Score("1", "t", 2.0)])).read_text()
+    text = Path(
+        write_chapters(chapters, tmp_path / "p.html", Beside([Score("1", "t", 2.0)]))
+    ).read_text()
     assert "What each technique brought" in text and "sums are &lt;reordered&gt;" in text
