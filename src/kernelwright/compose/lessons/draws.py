@@ -12,7 +12,7 @@ from kernelwright.compose.lessons.columns import column_reduction
 from kernelwright.compose.lessons.flat import loss, pointwise
 from kernelwright.compose.lessons.rows import normalisation, reduction, scan, softmax
 from kernelwright.compose.lessons.sheet import Sheet
-from kernelwright.compose.lessons.tiles import linear, product
+from kernelwright.compose.lessons.tiles import batched, linear, product, turned
 from kernelwright.compose.sizes import sizes_of
 from kernelwright.compose.text import slug, text
 from kernelwright.core.candidate import Candidate
@@ -22,7 +22,7 @@ from kernelwright.core.task import Task
 FORMS: dict[str, Callable[[Sheet], str]] = {
     "pointwise": pointwise, "loss": loss, "softmax": softmax, "normalisation": normalisation,
     "scan": scan, "reduction": reduction, "column reduction": column_reduction,
-    "linear": linear, "product": product,
+    "linear": linear, "product": product, "turned product": turned, "batched product": batched,
 }  # fmt: skip
 WEIGHTS = {"pointwise": 3, "normalisation": 2, "softmax": 2, "linear": 2}
 """How much more often than others: what most other tasks are made of."""

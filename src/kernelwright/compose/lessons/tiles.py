@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from kernelwright.compose import shapes
-from kernelwright.compose.draft import Axis
+from kernelwright.compose.draft import FREE, Axis
 from kernelwright.compose.lessons.sheet import Sheet, block
 
 KERNEL = """@triton.jit
@@ -32,6 +34,28 @@ n = {n}
 out = torch.empty(*x.shape[:-1], n, device=x.device, dtype=x.dtype)
 grid = (triton.cdiv(m, 64), triton.cdiv(n, 64))
 kernel[grid](x, b{bias}, out, m, n, k, {strides}, BM=64, BN=64, BK=32)
+return out"""
+
+
+TURNED = """x, b = {left}, {right}
+m, k, n = x.shape[0], x.shape[1], b.shape[1]
+out = torch.empty(m, n, device=x.device, dtype=x.dtype)
+grid = (triton.cdiv(m, 64), triton.cdiv(n, 64))
+strides = (*x.stride(), *b.stride())
+kernel[grid](x, b, out, m, n, k, *strides, BM=64, BN=64, BK=32)
+return out"""
+PLACES = (
+    "batch = tl.program_id(2).to(tl.int64)",
+    "x += batch * m * k",
+    "b += batch * k * n",
+    "out += batch * m * n",
+)
+BATCHED = """x, b = x.contiguous(), {other}.contiguous()
+batch, m, k = x.shape
+n = b.shape[2]
+out = torch.empty(batch, m, n, device=x.device, dtype=x.dtype)
+grid = (triton.cdiv(m, 64), triton.cdiv(n, 64), batch)
+kernel[grid](x, b, out, m, n, k, BM=64, BN=64, BK=32)
 return out"""
 
 
@@ -64,6 +88,49 @@ def product(sheet: Sheet) -> str:
         read=f"b = {other}", n="b.shape[1]", bias="", strides="b.stride(0), b.stride(1)"
     ).replace("b = b\n", "")
     return sheet.file(kernel, forward)
+
+
+def turned(sheet: Sheet) -> str:
+    """A product of two arguments of which one or both are read turned round."""
+    rows, inner, columns = _axes(sheet)
+    is_left, is_right = sheet.draw.choice(((True, False), (False, True), (True, True)))
+    sheet.begin((inner, rows) if is_left else (rows, inner))
+    other = sheet.draft.input("b", (columns, inner) if is_right else (inner, columns))
+    left, right = "x.T" if is_left else "x", f"{other}.T" if is_right else other
+    sheet.draft.step(sheet.draw.choice((f"torch.matmul({left}, {right})", f"{left} @ {right}")),
+                     "product")  # fmt: skip
+    sheet.steps(0, 2)
+    kernel = KERNEL.format(bias="").replace("n, k, b_k", "n, k, x_m, x_k, b_k")
+    kernel = kernel.replace("[:, None] * k + at[None, :]", "[:, None] * x_m + at[None, :] * x_k")
+    forward = TURNED.format(left=left, right=right, other=other)
+    return sheet.file(kernel + block([*sheet.take(), *STORE]), forward)
+
+
+def batched(sheet: Sheet) -> str:
+    """A product of two arguments for each of a batch."""
+    rows, inner, columns = _axes(sheet)
+    batch = sheet.draft.axis("batch_size", sheet.draw.randint(2, 16), most=FREE)
+    sheet.begin((batch, rows, inner))
+    other = sheet.draft.input("b", (batch, inner, columns))
+    words = (f"torch.bmm(x, {other})", f"torch.matmul(x, {other})", f"x @ {other}")
+    sheet.draft.step(sheet.draw.choice(words), "product")
+    sheet.steps(0, 2)
+    kernel = KERNEL.format(bias="").replace(", b_k, b_n", "")
+    kernel = kernel.replace(" * b_k", " * n").replace(" * b_n", "")
+    kernel = kernel.replace("):\n    row", "):\n" + block(list(PLACES)) + "    row", 1)
+    forward = BATCHED.format(other=other)
+    return sheet.file(kernel + block([*sheet.take(), *STORE]), forward)
+
+
+def _axes(sheet: Sheet) -> tuple[Axis, Axis, Axis]:
+    """Rows, what is summed over, and columns, small enough for a batch of them."""
+    draw, sizes = sheet.draw, sheet.draft.sizes
+    lengths = [draw.choice(sizes.features) for _ in "mkn"]
+    while math.prod(lengths) * 16 > sizes.work and max(lengths) > 2:
+        longest = lengths.index(max(lengths))
+        lengths[longest] = shapes.even(lengths[longest] // 2) + draw.choice((0, 1))
+    m, k, n = (sheet.draft.axis(name, length) for name, length in zip("MKN", lengths, strict=True))
+    return m, k, n
 
 
 def _begin(sheet: Sheet) -> Axis:
