@@ -5,7 +5,6 @@ It runs in the judge's process. No candidate shares memory with it.
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -32,6 +31,7 @@ from kernelwright.judge.compare import (
     explained,
 )
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
+from kernelwright.judge.copies import copied
 from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.growth import count_terms, summation_growth
@@ -99,7 +99,7 @@ class Oracle:
 
     def _look(self, module: torch.nn.Module) -> None:
         """Run the reference, and note what all verdicts need."""
-        randomised = copy.deepcopy(module)
+        randomised = copied(module)
         randomise_weights(randomised, derive_seed(self.secret, RANDOMISED))
         self.modules = {TASK: module, RANDOMISED: randomised}
         self.has_weights = any(True for _ in module.parameters())
@@ -306,7 +306,7 @@ class Oracle:
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
-            module = copy.deepcopy(self.modules[weights])
+            module = copied(self.modules[weights])
             if precision:
                 for weight in module.parameters():
                     weight.data = rounded(weight.data, precision)

@@ -7,13 +7,13 @@ integers or a maximum's losers, nothing is held against anybody.
 
 from __future__ import annotations
 
-import copy
 import time
 from typing import Any
 
 import torch
 
 from kernelwright.core.evaluation import Status
+from kernelwright.judge.copies import copied
 from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.layout import map_tensors
 from kernelwright.judge.oracle import Oracle
@@ -107,7 +107,7 @@ def least_bytes(oracle: Oracle) -> int:
 
 def _slopes(oracle: Oracle, arguments: list[Any]) -> tuple[torch.Tensor | None, ...]:
     """How fast the result, in units of its own scale, changes with each number of the inputs."""
-    module = copy.deepcopy(oracle.modules[TASK]).double()
+    module = copied(oracle.modules[TASK]).double()
     leaves: list[torch.Tensor] = []
 
     def leaf(t: torch.Tensor) -> torch.Tensor:

@@ -170,3 +170,17 @@ def test_a_reference_that_disagrees_with_itself_is_an_error_of_the_task():
     source = REFERENCE.replace("torch.relu(self.norm(x))", "torch.dropout(x, 0.5, True)")
     with pytest.raises(TaskError, match="not deterministic"), Judge(Task("t", "builtin", source)):
         pass
+
+
+def test_a_reference_that_computes_in_a_lambda_over_its_parts_is_judged_with_its_other_weights():
+    closing = REFERENCE.replace(
+        "        self.norm = nn.LayerNorm(features)\n",
+        "        norm = self.norm = nn.LayerNorm(features)\n"
+        "        self.act = lambda x: torch.relu(norm(x))\n",
+    ).replace("return torch.relu(self.norm(x))", "return self.act(x)")
+    with Judge(Task("lambda", "builtin", closing), settings=Settings(threads=1)) as judge:
+        found = judge.evaluate(candidate("return self.right(x)"), timed=False)
+        wrong = judge.evaluate(candidate("return torch.relu(F.layer_norm(x, (256,)))"), timed=False)
+    assert found.passed, found.reasons
+    assert not any("float64" in warning for warning in found.warnings)
+    assert wrong.status is Status.WRONG_VALUES
