@@ -18,9 +18,9 @@ from kernelwright.propose.rules import RulesProposer
 from kernelwright.propose.rules.assemble import assemble, assemble_supported
 from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.ir import Call, Kernel
+from kernelwright.propose.rules.ir import Call, Kernel, Ref
 from kernelwright.propose.rules.lower.graph import to_flow
-from kernelwright.propose.rules.steps import layout_text
+from kernelwright.propose.rules.steps import call_text, layout_text
 
 
 class Loop(nn.Module):
@@ -94,3 +94,14 @@ def test_a_file_for_a_gpu_has_that_statement():
     statement = ".permute(0, 2, 1, 3).contiguous().permute(0, 2, 1, 3)\n"
     assert statement in texts["cuda:sm_90"]
     assert statement not in texts["cpu"]
+
+
+def test_an_einstein_sum_is_called_without_the_path_that_a_trace_found():
+    """Where opt_einsum is installed, ATen's operator is given one; torch.einsum takes none."""
+    call = Call(
+        "torch.ops.aten.einsum.default",
+        args=("ab,bc,cd->ad", [Ref("a"), Ref("b"), Ref("c")]),
+        kwargs=(("path", [0, 1, 0, 1]),),
+        outputs=(),
+    )
+    assert call_text(call, "x.device", {}) == "torch.einsum('ab,bc,cd->ad', [a, b, c])"

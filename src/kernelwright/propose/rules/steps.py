@@ -33,7 +33,7 @@ _LAID_BY_DEVICE = ("torch.ops.aten.scaled_dot_product_attention",)
 """Operators whose results lie in memory as the kernel that torch chooses for the device has them:
 what a trace on a CPU says of their strides holds on no GPU."""
 _NO_NAMES: Mapping[str, str] = {}
-_DROPPED = frozenset({"pin_memory", "layout"})
+_DROPPED = frozenset({"pin_memory", "layout", "path"})  # torch.einsum finds its own
 
 
 def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
