@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from kernelwright.core.call import Outcome
+from kernelwright.propose.swarm import checkpoint
 from kernelwright.propose.swarm.checkpoint import MAX_OUTPUT_TOKENS, CheckpointEndpoint
 from kernelwright.propose.swarm.endpoint import Reply, parse
 
@@ -83,8 +84,16 @@ def events(reply: Reply) -> list[str]:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--port", default=8123, show_default=True)
 @click.option("--max-tokens", default=MAX_OUTPUT_TOKENS, show_default=True, help="Of an answer.")
-def main(folder: Path, port: int, max_tokens: int) -> None:
+@click.option(
+    "--gather",
+    default=checkpoint.GATHER_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait so long for others to answer together: as several searches ask.",
+)
+def main(folder: Path, port: int, max_tokens: int, gather: float) -> None:
     """Serve the checkpoint in FOLDER until it is stopped."""
+    checkpoint.GATHER_S = gather
     name = f"hf:{folder.resolve()}"
     Handler.model, Handler.most = CheckpointEndpoint(name, parse(name)), max_tokens
     server = Server(("127.0.0.1", port), Handler)
