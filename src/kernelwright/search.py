@@ -27,6 +27,7 @@ from kernelwright.judge.baselines import EAGER
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.asked import check_proposers
 from kernelwright.propose.base import Proposer, WaitingProposer
+from kernelwright.propose.carried import CarriedProposer
 from kernelwright.propose.feed import Feed, require_an_answer
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
@@ -143,25 +144,25 @@ class _Search:
         self.deadline = time.monotonic() + self.settings.budget_s
         self.archive.add_task(self.task, [self.judge.workload])
         self.run_id = self.archive.start_run(self.task, self.settings)
-        whole = [
-            (proposal, evaluation)
-            for proposal, evaluation in self.archive.history(self.task.digest)
-            if evaluation.judge_version == JUDGE_VERSION
-        ]
-        here = self.judge.environment
-        self.history += [pair for pair in whole if pair[1].environment.digest == here.digest]
-        self.elsewhere = select.best_elsewhere(whole, here.device)
+        whole = self.archive.history(self.task.digest)
+        here = (self.judge.environment.digest, JUDGE_VERSION)
+        self.history += [p for p in whole if (p[1].environment.digest, p[1].judge_version) == here]
+        known = {proposal.candidate.digest for proposal, _ in self.history}
+        self.elsewhere = select.best_of_each([p for p in whole if p[1].candidate not in known])
         self.seen = {proposal.candidate.normal for proposal, _ in self.history}
         self.calls = self.archive.calls(self.task.digest)
         self.trials = tuple(self.archive.trials(without_task=self.task.digest))
 
     def run(self) -> None:
-        """Rounds of brief, proposals and verdicts, until the budget or the proposers are spent.
+        """Rounds of brief, proposals and verdicts, until the budget or the proposers are spent;
+        before them what won elsewhere.
 
         In a round every proposer may use an equal share of the time that is left, so that what the
         first finds is shown to the next.
         """
         proposers = [plugins.find("kernelwright.proposers", n) for n in self.settings.proposers]
+        if self.elsewhere:
+            self.pull(CarriedProposer(), self.deadline)
         while True:
             n_round = len(self.history)
             for place, proposer in enumerate(proposers):

@@ -61,13 +61,12 @@ def best(history: Iterable[Pair]) -> Pair | None:
     return next((pair for pair in ranked(history) if wins(pair[1])), None)
 
 
-def best_elsewhere(history: Iterable[Pair], device: str) -> tuple[Pair, ...]:
-    """The best that passed in each dialect on each device but this one."""
+def best_of_each(history: Iterable[Pair]) -> tuple[Pair, ...]:
+    """The best that passed on each device in each dialect."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for proposal, found in history:
-        if found.environment.device != device:
-            key = (found.environment.device, proposal.candidate.dialect)
-            groups.setdefault(key, []).append((proposal, found))
+        key = (found.environment.device, proposal.candidate.dialect)
+        groups.setdefault(key, []).append((proposal, found))
     return tuple(order[0] for group in groups.values() if (order := ranked(group)))
 
 

@@ -100,6 +100,7 @@ class Brief:
     since: str = ""
     """Calls whose ids are not below this one are of the present run."""
     elsewhere: tuple[tuple[Proposal, Evaluation], ...] = ()
-    """The best of this task in each dialect on each other device."""
+    """The best of this task in each dialect on each device, by verdicts that do not count here:
+    of other machines, software or judges."""
     trials: tuple[Trial, ...] = ()
     """What came of models' calls on other tasks."""
