@@ -153,8 +153,7 @@ def _judge_suite(
             do="name files level_1_problem_3_x.py, or by the problem's own name",
         )
     gpus = given.get("gpus", "1")
-    jobs = given.get("jobs", 1 if gpus == "1" else None)
-    places = lanes(settings.device, gpus=gpus, jobs=jobs)
+    places = lanes(settings.device, gpus=gpus, jobs=given.get("jobs"), usual=1)
     with ShowProgress(results.step_line) as progress:
         dockets = judge_suite(groups, settings=settings, lanes=places, on_step=progress)
     return results.suite(dockets, unmatched, settings)

@@ -75,8 +75,12 @@ def usual_jobs(device: str, n_gpus: int = 1) -> int:
     return 1 if most is None else most + 1
 
 
-def lanes(device: str, *, gpus: str = "1", jobs: int | None = None) -> list[Lane]:
+def lanes(
+    device: str, *, gpus: str = "1", jobs: int | None = None, usual: int | None = None
+) -> list[Lane]:
     """A lane for each of ``jobs`` searches, on the first ``gpus`` GPUs ('all': each) in turns.
+
+    ``usual``: how many on one GPU, or a CPU, where ``jobs`` is left out; else as many as go well.
 
     Raises:
         UsageError: not a number of GPUs, or one that does not go with the device or with ``jobs``.
@@ -86,7 +90,7 @@ def lanes(device: str, *, gpus: str = "1", jobs: int | None = None) -> list[Lane
     n_gpus = _number(gpus, wanted)
     most = usual_jobs(device, n_gpus)
     if n_gpus == 1:
-        return [WHOLE] * (jobs or most)
+        return [WHOLE] * (jobs or usual or most)
     jobs = jobs or most
     if not n_gpus <= jobs <= most:
         raise UsageError(
@@ -94,14 +98,22 @@ def lanes(device: str, *, gpus: str = "1", jobs: int | None = None) -> list[Lane
             seen=f"--jobs {jobs}",
             do=f"give --jobs {most}, or leave it out",
         )
-    units = [place_of(resolve(replace(wanted, index=n))).unit for n in range(n_gpus)]
+    found = [resolve(replace(wanted, index=n)) for n in range(n_gpus)]
+    if len({device.key for device in found}) > 1:
+        raise DeviceError(
+            "a suite is searched on GPUs of one make only",
+            seen=", ".join(map(str, found)),
+            do="set CUDA_VISIBLE_DEVICES to those of one make, and search once on each",
+        )
+    units = [place_of(device).unit for device in found]
     shares = divided(sorted(os.sched_getaffinity(0)), n_gpus)
     each = [Lane(gpu, tuple(cores)) for gpu, cores in zip(units, shares, strict=True)]
     return [each[number % n_gpus] for number in range(jobs)]
 
 
 def divided(cores: Sequence[int], n: int) -> list[list[int]]:
-    """``cores`` in ``n`` parts of equal size; both threads of a core are in one of them.
+    """``cores`` in ``n`` parts of equal size; a core's two threads are in one, where that comes out
+    even.
 
     Raises:
         DeviceError: there are too few.

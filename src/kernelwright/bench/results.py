@@ -39,7 +39,7 @@ def answer(
     out = Path(settings.out)
     policies = _policies(ran, settings, calls) if calls else []
     name = f"bench-{suite}-policy" if calls else f"bench-{suite}"
-    unjudged = {o.entry.name: _why(o) for o in ran if o.chapter is None}
+    unjudged = [(o.entry.name, _why(o)) for o in ran if o.chapter is None]
     beside = Beside(scores, policies, unjudged=unjudged)
     page = write_chapters(found, out / f"{name}.html", beside) if found else None
     rows = [_facts(outcome) for outcome in ran]

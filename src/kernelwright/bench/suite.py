@@ -213,8 +213,8 @@ def _is_searched(task: Task, settings: Settings, device: Device) -> bool:
             and list(run.settings["proposers"]) == list(settings.proposers)
         ]
         verdicts = archive.evaluations(task=task.digest) if finished else []
-    versions = {verdict.judge_version for verdict in verdicts}
-    return bool(finished) and (not versions or JUDGE_VERSION in versions)
+    here = {v.judge_version for v in verdicts if v.environment.device == device.key}
+    return bool(finished) and (not verdicts or JUDGE_VERSION in here)
 
 
 def _ended(task: Task, settings: Settings, device: Device) -> dict[str, Any] | None:

@@ -227,6 +227,8 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         if not x.is_floating_point() or x.numel() == 0:
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
+        if distribution == LARGE and torch.finfo(x.dtype).max < LARGEST:
+            return x  # as infinities they would be a matter for a warning
         wide = x if x.dtype == torch.float64 else x.float()
         changed = DISTRIBUTIONS[distribution](wide, draw).to(x.dtype)
         if changed.stride() == x.stride():

@@ -71,6 +71,7 @@ def _moved(t: torch.Tensor, size_ulp: float, seed: int | None) -> torch.Tensor:
     if seed is None:
         return widen(t) * (1 + ulp)
     draw = torch.Generator(t.device).manual_seed(seed)
-    factor = torch.rand(t.shape, generator=draw, device=t.device, dtype=torch.float64)
-    factor.mul_(2 * ulp).add_(1 - ulp)  # in place: inputs of 7 GB lacked room for three copies
+    # In t's layout, and in place: inputs of 7 GB lacked room for three copies.
+    factor = torch.empty_like(t, dtype=torch.float64).uniform_(generator=draw)
+    factor.mul_(2 * ulp).add_(1 - ulp)
     return factor.mul_(t) if t.is_floating_point() else factor * t

@@ -31,7 +31,6 @@ from kernelwright.judge.compare import (
     explained,
 )
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
-from kernelwright.judge.copies import copied
 from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.growth import count_terms, summation_growth
@@ -66,6 +65,7 @@ from kernelwright.judge.nudges import loose_places, nudge, widen
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.results import flatten
 from kernelwright.load import open_reference
+from kernelwright.load.copies import copied
 from kernelwright.load.reference import task_code
 
 CACHE_SHARE = {"cpu": 0.15, "cuda": 0.05}

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import Status
-from kernelwright.judge.copies import copied
 from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.layout import map_tensors
 from kernelwright.judge.oracle import Oracle
@@ -21,6 +20,7 @@ from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.results import flatten
 from kernelwright.judge.roofline import MARGIN
+from kernelwright.load.copies import copied
 
 N_READS = 10
 SPAN = {"cpu": 0.25, "cuda": 4.0}

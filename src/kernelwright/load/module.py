@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import importlib
 import inspect
@@ -16,6 +15,7 @@ from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError, nearest
 from kernelwright.core.task import Task
 from kernelwright.load import synthesis
+from kernelwright.load.copies import copied
 from kernelwright.load.inputs import SYNTAX, expression
 from kernelwright.load.kernelbench import read_source
 from kernelwright.load.reference import execute, open_reference, task_code
@@ -164,7 +164,7 @@ def _from_object(target: Any, inputs: Any, name: str | None) -> Task:
     task = Task(name or own_name, ORIGIN, "", "Model", import_roots=_own_folders())
     if isinstance(target, nn.Module):
         with task_code(task, f"{own_name} cannot be copied", "give the class with its arguments"):
-            target = copy.deepcopy(target).cpu()
+            target = copied(target).cpu()
         source, parts = synthesis.INSTANCE.format(name=own_name), []
     else:
         own_name = own_name if own_name.isidentifier() else "function"

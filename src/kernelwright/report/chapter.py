@@ -114,15 +114,15 @@ def chapters(archive: Archive, task: str | None) -> list[Chapter]:
     return found
 
 
-def unjudged(archive: Archive, found: Sequence[Chapter]) -> dict[str, str]:
-    """Tasks whose search ended without a verdict, with the reason."""
+def unjudged(archive: Archive, found: Sequence[Chapter]) -> list[tuple[str, str]]:
+    """The names of tasks whose search ended without a verdict, with the reason."""
     judged = {chapter.task.digest for chapter in found}
     ended = {run.task: run.settings.get("ended", {}) for run in archive.runs() if run.finished_at}
-    return {
-        task.name: ended[task.digest].get("why", "nothing was proposed")
+    return [
+        (task.name, ended[task.digest].get("why", "nothing was proposed"))
         for task in archive.tasks()
         if task.digest in ended and task.digest not in judged
-    }
+    ]
 
 
 def flat(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -38,7 +38,7 @@ class Beside:
     """Statistics by level are theirs."""
     policies: Sequence[PolicySummary] = ()
     stages: Sequence[Stage] = ()
-    unjudged: Mapping[str, str] = field(default_factory=dict)
+    unjudged: Sequence[tuple[str, str]] = ()
     """Tasks that were searched and have no chapter, with the reason: they count 1, for the
     library's best is handed back."""
 
@@ -109,7 +109,7 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
     )
 
 
-def _overview(found: list[Chapter], unjudged: Mapping[str, str]) -> dict[str, Any]:
+def _overview(found: list[Chapter], unjudged: Sequence[tuple[str, str]]) -> dict[str, Any]:
     gains = [*(chapter.gain for chapter in found), *(1.0 for _ in unjudged)]
     rows = sorted(
         ((chapter.task.name[:32], chapter.gain) for chapter in found), key=lambda r: -r[1]

@@ -1,0 +1,58 @@
+"""Copies of a module that share nothing with it, functions that close over its parts included."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from functools import partial
+from types import CellType, FunctionType, MethodType
+from typing import Any
+
+import torch
+
+
+def copied(module: torch.nn.Module) -> torch.nn.Module:
+    """A deep copy, whose own lambdas and nested functions use its parts.
+
+    ``copy.deepcopy`` takes a function as it is: ``self.act = lambda x: layer(x)`` would go on with
+    the layer of the original, and with its weights.
+
+    Not covered:
+        Functions in dicts, and hooks.
+    """
+    memo: dict[int, Any] = {}
+    twin = copy.deepcopy(module, memo)
+    for part in twin.modules():
+        for name, value in vars(part).items():
+            if isinstance(value, (FunctionType, partial, list, tuple)):
+                vars(part)[name] = _moved(value, memo)
+    return twin
+
+
+def _moved(held: Any, memo: dict[int, Any]) -> Any:
+    """``held`` as the copy has it: functions with the copies of what they close over and default
+    to."""
+    if id(held) in memo:
+        return memo[id(held)]
+    if isinstance(held, MethodType):
+        return MethodType(held.__func__, _moved(held.__self__, memo))
+    if isinstance(held, partial):
+        words = {key: _moved(value, memo) for key, value in held.keywords.items()}
+        return partial(_moved(held.func, memo), *_moved(held.args, memo), **words)
+    if type(held) in (list, tuple):
+        return type(held)(_moved(one, memo) for one in held)
+    return _moved_function(held, memo) if isinstance(held, FunctionType) else held
+
+
+def _moved_function(held: FunctionType, memo: dict[int, Any]) -> FunctionType:
+    closure = held.__closure__ or ()
+    cells = tuple(CellType() for _ in closure)
+    moved = FunctionType(held.__code__, held.__globals__, held.__name__, None, cells)
+    memo[id(held)] = moved  # before its cells: it may call itself
+    moved.__defaults__ = _moved(held.__defaults__, memo)
+    words = held.__kwdefaults__
+    moved.__kwdefaults__ = words and {key: _moved(value, memo) for key, value in words.items()}
+    for old, new in zip(closure, cells, strict=True):
+        with contextlib.suppress(ValueError):  # nothing is in it yet
+            new.cell_contents = _moved(old.cell_contents, memo)
+    return moved

@@ -1,0 +1,94 @@
+"""A copy's closures use the copy's own parts."""
+
+import copy
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from kernelwright.load.copies import copied
+
+
+def closure(layer):
+    return lambda x: layer(x)
+
+
+def nested(layer):
+    inner = closure(layer)
+    return lambda x: inner(x)
+
+
+def default(layer):
+    return lambda x, layer=layer: layer(x)
+
+
+def keyword(layer):
+    def run(x, *, layer=layer):
+        return layer(x)
+
+    return run
+
+
+def method(layer):
+    run = layer.forward
+    return lambda x: run(x)
+
+
+def recursive(layer):
+    def run(x, depth=1):
+        return run(x, depth - 1) if depth else layer(x)
+
+    return run
+
+
+def bound(layer):
+    return partial(lambda layer, x: layer(x), layer)
+
+
+def listed(layer):
+    return [closure(layer)]
+
+
+class Holding(nn.Module):
+    def __init__(self, hold):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.run = hold(self.layer)
+
+    def forward(self, x):
+        return (self.run[0] if isinstance(self.run, list) else self.run)(x)
+
+
+@pytest.mark.parametrize(
+    "hold", [closure, nested, default, keyword, method, recursive, bound, listed]
+)
+def test_a_copy_with_other_weights_computes_with_them(hold):
+    module, x = Holding(hold), torch.randn(3, 4)
+    before = module(x)
+    twin = copied(module)
+    assert torch.equal(twin(x), before)
+    with torch.no_grad():
+        for weight in twin.parameters():
+            weight.zero_()
+    assert torch.equal(twin(x), torch.zeros(3, 4)) and torch.equal(module(x), before)
+    assert copied(module).double()(x.double()).dtype is torch.float64
+
+
+def test_torchs_own_copy_goes_on_with_the_original():
+    """Why there is one of our own."""
+    module = Holding(closure)
+    assert copy.deepcopy(module).run.__closure__[0].cell_contents is module.layer
+
+
+def test_what_a_closure_holds_besides_stays_and_may_be_missing():
+    sizes = [1, 2]
+    module = nn.Linear(2, 2)
+    module.sizes = lambda: sizes
+    assert copied(module).sizes() == sizes
+    module.late = lambda: unset
+    twin = copied(module)
+    with pytest.raises(NameError):
+        twin.late()
+    unset = 1
+    assert module.late() == unset
