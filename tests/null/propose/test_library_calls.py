@@ -38,17 +38,17 @@ class Loop(nn.Module):
         return torch.stack(states)
 
 
-def test_a_rolled_loop_gives_torch_dense_weights():
-    """cuDNN views them as rows of one buffer."""
-    captured = capture(Loop(), [torch.randn(6, 2, 5), torch.randn(2, 3)])
+def test_a_rolled_loop_gives_torch_dense_weights_and_a_dense_state():
+    """cuDNN views weights as rows of one buffer, and takes no state that lies otherwise."""
+    captured = capture(Loop(), [torch.randn(6, 2, 5), torch.randn(3, 2).t()])
     program = assemble(to_flow(captured), Fusion())
     tensors = {t.name: t for t, _ in program.attributes}
     for step in program.steps:
         made = step.outputs if isinstance(step, Call) else step.writes
         tensors |= {tensor.name: tensor for tensor in made}
     (network,) = (s for s in program.steps if isinstance(s, Call) and "rnn_tanh" in s.target)
-    for weight in network.args[2]:
-        tensor = tensors[weight.name]
+    for given in (network.args[1], *network.args[2]):
+        tensor = tensors[given.name]
         assert torch.empty_strided(tensor.shape, tensor.strides).is_contiguous()
 
 

@@ -81,7 +81,7 @@ def is_mostly_products(graphs: Sequence[fx.Graph]) -> bool:
 def _multiplications(product: fx.Node) -> int:
     """The multiplications of a matrix product."""
     left = next(arg for arg in product.args if isinstance(arg, fx.Node))
-    if name_of(product) in ("addmm", "baddbmm"):
+    if name_of(product) == "addmm":
         left = product.args[1]
     return math.prod(shape_of(product)) * shape_of(left)[-1]
 

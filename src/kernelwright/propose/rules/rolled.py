@@ -113,13 +113,14 @@ def _network(graph: fx.Graph, step: Step) -> fx.Node:
     """The layer's sequence of states."""
     n_hidden, n_x = _shape(step.before)[1], _shape(step.x)[2]
     cut = n_hidden if step.state_first else n_x
+    # cuDNN takes no weights and no state whose rows lie apart.
     left, right = (
-        _node(graph, aten.contiguous.default, _node(graph, aten.slice.Tensor, step.weight, 1, *cut))
-        for cut in ((0, cut), (cut, n_hidden + n_x))
-    )  # cuDNN takes no weights whose rows lie apart
+        _dense(graph, aten.slice.Tensor, step.weight, 1, *ends)
+        for ends in ((0, cut), (cut, n_hidden + n_x))
+    )
     w_x, w_h = (right, left) if step.state_first else (left, right)
     none = _node(graph, aten.zeros_like.default, step.bias)
-    h0 = _node(graph, aten.unsqueeze.default, step.before, 0)
+    h0 = _dense(graph, aten.unsqueeze.default, step.before, 0)
     cell = CELLS[step.state.target]  # type: ignore[index]
     args = (step.x, h0, [w_x, w_h, step.bias, none], True, 1, 0.0, False, False, False)
     both = graph.call_function(getattr(aten, cell).input, args)
@@ -135,3 +136,8 @@ def _node(graph: fx.Graph, target: Any, *args: Any) -> fx.Node:
     node = graph.call_function(target, args)
     node.meta["val"] = target(*fx.node.map_arg(args, lambda arg: arg.meta["val"]))
     return node
+
+
+def _dense(graph: fx.Graph, target: Any, *args: Any) -> fx.Node:
+    """The same, copied where it lies apart."""
+    return _node(graph, aten.contiguous.default, _node(graph, target, *args))

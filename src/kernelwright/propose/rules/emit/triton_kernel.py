@@ -62,6 +62,7 @@ def launch_text(
 ) -> str:  # fmt: skip
     """The statement that runs the step's function in ``grid`` programs."""
     options = {f"num_{name}": knobs[name] for name in ("warps", "stages") if name in knobs}
+    # Not a product: its float32 sums are fused multiply-adds, and would take twice as long.
     if isinstance(step, Kernel) and opposed_products(step.body):
         options["enable_fp_fusion"] = False
     named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
