@@ -8,7 +8,7 @@ from tests.null.swarm.briefs import BRIEF, answer
 from tests.null.swarm.scripted import fail, say
 
 from kernelwright.core.call import Call, Outcome
-from kernelwright.core.errors import UsageError
+from kernelwright.core.errors import ProposerError, UsageError
 from kernelwright.propose.swarm import SwarmProposer
 from kernelwright.propose.swarm.attached import PICTURE_TOKENS
 from kernelwright.propose.swarm.ledger import Ledger
@@ -54,13 +54,27 @@ def test_without_that_part_of_the_context_nothing_is_shown(scripted, picture):
     assert [shown(request) for request in scripted.requests] == [[]]
 
 
-@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("status", [400, 404, 413, 500])
 def test_a_model_that_does_not_see_is_asked_without_and_shown_no_other(scripted, picture, status):
     scripted.script = [fail(status, "image input is not supported"), say(answer())]
     (first,), (second,) = calls(scripted, picture), calls(scripted, picture)
     assert first.outcome is second.outcome is Outcome.ANSWERED
     assert "not supported" in first.detail
     assert [bool(shown(request)) for request in scripted.requests] == [True, False, False]
+
+
+def test_a_server_that_fails_without_pictures_too_is_shown_them_again(scripted, picture):
+    scripted.script = [fail(400, "no credit"), fail(400, "no credit"), say(answer())]
+    (first,), (second,) = calls(scripted, picture), calls(scripted, picture)
+    assert (first.outcome, second.outcome) == (Outcome.FAILED, Outcome.ANSWERED)
+    assert [bool(shown(request)) for request in scripted.requests] == [True, False, True]
+
+
+def test_a_model_that_the_server_does_not_have_is_an_error_with_pictures_too(scripted, picture):
+    scripted.script = [fail(404, "no such model")]
+    with pytest.raises(ProposerError, match="does not have this model"):
+        calls(scripted, picture)
+    assert [bool(shown(request)) for request in scripted.requests] == [True, False]
 
 
 def test_a_budget_counts_a_picture_at_its_most():

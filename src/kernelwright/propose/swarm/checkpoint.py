@@ -44,6 +44,7 @@ class CheckpointEndpoint:
     """
 
     is_local = True
+    sees = False
 
     def __init__(self, name: str, address: Address) -> None:
         self.name = name

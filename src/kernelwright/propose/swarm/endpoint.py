@@ -39,6 +39,11 @@ class Endpoint(Protocol):
     is_local: bool
     """Whether it runs on this machine, beside the judge."""
 
+    @property
+    def sees(self) -> bool:
+        """Whether it is shown pictures; of a server, until one has answered only without."""
+        ...
+
     def parameters(self, seed: int) -> Mapping[str, Any]:
         """What is sent beside the messages: 'max_output_tokens', and what the model takes.
 

@@ -24,8 +24,9 @@ WAITS_S = (1.0, 4.0, 16.0)
 not paid for, is tried again: the library's own retries would also pay twice after a time-out."""
 NEVER = {401: "refuses the key", 403: "refuses the key", 404: "does not have this model"}
 """Statuses that no second try will change."""
-SEES_NOT = (400, 415, 422, 500)
-"""How servers answer to a picture that their model cannot see; llama.cpp's says 500."""
+SEES_NOT = (400, 404, 413, 415, 422, 500)
+"""How servers answer to a picture that their model cannot see; llama.cpp's says 500, proxies 404,
+and 413 where a body is too large."""
 BAD_KEY = "api key not"
 """Of a complaint that Google sends with status 400: "API key not valid", "API Key not found"."""
 _DELAY = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
@@ -83,6 +84,10 @@ class ServerEndpoint:
             api_key=key, base_url=address.url, organization="", project="", max_retries=0
         )
 
+    @property
+    def sees(self) -> bool:
+        return not self._is_blind
+
     def parameters(self, seed: int) -> Mapping[str, Any]:
         told: dict[str, Any] = {"max_output_tokens": self._row["max_output_tokens"]}
         if "temperature" in self._row:
@@ -99,17 +104,19 @@ class ServerEndpoint:
         deadline = time.monotonic() + timeout_s
         last_try = time.monotonic() + min(timeout_s, patience_s)
         waits, blind = list(WAITS_S), ""
+        pictures = parameters.get("pictures", []) if self.sees else []
         while True:
-            pictures = [] if self._is_blind else parameters.get("pictures", [])
             try:
                 reply = self._listen(messages, parameters, pictures, deadline)
+                if blind and reply.outcome is not Outcome.FAILED:
+                    self._is_blind = True  # only now: the complaint may have been of anything
                 return replace(reply, detail=reply.detail or blind)
             except openai.APITimeoutError:
                 # What was asked is counted: the server may have worked, and bill for it.
                 return Reply("", Outcome.FAILED, f"no answer in {timeout_s:.0f} s")
             except (openai.APIStatusError, openai.APIConnectionError) as error:
                 if pictures and getattr(error, "status_code", None) in SEES_NOT:
-                    self._is_blind = True  # if it is not the pictures, it will say so again
+                    pictures = []  # if it is not they, the server will say so again
                     blind = f"without pictures: {printable_error(_complaint(error))}"
                     continue
                 reply = self._explain(error)
