@@ -60,7 +60,16 @@ def test_a_model_that_does_not_see_is_asked_without_and_shown_no_other(scripted,
     (first,), (second,) = calls(scripted, picture), calls(scripted, picture)
     assert first.outcome is second.outcome is Outcome.ANSWERED
     assert "not supported" in first.detail
+    assert "pictures" not in second.parameters
     assert [bool(shown(request)) for request in scripted.requests] == [True, False, False]
+
+
+def test_a_call_that_only_mends_the_form_shows_none(scripted, picture):
+    scripted.script = [say("no code"), say(answer())]
+    first, again = calls(scripted, picture)
+    assert (again.purpose, "pictures" in again.parameters) == ("reformat", False)
+    assert "pictures" in first.parameters
+    assert [bool(shown(request)) for request in scripted.requests] == [True, False]
 
 
 def test_a_server_that_fails_without_pictures_too_is_shown_them_again(scripted, picture):
@@ -84,10 +93,11 @@ def test_a_budget_counts_a_picture_at_its_most():
     assert ledger.reserve("openai:x", asked, 1) is None
 
 
-@pytest.mark.parametrize("name", ["missing.txt", "missing.png", "binary.bin", "large.png"])
+@pytest.mark.parametrize("name", ["missing.txt", "missing.png", "binary.bin", "large.png", "x.png"])
 def test_what_cannot_be_shown_is_refused_before_anything_is_asked(scripted, tmp_path, name):
     (tmp_path / "binary.bin").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "large.png").write_bytes(bytes(5_000_001))
+    (tmp_path / "large.png").write_bytes(bytes(3_900_001))
+    (tmp_path / "x.png").mkdir()
     with pytest.raises(UsageError, match=name):
         calls(scripted, str(tmp_path / name))
     assert scripted.requests == []

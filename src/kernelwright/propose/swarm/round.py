@@ -176,8 +176,8 @@ class Round:
         """One call, paid for and written down; None where the budget does not allow it."""
         endpoint = open_endpoint(told.arm.model)
         parameters = dict(endpoint.parameters(told.seed))
-        files = self.brief.attached if ATTACHED in told.arm.context else ()
-        pictures = [name for name in files if is_picture(name)]
+        is_shown = ATTACHED in told.arm.context and endpoint.sees and purpose != "reformat"
+        pictures = [name for name in self.brief.attached if is_shown and is_picture(name)]
         if pictures:
             parameters["pictures"] = pictures
         limit = parameters["max_output_tokens"]
