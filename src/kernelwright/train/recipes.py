@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.train import reward
@@ -75,12 +76,8 @@ class Recipe:
                 f'no stage "{self.stage}"', seen=self.stage, do=nearest(self.stage, STAGES)
             )
         reward.find(self.reward)
-        if self.vllm not in ("", COLOCATE) and not self.vllm.startswith(("http://", "https://")):
-            raise UsageError(
-                f'"{self.vllm}" is no vLLM',
-                seen=self.vllm,
-                do=f"write {COLOCATE}, or a server's URL",
-            )
+        if self.vllm:
+            _check_vllm(self.vllm, self.stage, self.model)
         if self.stage != "sft" and self.group < 2:
             raise UsageError(
                 "answers are compared inside a group, and one is none",
@@ -98,6 +95,33 @@ class Recipe:
         if self.learning_rate:
             return self.learning_rate
         return 2e-4 * (1 if self.rank else 0.1) * (1 if self.stage == "sft" else 0.1)
+
+
+def _check_vllm(vllm: str, stage: str, model: str) -> None:
+    """See that it says where vLLM is, and that vLLM can open the model there.
+
+    Raises:
+        UsageError: it cannot, or it is no place, or a URL that holds a secret.
+    """
+    if vllm == COLOCATE:
+        if stage != "sft" and model.endswith(".gguf"):  # sft asks for no answers
+            raise UsageError(
+                "vLLM opens no .gguf by its folder",
+                seen=model,
+                do="train from a checkpoint's folder, such as that of sft",
+            )
+        return
+    url = urlsplit(vllm)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise UsageError(
+            f'"{vllm}" is no vLLM', seen=vllm, do=f"write {COLOCATE}, or a server's URL"
+        )
+    if url.username or url.password:
+        raise UsageError(
+            "vLLM's URL holds a secret, and would be stored",
+            seen=f"{url.scheme}://…@{url.hostname}",
+            do="name a server that asks for none",
+        )
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {

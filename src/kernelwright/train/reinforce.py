@@ -161,7 +161,7 @@ def trainer(
     )
 
 
-def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int] = ()) -> Any:
+def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int]) -> Any:
     from trl import GRPOConfig
 
     answers = min(recipe.tasks, n_tasks) * recipe.group

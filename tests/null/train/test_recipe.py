@@ -39,12 +39,24 @@ def test_a_stage_goes_on_with_more_time_and_not_with_another_reward(told):
         ({"preset": "cuda-l2"}, "cuda-l1"),
         ({"reward": "mile"}, "milestone"),
         ({"group": 1}, "2 or more"),
+        ({"vllm": "there"}, "colocate"),
+        ({"vllm": "colocate", "model": "dir/m.gguf"}, "a checkpoint's folder"),
     ],
 )
 def test_wrong_words_name_the_right_ones(wrong, remedy):
     words = {"stage": "contrastive", "model": "m", "out": "o", "archive": "a"} | wrong
     with pytest.raises(UsageError, match=remedy):
         recipe(words.pop("stage"), words.pop("preset", "cuda-l1"), **words)
+
+
+def test_lessons_need_no_vllm_and_so_take_any_model(told):
+    assert replace(told, stage="sft", model="m.gguf", vllm="colocate").model == "m.gguf"
+
+
+def test_a_password_in_a_url_is_refused_and_not_shown(told):
+    with pytest.raises(UsageError, match="holds a secret") as raised:
+        replace(told, vllm="http://me:hunter2@host:8000")
+    assert "hunter2" not in str(raised.value)
 
 
 def test_all_weights_learn_slower_than_an_adapter_and_reinforcement_slower_than_lessons(told):
