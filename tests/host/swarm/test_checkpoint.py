@@ -81,9 +81,10 @@ def test_a_time_limit_ends_an_answer(endpoint):
     told = dict(endpoint.parameters(7)) | {"max_output_tokens": 20_000}
     reply = endpoint.ask((("user", "x"),), told, 0.0)
     assert reply.outcome in (Outcome.CUT, Outcome.ANSWERED) and reply.output_tokens < 20_000
-    assert reply.detail in ("at the limit of time", "")
+    assert (reply.detail == "at the limit of time") == (reply.outcome is Outcome.CUT)
     short = endpoint.ask((("user", "x"),), told | {"max_output_tokens": 2}, 60.0)
-    assert short.detail in ("at the limit of tokens", "") and short.output_tokens <= 2
+    assert (short.detail == "at the limit of tokens") == (short.outcome is Outcome.CUT)
+    assert short.output_tokens <= 2
 
 
 def test_a_round_of_the_swarm_asks_it(folder, monkeypatch):
