@@ -13,6 +13,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import load_settings
+from kernelwright.core.syntax import parse
 from kernelwright.core.task import Task
 from kernelwright.load import load
 from kernelwright.receipt import Receipt, Repetition
@@ -112,10 +113,8 @@ def read_candidate(path: Path) -> Candidate:
 
 def recognise(source: str) -> str:
     """The dialect of a file that somebody else wrote; 'torch' when none claims it."""
-    import ast
-
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except SyntaxError:
         return "torch"  # the judge says what is wrong with it
     group = "kernelwright.dialects"

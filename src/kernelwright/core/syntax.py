@@ -19,3 +19,13 @@ def parse(source: str) -> ast.Module:
     """
     with _TURN:
         return ast.parse(source)
+
+
+def parse_expression(source: str) -> ast.expr:
+    """The tree of one expression, by one thread at a time.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python.
+    """
+    with _TURN:
+        return ast.parse(source, mode="eval").body

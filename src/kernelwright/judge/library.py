@@ -8,6 +8,7 @@ import inspect
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.syntax import parse
 from kernelwright.core.task import Task
 from kernelwright.judge.baselines import SETTINGS, Setting, settings
 from kernelwright.judge.lowering import lower
@@ -75,7 +76,7 @@ def _write(task: Task, setting: Setting) -> Candidate:
 def _after_future_imports(source: str) -> int:
     """Where code may be put in: after the docstring and the __future__ imports."""
     end_line = 0
-    for number, node in enumerate(ast.parse(source).body):
+    for number, node in enumerate(parse(source).body):
         is_docstring = number == 0 and isinstance(node, ast.Expr)
         is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         if not (is_docstring or is_future):

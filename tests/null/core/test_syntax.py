@@ -4,11 +4,12 @@ import ast
 import sys
 import threading
 
-from kernelwright.core.syntax import parse
+from kernelwright.core.syntax import parse, parse_expression
 
 SOURCE = "\n".join(
     f"def f{n}(x):\n    return [((x + {n}) * 2, (1, 2))] if x else g(x)" for n in range(40)
 )
+EXPRESSION = f"[{', '.join(f'f(x + {n})' for n in range(40))}]"
 
 
 def test_threads_that_parse_do_not_disturb_one_another():
@@ -18,6 +19,7 @@ def test_threads_that_parse_do_not_disturb_one_another():
         try:
             for _ in range(30):
                 parse(SOURCE)
+                parse_expression(EXPRESSION)
         except BaseException as error:
             failed.append(error)
 
@@ -33,3 +35,4 @@ def test_threads_that_parse_do_not_disturb_one_another():
         sys.setswitchinterval(was)
     assert failed == []
     assert ast.dump(parse("x = 1")) == ast.dump(ast.parse("x = 1"))
+    assert ast.unparse(parse_expression("f(x)")) == "f(x)"

@@ -6,6 +6,7 @@ import ast
 import builtins
 import textwrap
 
+from kernelwright.core.syntax import parse, parse_expression
 from kernelwright.core.task import Task
 from kernelwright.propose.inductor.cpp_text import cpp_kernels
 from kernelwright.propose.inductor.generated import Generated
@@ -29,7 +30,7 @@ def standalone(generated: Generated, task: Task) -> str:
     Raises:
         Unsupported: it needs something that the file would not have.
     """
-    tree = ast.parse(generated.code)
+    tree = parse(generated.code)
     try:
         reference = splice(task.source, task.entry, "ModelNew")
     except LookupError as error:
@@ -110,13 +111,13 @@ class _Body(ast.NodeTransformer):
         if whose == "extern_kernels":
             if name not in LIBRARY:
                 raise Unsupported(f"extern_kernels.{name}")
-            node.func = ast.parse(f"torch.{name}", mode="eval").body
+            node.func = parse_expression(f"torch.{name}")
         elif name == "reinterpret_tensor":
             node.func = ast.Name("_view", ast.Load())
         elif name in ("empty_strided_cpu", "empty_strided_cuda"):
             device = name.rpartition("_")[2]
             text = f"torch.empty_strided(_, _, dtype=_, device={device!r})"
-            made = ast.parse(text, mode="eval").body
+            made = parse_expression(text)
             assert isinstance(made, ast.Call)
             made.args, made.keywords[0].value = node.args[:2], node.args[2]
             return made
@@ -154,7 +155,7 @@ def _expected(generated: Generated) -> str:
 
 def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
     """The method: the reference's own where the inputs are others than the kernels are made for."""
-    parameters = ast.parse(f"def f({signature}): ...").body[0].args  # type: ignore[attr-defined]
+    parameters = parse(f"def f({signature}): ...").body[0].args  # type: ignore[attr-defined]
     passed = [p.arg for p in (*parameters.posonlyargs, *parameters.args)][1:]
     if parameters.vararg is not None or parameters.kwonlyargs or parameters.kwarg is not None:
         raise Unsupported("a forward with variable arguments")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernelwright.core.syntax import parse, parse_expression
 from kernelwright.propose.inductor.wanted import Kernel, Made, Unsupported
 
 NUMELS = {"Grid1D": ("x",), "Grid2D": ("x", "y"), "Grid3D": ("x", "y", "z")}
@@ -37,7 +38,7 @@ class TritonKernel:
                 self.config.get(f"{letter.upper()}BLOCK", 1),
             )
             blocks.append(f"triton.cdiv({n}, {block})")
-        grid = ast.parse(f"({', '.join(blocks)},)", mode="eval").body
+        grid = parse_expression(f"({', '.join(blocks)},)")
         told = [
             ast.keyword(name, ast.Constant(value))
             for name, value in self.config.items()
@@ -58,10 +59,10 @@ def triton_kernels(sources: Mapping[str, str], configs: Mapping[str, Mapping[str
         grid = re.search(r"'grid_type': '(\w+)'", source)
         if grid is None or grid.group(1) not in NUMELS or name not in configs:
             raise Unsupported(f"{name}: {grid.group(1) if grid else 'no grid'}")
-        function = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef))
+        function = next(n for n in parse(source).body if isinstance(n, ast.FunctionDef))
         parameters = tuple(each.arg for each in function.args.args)
         kernels[name] = TritonKernel(parameters, NUMELS[grid.group(1)], configs[name])
-        function.decorator_list = [ast.parse("triton.jit", mode="eval").body]
+        function.decorator_list = [parse_expression("triton.jit")]
         texts.append(ast.unparse(function))
     used = _used_functions("\n".join(texts))
     text = "\n\n\n".join([*used, *texts])
@@ -82,6 +83,6 @@ def _used_functions(text: str) -> list[str]:
         if name in found or function is None:
             continue
         found[name] = re.sub(r"\bmath\.", "tl_math.", inspect.getsource(function)).strip()
-        used = {n.id for n in ast.walk(ast.parse(found[name])) if isinstance(n, ast.Name)}
+        used = {n.id for n in ast.walk(parse(found[name])) if isinstance(n, ast.Name)}
         open_names += [n for n in used if hasattr(getattr(triton_helpers, n, None), "fn")]
     return [found[name] for name in sorted(found)]

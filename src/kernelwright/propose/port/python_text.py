@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernelwright.core.errors import UsageError
+from kernelwright.core.syntax import parse
 from kernelwright.dialects.simt.source import Edit, apply_edits
 from kernelwright.propose.port.finding import Finding
 from kernelwright.propose.port.python_names import python_changes
@@ -30,7 +31,7 @@ def translate_python(text: str, *, to: str = "hip", file: str = "") -> Translati
         UsageError: the text is not Python.
     """
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError) as error:
         raise UsageError(
             f"{file or 'the file'} is not Python", seen=str(error), do="mend it"
@@ -55,7 +56,7 @@ def device_texts(text: str) -> tuple[str, ...]:
     """The strings of a Python file that hold device code, as they are when it runs; none of a text
     that is not Python."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError):
         return ()
     return tuple(str(node.value) for node in _strings(tree) if "__global__" in node.value)

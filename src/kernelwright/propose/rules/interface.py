@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
 
+from kernelwright.core.syntax import parse
 from kernelwright.core.task import Task
 from kernelwright.propose.rules.attributes import REBUILT, indexed_text, path_text, state_rows
 from kernelwright.propose.rules.capture import CannotCapture, Captured
@@ -71,7 +71,7 @@ def face_of(
     Raises:
         CannotCapture: forward's parameters are of a kind that cannot be passed on.
     """
-    args = ast.parse(f"def f({reference.signature}): pass").body[0].args  # type: ignore[attr-defined]
+    args = parse(f"def f({reference.signature}): pass").body[0].args  # type: ignore[attr-defined]
     if args.kwonlyargs or args.kwarg:
         raise CannotCapture("keyword-only parameters of forward")
     names = [a.arg for a in (*args.posonlyargs, *args.args)][1:]

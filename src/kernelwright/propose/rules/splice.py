@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kernelwright.core.syntax import parse
+
 _SETUP = frozenset({"get_inputs", "get_init_inputs"})
 
 
@@ -33,7 +35,7 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
     Raises:
         LookupError: ``entry`` is not a class at the top level, or has no ``forward`` of its own.
     """
-    tree = ast.parse(source)
+    tree = parse(source)
     statements = {name: node for node in tree.body for name in _defined(node)}
     model = statements.get(entry)
     if not isinstance(model, ast.ClassDef):

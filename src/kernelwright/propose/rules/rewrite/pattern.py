@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from kernelwright.core.syntax import parse_expression
 from kernelwright.propose.rules.rewrite.composed import COMPOSED
 from kernelwright.propose.rules.rewrite.terms import term_of
 
@@ -26,7 +27,7 @@ _COMMUTATIVE = ("mul", "add", "maximum", "minimum")
 @cache
 def parsed(text: str) -> ast.expr:
     """The expression of a pattern or replacement."""
-    return ast.parse(text, mode="eval").body
+    return parse_expression(text)
 
 
 @cache
