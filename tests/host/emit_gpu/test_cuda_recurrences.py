@@ -119,7 +119,7 @@ def test_a_loop_over_time_is_one_network_and_one_linear_map():
     alone = replace(
         program, inputs=own.reads, attributes=(), steps=(own,), outputs=(Ref(own.results[0].name),)
     )
-    w_x, w_h = module.i2h.weight.detach().split([8, 16], dim=1)
+    w_x, w_h = (w.contiguous() for w in module.i2h.weight.detach().split([8, 16], dim=1))
     given = {own.weights[0].name: w_x, own.weights[1].name: w_h}
     given |= {own.weights[2].name: module.i2h.bias.detach(), own.weights[3].name: torch.zeros(16)}
     given |= {own.x.name: inputs[0], own.states[0].name: inputs[1][None]}
