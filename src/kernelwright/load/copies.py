@@ -41,13 +41,16 @@ def _moved(held: Any, memo: dict[int, Any]) -> Any:
         return partial(_moved(held.func, memo), *_moved(held.args, memo), **words)
     if type(held) in (list, tuple):
         return type(held)(_moved(one, memo) for one in held)
-    return _moved_function(held, memo) if isinstance(held, FunctionType) else held
+    # A function of a file holds no module, and is pickled by its name.
+    is_nested = isinstance(held, FunctionType) and "<locals>" in held.__qualname__
+    return _moved_function(held, memo) if is_nested else held
 
 
 def _moved_function(held: FunctionType, memo: dict[int, Any]) -> FunctionType:
     closure = held.__closure__ or ()
     cells = tuple(CellType() for _ in closure)
     moved = FunctionType(held.__code__, held.__globals__, held.__name__, None, cells)
+    moved.__qualname__ = held.__qualname__
     memo[id(held)] = moved  # before its cells: it may call itself
     moved.__defaults__ = _moved(held.__defaults__, memo)
     words = held.__kwdefaults__

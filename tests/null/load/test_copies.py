@@ -92,3 +92,11 @@ def test_what_a_closure_holds_besides_stays_and_may_be_missing():
         twin.late()
     unset = 1
     assert module.late() == unset
+
+
+def test_functions_of_a_file_stay_what_they_are():
+    """They are pickled by name: another function of that name would not be found."""
+    module = nn.Linear(2, 2)
+    module.act, module.acts = nn.functional.relu, [nn.functional.gelu]
+    twin = copied(module)
+    assert twin.act is nn.functional.relu and twin.acts[0] is nn.functional.gelu
