@@ -101,9 +101,9 @@ def lanes(
     found = [resolve(replace(wanted, index=n)) for n in range(n_gpus)]
     if len({device.key for device in found}) > 1:
         raise DeviceError(
-            "a suite is searched on GPUs of one make only",
+            "a suite is searched on GPUs of one architecture only",
             seen=", ".join(map(str, found)),
-            do="set CUDA_VISIBLE_DEVICES to those of one make, and search once on each",
+            do="set CUDA_VISIBLE_DEVICES to those of one, and search once for each",
         )
     units = [place_of(device).unit for device in found]
     shares = divided(sorted(os.sched_getaffinity(0)), n_gpus)

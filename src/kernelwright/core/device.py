@@ -46,7 +46,7 @@ class Device:
 
     @property
     def key(self) -> str:
-        """What archives and reports know it by: two GPUs of one make in a machine are the same."""
+        """What archives and reports know it by: GPUs of one architecture are the same."""
         return str(replace(self, index=0))
 
     def __str__(self) -> str:

@@ -102,7 +102,7 @@ def turned(sheet: Sheet) -> str:
     sheet.steps(0, 2)
     kernel = KERNEL.format(bias="").replace("n, k, b_k", "n, k, x_m, x_k, b_k")
     kernel = kernel.replace("[:, None] * k + at[None, :]", "[:, None] * x_m + at[None, :] * x_k")
-    forward = TURNED.format(left=left, right=right, other=other)
+    forward = TURNED.format(left=left, right=right)
     return sheet.file(kernel + block([*sheet.take(), *STORE]), forward)
 
 
