@@ -64,6 +64,13 @@ def test_a_model_that_does_not_see_is_asked_without_and_shown_no_other(scripted,
     assert [bool(shown(request)) for request in scripted.requests] == [True, False, False]
 
 
+def test_a_server_that_broke_down_once_is_shown_the_next_picture(scripted, picture):
+    scripted.script = [fail(500, "internal error"), say(answer())]
+    (first,), (second,) = calls(scripted, picture), calls(scripted, picture)
+    assert "without pictures: " in first.detail and not second.detail
+    assert [bool(shown(request)) for request in scripted.requests] == [True, False, True]
+
+
 def test_a_call_that_only_mends_the_form_shows_none(scripted, picture):
     scripted.script = [say("no code"), say(answer())]
     first, again = calls(scripted, picture)

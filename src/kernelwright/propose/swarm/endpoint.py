@@ -41,7 +41,8 @@ class Endpoint(Protocol):
 
     @property
     def sees(self) -> bool:
-        """Whether it is shown pictures; of a server, until one has answered only without."""
+        """Whether it is shown pictures; of a server, until it has refused one and answered without;
+        where it only broke down once, the next question shows them again."""
         ...
 
     def parameters(self, seed: int) -> Mapping[str, Any]:

@@ -27,6 +27,8 @@ NEVER = {401: "refuses the key", 403: "refuses the key", 404: "does not have thi
 SEES_NOT = (400, 404, 413, 415, 422, 500)
 """How servers answer to a picture that their model cannot see; llama.cpp's says 500, proxies 404,
 and 413 where a body is too large."""
+_PICTURE = re.compile(r"image|picture|vision|multi-?modal|mmproj", re.I)
+"""What a server complains of that breaks down at every picture, and not for once."""
 BAD_KEY = "api key not"
 """Of a complaint that Google sends with status 400: "API key not valid", "API Key not found"."""
 _DELAY = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
@@ -103,21 +105,24 @@ class ServerEndpoint:
     ) -> Reply:
         deadline = time.monotonic() + timeout_s
         last_try = time.monotonic() + min(timeout_s, patience_s)
-        waits, blind = list(WAITS_S), ""
+        waits, blind, is_lasting = list(WAITS_S), "", False
         pictures = parameters.get("pictures", []) if self.sees else []
         while True:
             try:
                 reply = self._listen(messages, parameters, pictures, deadline)
-                if blind and reply.outcome is not Outcome.FAILED:
-                    self._is_blind = True  # only now: the complaint may have been of anything
+                if reply.outcome is not Outcome.FAILED:  # or the complaint was of something else
+                    self._is_blind |= is_lasting
                 return replace(reply, detail=reply.detail or blind)
             except openai.APITimeoutError:
                 # What was asked is counted: the server may have worked, and bill for it.
                 return Reply("", Outcome.FAILED, f"no answer in {timeout_s:.0f} s")
             except (openai.APIStatusError, openai.APIConnectionError) as error:
-                if pictures and getattr(error, "status_code", None) in SEES_NOT:
+                status = getattr(error, "status_code", None)
+                if pictures and status in SEES_NOT:
                     pictures = []  # if it is not they, the server will say so again
-                    blind = f"without pictures: {printable_error(_complaint(error))}"
+                    complaint = printable_error(_complaint(error))
+                    blind = f"without pictures: {complaint}"
+                    is_lasting = status < 500 or bool(_PICTURE.search(complaint))
                     continue
                 reply = self._explain(error)
                 wait_s = _wait_s(error, waits.pop(0) if waits else None)
