@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from kernelwright.propose.rules.emit import cpp_ops
 from kernelwright.propose.rules.emit.cpp_types import HALVES, MEMORY, Names, arithmetic, literal
-from kernelwright.propose.rules.emit.rounding import opposed_products
+from kernelwright.propose.rules.emit.rounding import PRODUCTS, QUOTIENT, opposed_products
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,
@@ -80,7 +80,7 @@ class Values:
         self.inverse: dict[str, str] = {}
         """Divisors that stay the same in an inner loop, with the names of their reciprocals."""
         self._normal = _softmax_exponents(body)
-        self._apart = opposed_products(body)
+        self._apart = opposed_products(body, PRODUCTS | {QUOTIENT})
         for op in body:
             if isinstance(op, Store):
                 continue
@@ -134,13 +134,14 @@ class Values:
     def compute(self, op: Compute) -> str:
         """The expression for a Compute."""
         args = [(self.ref(arg), self.dtype[arg]) for arg in op.args]
-        if op.op == "div" and op.args[1] in self.inverse:
-            inverse = (self.inverse[op.args[1]], op.dtype)
-            return cpp_ops.pointwise("mul", [args[0], inverse], op.dtype)
-        if op.name in self._apart:
+        kind = op.op
+        if kind == QUOTIENT and op.args[1] in self.inverse:
+            kind, args[1] = "mul", (self.inverse[op.args[1]], op.dtype)
+        if kind in PRODUCTS and op.name in self._apart:
             texts = [cpp_ops.cast(name, dtype, op.dtype) for name, dtype in args]
             return f"math::rounded_product({texts[0]}, {texts[-1]})"  # a square has one operand
-        kind = "exp_normal" if op.name in self._normal else op.op
+        if op.name in self._normal:
+            kind = "exp_normal"
         return cpp_ops.pointwise(kind, args, op.dtype)
 
     def load(self, op: Load) -> str:
