@@ -3,24 +3,26 @@
     python benchmarks/swarm.py --model openai:A --model anthropic:B --price openai:A=1.25/10 \\
         --price anthropic:B=3/15 --suite kernelbench --path KernelBench --level 1 --budget 0.5usd \\
         --ablate exemplars --ablate profile
-    python benchmarks/swarm.py --gguf qwen2.5-coder-0.5b-instruct-q4_k_m.gguf --problem softmax \\
-        --problem rms_norm --dialect cpp --budget 20ktok
+    python benchmarks/swarm.py --gguf qwen2.5-coder-0.5b-instruct-q4_k_m.gguf \\
+        --dialect cpp --dialect triton --problem softmax --problem rms_norm --budget 20ktok
 
-The budget is that of one task in one column: a run costs tasks × columns × budget at most. Rows go
-to rows.jsonl as they are finished, and the same command goes on after the last. Several processes
-share the work with ``--shard 1/4`` to ``--shard 4/4``; ``--shard 0/4`` prints the table. Times are
-then disturbed, success is not. Shares have 95 %
-intervals; a speedup is that of the best right kernel over the strongest library
-setting, and 1 where nothing beat it, since that setting is then what a user gets.
+The budget is that of one task in one column: a run costs tasks × columns × dialects × budget at
+most. Every column differs from the swarm in one thing: it has one model, or one part less. Rows go
+to rows.jsonl as they are finished, and the same command goes on after the last. The same command
+several times at once shares the work (times are then disturbed, success is not); ``--table`` asks
+nobody and prints what there is.
+
+With ``--untimed``, and on a CPU for Triton's interpreter, kernels are only checked, on the small
+sizes of the built-in suite, and a task is done with when something is right.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import math
 import socket
-import statistics
 import subprocess
 import sys
 import time
@@ -32,21 +34,22 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from shares import share
+from swarm_table import TOGETHER, show
 
 from kernelwright import search, select
 from kernelwright.archive import Archive
 from kernelwright.bench import suite_entries
+from kernelwright.core import plugins
+from kernelwright.core.device import Device
 from kernelwright.core.errors import ProposerError
-from kernelwright.core.settings import Settings, parse_budget
-from kernelwright.load.suite import SuiteEntry
+from kernelwright.core.settings import Settings, parse_budget, parse_seconds
+from kernelwright.judge import Nursery, WarmProgram
+from kernelwright.load.suite import SIZES, SuiteEntry, builtin_suite
 from kernelwright.propose.swarm.bandit import GENERATES
-from kernelwright.propose.swarm.context import DEFAULT, LEAN, PARTS
+from kernelwright.propose.swarm.context import DEFAULT, PARTS
 
 START_S = 120.0  # for a server to load its model
-TOGETHER = "swarm"
+LAST_START_S = 5.0  # before the end of --total: what begins later finds nothing
 
 
 @dataclass(frozen=True)
@@ -55,37 +58,62 @@ class Column:
 
     name: str
     models: tuple[str, ...]
-    contexts: tuple[str, ...]
+    context: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One task in one column, in one dialect; in all of the device's where that is ''."""
+
+    column: Column
+    entry: SuiteEntry
+    dialect: str
+
+    @property
+    def key(self) -> str:
+        return ".".join((self.column.name, self.entry.name, self.dialect))
 
 
 def columns(models: Sequence[str], parts: Sequence[str], ablated: Sequence[str]) -> list[Column]:
-    """Each model alone with all parts, all models with a choice of parts, all without one part."""
+    """Each model alone, all together, and all together without one part.
+
+    One model alone is the swarm.
+    """
     whole = ",".join(parts)
-    found = [Column(model, (model,), (whole,)) for model in models]
-    found.append(Column(TOGETHER, tuple(models), tuple(dict.fromkeys((whole, ",".join(LEAN))))))
+    found = [Column(short(model), (model,), whole) for model in models if len(models) > 1]
+    found.append(Column(TOGETHER, tuple(models), whole))
     for part in ablated:
         rest = ",".join(name for name in parts if name != part)
-        found.append(Column(f"{TOGETHER} without {part}", tuple(models), (rest,)))
+        found.append(Column(f"{TOGETHER} without {part}", tuple(models), rest))
     return found
 
 
 def short(name: str) -> str:
-    """A column's name without its server's address: a port changes from run to run."""
+    """A model's name without its server's address: a port changes from run to run."""
     return name.rpartition("#")[2]
 
 
-def measure(entry: SuiteEntry, column: Column, settings: Settings, out: Path) -> dict[str, Any]:
-    """One task in one column: what was asked, judged and found.
+def is_timed(dialect: str, device: str) -> bool:
+    known = plugins.find("kernelwright.dialects", dialect) if dialect else None
+    return known is None or known.is_timed(Device.parse(device))
+
+
+def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict[str, Any]:
+    """One cell: what was asked, judged and found.
 
     Raises:
         ProposerError: no model could be asked; where they were and none answered, that is a row.
     """
     began = time.monotonic()
-    archive = out / f"{short(column.name).translate(str.maketrans('/: ', '___'))}.sqlite"
-    told = {"models": column.models, "contexts": column.contexts, "archive": str(archive)}
+    column, entry = cell.column, cell.entry
+    name = f"{column.name} {cell.dialect}".strip().translate(str.maketrans("/: ", "___"))
+    archive = out / f"{name}.sqlite"
+    told = {"models": column.models, "contexts": (column.context,), "archive": str(archive)}
     result, silence = None, None
     try:
-        result = search.optimize(entry.task, settings=replace(settings, **told), on_progress=_show)
+        result = search.optimize(
+            entry.task, settings=replace(settings, **told), on_progress=_show, nursery=nursery
+        )
     except ProposerError as error:
         silence = error
     with Archive(archive) as opened:
@@ -96,17 +124,24 @@ def measure(entry: SuiteEntry, column: Column, settings: Settings, out: Path) ->
     ranked = select.ranked(evaluated)
     best = ranked[0][1].speedup if ranked else None
     winner = result.best if result else None
+    written = [call for call in calls if call.purpose in GENERATES]
+    right = [proposal for proposal, found in evaluated if found.passed]
     return {
         "column": column.name,
         "level": entry.level,
         "task": entry.name,
-        "generated": sum(call.purpose in GENERATES for call in calls),
+        "dialect": cell.dialect,
+        "timed": settings.timed and is_timed(cell.dialect, settings.device),
+        "generated": len(written),
         "judged": len(evaluated),
-        "passed": sum(found.passed for _, found in evaluated),
+        "passed": len(right),
+        "asked_of": dict(Counter(short(call.model) for call in written)),
+        "passed_of": dict(Counter(short(proposal.lineage[0]) for proposal in right)),
+        "outcomes": dict(Counter(call.outcome.value for call in written)),
         "statuses": dict(Counter(found.status.value for _, found in evaluated)),
         "best": best.median if best else None,
         "wins": winner is not None,
-        "winner": winner.lineage[0] if winner else None,
+        "winner": short(winner.lineage[0]) if winner else None,
         "tokens": sum(call.tokens for call in calls),
         "cost_usd": math.fsum(call.cost_usd or 0.0 for call in calls),
         "asking_s": math.fsum(call.took_s for call in calls),
@@ -114,52 +149,38 @@ def measure(entry: SuiteEntry, column: Column, settings: Settings, out: Path) ->
     }
 
 
-def summary(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Table:
-    """The table over all tasks, a line per column."""
-    table = Table("column", "tasks solved", "calls that passed", "speedup: median, geo. mean",
-                  "tasks won", "ktok/verdict", "USD/verdict", "s/verdict")  # fmt: skip
-    for name in names:
-        mine = [row for row in rows if row["column"] == name]
-        if not mine:
-            continue
-        gains = [max(1.0, row["best"] or 1.0) for row in mine]
-        judged = sum(row["judged"] for row in mine) or math.nan
-        cost = [sum(row[key] for row in mine) / judged for key in ("tokens", "cost_usd", "took_s")]
-        table.add_row(
-            name,
-            share(sum(row["passed"] > 0 for row in mine), len(mine)),
-            share(sum(row["passed"] for row in mine), sum(row["generated"] for row in mine)),
-            f"{statistics.median(gains):.2f}, {statistics.geometric_mean(gains):.2f}",
-            share(sum(row["wins"] for row in mine), len(mine)),
-            f"{cost[0] / 1000:.1f}",
-            f"{cost[1]:.4f}",
-            f"{cost[2]:.0f}",
-        )
-    return table
+class Record:
+    """The rows of a folder, which several processes fill."""
 
+    def __init__(self, out: Path) -> None:
+        self._path = out / "rows.jsonl"
+        self._locks = out / "cells"
+        self._locks.mkdir(parents=True, exist_ok=True)
 
-def won_by(rows: Sequence[dict[str, Any]], models: Sequence[str]) -> dict[str, int]:
-    """On how many tasks each model alone had the best right kernel of all models alone."""
-    counts = dict.fromkeys(models, 0)
-    for task in {row["task"] for row in rows}:
-        alone = [r for r in rows if r["task"] == task and r["column"] in counts and r["best"]]
-        if alone:
-            counts[max(alone, key=lambda row: row["best"])["column"]] += 1
-    return counts
+    def rows(self) -> list[dict[str, Any]]:
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        return [json.loads(line) for line in lines]
 
+    def add(self, row: dict[str, Any]) -> None:
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
 
-def part_of(cells: Sequence[Any], shard: str) -> Sequence[Any]:
-    """What falls to one of several processes that share the work; '0/N' only prints the table."""
-    number, _, count = shard.partition("/")
-    return cells[int(number) - 1 :: int(count)] if int(number) else []
+    @contextlib.contextmanager
+    def claim(self, cell: Cell) -> Iterator[bool]:
+        """Whether the cell is this process's to measure; a claim ends with its process."""
+        with (self._locks / cell.key.translate(str.maketrans("/: ", "___"))).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            key = (cell.column.name, cell.entry.name, cell.dialect)
+            yield key not in {(r["column"], r["task"], r["dialect"]) for r in self.rows()}
 
 
 @contextlib.contextmanager
-def served(gguf: Path | None) -> Iterator[list[str]]:
+def served(gguf: Path) -> Iterator[str]:
     """The name of the model in ``gguf``, while a server of its own holds it."""
-    if gguf is None:
-        yield []
-        return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -169,7 +190,7 @@ def served(gguf: Path | None) -> Iterator[list[str]]:
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     try:
         _await(server, f"http://127.0.0.1:{port}/health")
-        yield [f"http://127.0.0.1:{port}/v1#{gguf.stem}"]
+        yield f"http://127.0.0.1:{port}/v1#{gguf.stem}"
     finally:
         server.kill()
         server.wait()
@@ -191,11 +212,19 @@ def _show(progress: search.Progress) -> None:
     )
 
 
+def sized(entries: Sequence[SuiteEntry], device: str, size: str) -> list[SuiteEntry]:
+    """The same tasks of the built-in suite in another size; others have only their own."""
+    known = {entry.name: entry for entry in builtin_suite(device, size=size)}
+    return [known[entry.name] if entry.level == "builtin" else entry for entry in entries]
+
+
 @click.command()
 @click.option("--model", "models", multiple=True, help="As for kernelwright optimize; repeatable.")
-@click.option("--gguf", type=click.Path(exists=True, path_type=Path), help="Serve this file too.")
+@click.option("--gguf", "ggufs", multiple=True, type=click.Path(exists=True, path_type=Path),
+              help="Serve this file too; repeatable.")  # fmt: skip
 @click.option("--price", "prices", multiple=True, help="MODEL=IN/OUT, USD per million tokens.")
-@click.option("--budget", multiple=True, required=True, help="Per task and column: 20ktok, 1usd.")
+@click.option("--budget", multiple=True, required=True, help="Of a cell: 20ktok, 1usd, 90s.")
+@click.option("--total", default="24h", show_default=True, help="No cell goes on after it.")
 @click.option(
     "--context", default=",".join(DEFAULT[0]), show_default=True, help="All parts to use."
 )
@@ -205,43 +234,44 @@ def _show(progress: search.Progress) -> None:
 @click.option("--level", "levels", type=int, multiple=True)
 @click.option("--problem", "problems", multiple=True)
 @click.option("--every", default=1, show_default=True, help="Every n-th problem.")
+@click.option("--size", type=click.Choice(SIZES), help="Of built-in tasks; small where untimed.")
 @click.option("--device", default="cpu", show_default=True)
-@click.option("--dialect", "dialects", multiple=True)
-@click.option("--shard", default="1/1", show_default=True, help="Only every N-th cell: K/N.")
+@click.option("--dialect", "dialects", multiple=True, help="A table for each.")
+@click.option("--untimed", is_flag=True, help="Only check kernels, as one must in an interpreter.")
+@click.option("--table", "is_table", is_flag=True, help="Only print what there is.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("kernelwright-out/swarm"))
 def main(
-    models: tuple[str, ...], gguf: Path | None, prices: tuple[str, ...], budget: tuple[str, ...],
-    context: str, ablate: tuple[str, ...], dialects: tuple[str, ...], shard: str, out: Path,
-    **suite: Any,
+    models: tuple[str, ...], ggufs: tuple[Path, ...], prices: tuple[str, ...],
+    budget: tuple[str, ...], total: str, context: str, ablate: tuple[str, ...], size: str | None,
+    dialects: tuple[str, ...], untimed: bool, is_table: bool, out: Path, **suite: Any,
 ) -> None:  # fmt: skip
     """Compare models, the swarm of them, and what each part of the context is worth."""
-    out.mkdir(parents=True, exist_ok=True)
-    record = out / "rows.jsonl"
-    lines = record.read_text().splitlines() if record.exists() else []
-    rows = [json.loads(line) for line in lines]
-    with served(gguf) as local:
-        named = (*models, *local)
+    deadline = time.monotonic() + parse_seconds(total)
+    record = Record(out)
+    device = suite["device"]
+    entries = suite_entries(suite.pop("suite"), **suite)
+    with contextlib.ExitStack() as stack:
+        named = list(models)
+        named += [g.stem if is_table else stack.enter_context(served(g)) for g in ggufs]
         chosen = columns(named, context.split(","), ablate)
-        settings = Settings(proposers=("swarm",), prices=prices, device=suite["device"],
-                            dialects=dialects, out=str(out), **parse_budget(budget))  # fmt: skip
-        known = {(row["column"], row["task"]) for row in rows}
-        entries = suite_entries(suite.pop("suite"), **suite)
-        cells = [(entry, column) for column in chosen for entry in entries]
-        for entry, column in part_of(cells, shard):
-            name = short(column.name)
-            if (name, entry.name) in known:
-                continue
-            click.echo(f"{entry.name}: {name}", err=True)
-            rows.append(measure(entry, column, settings, out) | {"column": name})
-            with record.open("a") as file:
-                file.write(json.dumps(rows[-1]) + "\n")
-    names = [short(column.name) for column in chosen]
-    for level in sorted({row["level"] for row in rows}):
-        Console(width=160).print(
-            f"level {level}", summary([r for r in rows if r["level"] == level], names)
-        )
-    for model, n in won_by(rows, names[: len(named)]).items():
-        click.echo(f"{model} alone is the best single model on {n} tasks")
+        nursery = stack.enter_context(WarmProgram())
+        told = Settings(proposers=("swarm",), prices=prices, device=device, out=str(out),
+                        timed=not untimed, **parse_budget(budget))  # fmt: skip
+        for dialect in () if is_table else dialects or ("",):
+            timed = not untimed and is_timed(dialect, device)
+            here = sized(entries, device, size) if size or not timed else entries
+            here = here if size or timed else sized(entries, device, "small")
+            settings = replace(told, dialects=(dialect,) if dialect else ())
+            for cell in [Cell(column, entry, dialect) for entry in here for column in chosen]:
+                left_s = deadline - time.monotonic()
+                if left_s < LAST_START_S:
+                    break
+                limited = replace(settings, budget_s=min(settings.budget_s, left_s))
+                with record.claim(cell) as is_mine:
+                    if is_mine:
+                        click.echo(f"{cell.entry.name} {dialect}: {cell.column.name}", err=True)
+                        record.add(measure(cell, limited, out, nursery))
+    show(record.rows(), [column.name for column in chosen])
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Result:
     from it, or that of a heat if nothing else was as promising."""
     evaluated: History
     strongest: str
-    """The name of the strongest library setting; empty where time was up before any was timed."""
+    """The name of the strongest library setting; empty where none was timed."""
     source_path: Path | None
     archive_url: str
     report_path: Path | None = None
@@ -206,10 +206,12 @@ class _Search:
 
     def verdicts(self, candidates: Iterator[Candidate]) -> Iterator[list[Evaluation | None]]:
         """Of those, in order; None for one that was slower than others of its heat."""
-        if self.judge.heat > 1:
+        timed = self.settings.timed
+        if timed and self.judge.heat > 1:
             yield from self.judge.evaluate_fastest(candidates, max_time_s=self.longest_s)
             return
-        with contextlib.closing(self.judge.evaluate_all(candidates, first_look=True)) as found:
+        line = self.judge.evaluate_all(candidates, timed=timed, first_look=True)
+        with contextlib.closing(line) as found:
             for evaluation in found:
                 yield [evaluation]
 
@@ -219,7 +221,7 @@ class _Search:
         Not meanwhile where its models run on the machine that candidates are timed on.
         """
         n_before = len(self.history)
-        takes_turns = proposer.shares(self.brief(until))
+        takes_turns = self.is_timed and proposer.shares(self.brief(until))
         with Feed(proposer, lambda: self.brief(until), self.keep, takes_turns=takes_turns) as feed:
             for said, brief in feed:
                 if isinstance(said, Call):
@@ -231,6 +233,12 @@ class _Search:
 
     def is_late(self, until: float, n_tried: int) -> bool:
         return time.monotonic() > until and n_tried >= MIN_TRIED
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether any candidate is: an interpreter's time says nothing."""
+        found = (plugins.find("kernelwright.dialects", name) for name in self.dialects)
+        return self.settings.timed and any(each.is_timed(self.device) for each in found)
 
     @property
     def longest_s(self) -> float:
@@ -264,6 +272,7 @@ class _Search:
             budget_s=max(0.0, until - time.monotonic()),
             seed=self.settings.seed,
             threads=self.judge.threads,
+            timed=self.settings.timed,
             history=tuple(history),
             elsewhere=self.elsewhere,
             calls=tuple(self.calls),
@@ -276,7 +285,8 @@ class _Search:
         """Judge the proposal, and archive it with its verdict."""
         self.tell(f"{proposal.candidate.dialect}: {describe(proposal)}")
         self.seen.add(proposal.candidate.normal)
-        self.record(proposal, brief, self.judge.evaluate(proposal.candidate))
+        found = self.judge.evaluate(proposal.candidate, timed=self.settings.timed)
+        self.record(proposal, brief, found)
 
     def record(self, proposal: Proposal, brief: Brief, evaluation: Evaluation) -> None:
         self.archive.add_proposal(self.run_id, proposal, brief.exemplars)
@@ -288,6 +298,8 @@ class _Search:
 
         What a heat has chosen, and no other verdict, was measured so already.
         """
+        if not self.is_timed:
+            return None
         promising = select.promising(self.history)[:N_CONFIRMED]
         if len(promising) == 1 and self.is_final(*promising[0]):
             return promising[0]
@@ -304,7 +316,8 @@ class _Search:
 
     def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
         """Write the best source, or the library setting that nothing beat, and close the run."""
-        is_known = time.monotonic() < self.deadline or any(e.timing for _, e in self.history)
+        is_due = self.is_timed and time.monotonic() < self.deadline
+        is_known = is_due or any(e.timing for _, e in self.history)
         strongest = self.judge.strongest if is_known else ""
         candidate = best[0].candidate if best else library_candidate(self.task, strongest or EAGER)
         path = write_source(candidate, Path(self.settings.out), self.task.name)

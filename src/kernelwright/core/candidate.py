@@ -81,6 +81,8 @@ class Brief:
     seed: int = 0
     threads: int = 1
     """CPU threads that candidates will run with."""
+    timed: bool = True
+    """Whether what is right will be timed, in dialects that can be timed on the device."""
     models: tuple[str, ...] = ()
     """The models that may be asked, as the user named them."""
     contexts: tuple[str, ...] = ()

@@ -47,6 +47,9 @@ class Settings:
     """Seed of the proposers. The judge's seeds are drawn fresh and recorded in each verdict."""
     cache: str = "cold"
     """'cold': caches are flushed before each timed call; 'warm': they are not."""
+    timed: bool = True
+    """False: candidates are only checked. Nothing can win then, and a dialect is done with when
+    something in it is right."""
     precision: str = ""
     """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the task."""
 

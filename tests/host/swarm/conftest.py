@@ -1,1 +1,1 @@
-from tests.null.swarm.conftest import scripted  # noqa: F401  the same server
+from tests.null.swarm.conftest import at_once, scripted  # noqa: F401  the same

@@ -60,8 +60,7 @@ def statuses(result):
     return [found.status for _, found in result.evaluated]
 
 
-def test_broken_wrong_right_reworded_faster(swarm, scripted, monkeypatch, tmp_path):
-    monkeypatch.setattr("kernelwright.propose.swarm.round.MAX_WIDTH", 1)  # one after the other
+def test_broken_wrong_right_reworded_faster(swarm, scripted, at_once, monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")
     monkeypatch.setenv("VLLM_API_KEY", "key-of-mine")
     scripted.script = [say(text) for text in (BROKEN, WRONG, RIGHT, REWORDED, SPYING)]
@@ -83,6 +82,15 @@ def test_broken_wrong_right_reworded_faster(swarm, scripted, monkeypatch, tmp_pa
     assert "key-of" not in str(asked)
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or not SECRET.search(path.read_bytes())
+
+
+def test_what_is_not_timed_is_searched_until_it_is_right(swarm, scripted, at_once, monkeypatch):
+    monkeypatch.setattr(Judge, "strongest", property(lambda judge: 1 / 0))
+    scripted.script = [say(WRONG), say(RIGHT), say("no more")]
+    result, calls, _ = swarm(timed=False)
+    assert statuses(result) == [Status.WRONG_VALUES, Status.PASSED]
+    assert result.best is None and result.evaluated[1][1].timing is None
+    assert len(calls) < 6  # others were asked for while the right one was judged, and then no more
 
 
 def test_an_answer_that_came_before_a_kill_is_judged_by_the_next_run(tmp_path, scripted, task):

@@ -1,7 +1,7 @@
 import pytest
 from tests.null.swarm.scripted import ScriptedServer
 
-from kernelwright.propose.swarm import server
+from kernelwright.propose.swarm import server, width
 from kernelwright.propose.swarm.endpoint import open_endpoint
 from kernelwright.propose.swarm.keys import providers
 
@@ -18,3 +18,15 @@ def scripted(monkeypatch):
     with ScriptedServer() as running:
         yield running
     open_endpoint.cache_clear()
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Tell how many questions are in each round; one until then."""
+
+    def tell(n):
+        monkeypatch.setattr(width, "FIRST", n)
+        monkeypatch.setattr(width, "MAX_LOCAL", n)
+
+    tell(1)
+    return tell

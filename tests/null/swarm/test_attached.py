@@ -12,7 +12,6 @@ from kernelwright.core.errors import ProposerError, UsageError
 from kernelwright.propose.swarm import SwarmProposer
 from kernelwright.propose.swarm.attached import PICTURE_TOKENS
 from kernelwright.propose.swarm.ledger import Ledger
-from kernelwright.propose.swarm.round import SECONDS_PER_CALL
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -20,14 +19,14 @@ PIXEL = base64.b64decode(
 
 
 @pytest.fixture
-def picture(tmp_path):
+def picture(tmp_path, at_once):
     path = tmp_path / "trace.png"
     path.write_bytes(PIXEL)
     return str(path)
 
 
 def calls(scripted, picture, parts="reference,attached"):
-    told = {"models": (scripted.model,), "contexts": (parts,), "budget_s": SECONDS_PER_CALL}
+    told = {"models": (scripted.model,), "contexts": (parts,)}
     proposer = SwarmProposer()
     brief = replace(BRIEF, attached=(picture,), **told)
     proposer.check(brief)

@@ -116,6 +116,19 @@ def test_first_right_then_fast():
     assert {next_question(right, n, random.Random(n)).purpose for n in range(9)} == {"optimise"}
 
 
+def test_what_nobody_times_need_only_be_right():
+    import random
+
+    brief = replace(BRIEF, history=(HISTORY[0],), dialects=("cpp", "triton"), timed=False)
+    asked = [next_question(brief, n, random.Random(n)) for n in range(4)]
+    assert [(q.purpose, q.dialect) for q in asked] == [("write", "triton")] * 4
+    assert next_question(replace(brief, dialects=("cpp",)), 0, random.Random(0)) is None
+    interpreted = proposal(), verdict(candidate(dialect="triton"))
+    interpreted = (replace(interpreted[0], candidate=candidate(dialect="triton")), interpreted[1])
+    brief = replace(brief, history=(interpreted,), dialects=("triton",), timed=True)
+    assert next_question(brief, 0, random.Random(0)) is None
+
+
 def test_dialects_take_turns_and_the_library_is_none_of_them():
     import random
 

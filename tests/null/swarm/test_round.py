@@ -12,14 +12,13 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.core.errors import ProposerError
 from kernelwright.propose.feed import Feed
 from kernelwright.propose.swarm import SwarmProposer
-from kernelwright.propose.swarm.round import SECONDS_PER_CALL
 
 LEAN = "reference,verdicts"
 
 
 @pytest.fixture
-def brief(scripted):
-    return replace(BRIEF, models=(scripted.model,), contexts=(LEAN,), budget_s=SECONDS_PER_CALL)
+def brief(scripted, at_once):
+    return replace(BRIEF, models=(scripted.model,), contexts=(LEAN,))
 
 
 def propose(brief):
@@ -97,10 +96,11 @@ def test_what_was_answered_before_is_proposed_and_not_asked_again(scripted, brie
     assert propose(brief) == ([], [])
 
 
-def test_calls_run_side_by_side(scripted, brief):
+def test_calls_run_side_by_side(scripted, brief, at_once):
+    at_once(8)
     scripted.script = [slow(0.5, say(answer()))]
     began = time.monotonic()
-    calls, _ = propose(replace(brief, budget_s=8 * SECONDS_PER_CALL))
+    calls, _ = propose(brief)
     assert len(calls) == 8 and time.monotonic() - began < 0.5 * 8
 
 
@@ -120,9 +120,9 @@ def test_a_feed_ends_when_the_only_endpoint_died(scripted, brief):
     assert [asked.outcome for asked in calls[1:]] == [Outcome.FAILED] * 3
 
 
-def test_a_wrong_key_is_raised_when_what_others_answered_has_come(scripted, brief):
+def test_a_wrong_key_is_raised_when_what_others_answered_has_come(scripted, brief, at_once):
     scripted.script = [fail(401, "bad key"), say(answer())]
-    brief = replace(brief, budget_s=2 * SECONDS_PER_CALL)
+    at_once(2)
     calls = []
     with (
         pytest.raises(ProposerError, match="refuses the key"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from kernelwright.core import plugins
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.evaluation import Evaluation, Status
 
@@ -25,13 +26,16 @@ class Question:
     """What is to be repaired or improved."""
 
 
-def next_question(brief: Brief, number: int, draw: random.Random) -> Question:
+def next_question(brief: Brief, number: int, draw: random.Random) -> Question | None:
     """The question with this number since the task was first tried; dialects take turns.
 
     Until a candidate in the dialect is right, it is written or repaired; from then on the right
-    ones are made faster.
+    ones are made faster. None where nothing is left to ask: what is not timed need only be right.
     """
     own = [name for name in brief.dialects if name != "torch"] or list(brief.dialects)
+    own = [name for name in own if not _is_done(brief, name)]
+    if not own:
+        return None
     dialect = own[number % len(own)]
     last = {p.candidate.digest: (p, found) for p, found in brief.history}
     here = [pair for pair in last.values() if pair[0].candidate.dialect == dialect]
@@ -50,6 +54,14 @@ def next_question(brief: Brief, number: int, draw: random.Random) -> Question:
     if broken and draw.random() < REPAIR_SHARE:
         return Question("repair", dialect, broken[-1])
     return Question("write", dialect)
+
+
+def _is_done(brief: Brief, dialect: str) -> bool:
+    """Whether something in the dialect is right, and nobody would see that another is faster."""
+    if not any(p.candidate.dialect == dialect and found.passed for p, found in brief.history):
+        return False
+    written = plugins.find("kernelwright.dialects", dialect)
+    return not (brief.timed and written.is_timed(brief.device))
 
 
 def _slowness(pair: tuple[Proposal, Evaluation]) -> float:

@@ -22,10 +22,9 @@ from kernelwright.propose.swarm.context import ATTACHED, DEFAULT, advice_on, par
 from kernelwright.propose.swarm.endpoint import Messages, open_endpoint
 from kernelwright.propose.swarm.ledger import Ledger
 from kernelwright.propose.swarm.question import Question, next_question
+from kernelwright.propose.swarm.width import width
 
 NAME = "swarm"
-MAX_WIDTH = 8  # calls at once: what common rate limits of new accounts bear
-SECONDS_PER_CALL = 20.0  # of the budget in time, for each call at once: about what one takes
 
 Item = Proposal | Call
 
@@ -107,12 +106,11 @@ class Round:
         draw = random.Random(f"{brief.seed} {asked}")
         contexts = parse_contexts(brief.contexts) or DEFAULT
         arms = [Arm(model, context) for model in brief.models for context in contexts]
-        width = max(len(brief.models), math.ceil(brief.budget_s / SECONDS_PER_CALL))
         found = []
-        for number in range(asked, asked + min(MAX_WIDTH, width)):
+        for number in range(asked, asked + width(brief)):
             arm = choose(brief, arms, draw)
-            if arm is not None:
-                question = next_question(brief, number, draw)
+            question = next_question(brief, number, draw)
+            if arm is not None and question is not None:
                 found.append(Told(arm, question, draw.getrandbits(31)))
         return found
 
