@@ -49,6 +49,7 @@ from kernelwright.propose.swarm.bandit import GENERATES
 from kernelwright.propose.swarm.context import DEFAULT, PARTS
 
 START_S = 120.0  # for a server to load its model
+FILE_NAME = str.maketrans("/: ", "___")
 LAST_START_S = 5.0  # before the end of --total: what begins later finds nothing
 
 
@@ -106,8 +107,7 @@ def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict
     """
     began = time.monotonic()
     column, entry = cell.column, cell.entry
-    name = f"{column.name} {cell.dialect}".strip().translate(str.maketrans("/: ", "___"))
-    archive = out / f"{name}.sqlite"
+    archive = made(out / f"{column.name} {cell.dialect}".strip().translate(FILE_NAME))
     told = {"models": column.models, "contexts": (column.context,), "archive": str(archive)}
     result, silence = None, None
     try:
@@ -149,6 +149,15 @@ def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict
     }
 
 
+def made(path: Path) -> Path:
+    """The archive of this name, which one process makes while the others wait."""
+    archive = path.with_name(f"{path.name}.sqlite")
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        Archive(archive).close()
+    return archive
+
+
 class Record:
     """The rows of a folder, which several processes fill."""
 
@@ -168,7 +177,7 @@ class Record:
     @contextlib.contextmanager
     def claim(self, cell: Cell) -> Iterator[bool]:
         """Whether the cell is this process's to measure; a claim ends with its process."""
-        with (self._locks / cell.key.translate(str.maketrans("/: ", "___"))).open("w") as lock:
+        with (self._locks / cell.key.translate(FILE_NAME)).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -212,6 +221,12 @@ def _show(progress: search.Progress) -> None:
     )
 
 
+def in_order(entries: Sequence[SuiteEntry], problems: Sequence[str]) -> list[SuiteEntry]:
+    """As the problems were named: where the time ends early, the first are whole."""
+    places = {name: place for place, name in enumerate(problems)}
+    return sorted(entries, key=lambda e: places.get(e.name, places.get(str(e.problem), 0)))
+
+
 def sized(entries: Sequence[SuiteEntry], device: str, size: str) -> list[SuiteEntry]:
     """The same tasks of the built-in suite in another size; others have only their own."""
     known = {entry.name: entry for entry in builtin_suite(device, size=size)}
@@ -236,7 +251,7 @@ def sized(entries: Sequence[SuiteEntry], device: str, size: str) -> list[SuiteEn
 @click.option("--every", default=1, show_default=True, help="Every n-th problem.")
 @click.option("--size", type=click.Choice(SIZES), help="Of built-in tasks; small where untimed.")
 @click.option("--device", default="cpu", show_default=True)
-@click.option("--dialect", "dialects", multiple=True, help="A table for each.")
+@click.option("--dialect", "dialects", multiple=True, help="A table each.")
 @click.option("--untimed", is_flag=True, help="Only check kernels, as one must in an interpreter.")
 @click.option("--table", "is_table", is_flag=True, help="Only print what there is.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("kernelwright-out/swarm"))
@@ -249,7 +264,7 @@ def main(
     deadline = time.monotonic() + parse_seconds(total)
     record = Record(out)
     device = suite["device"]
-    entries = suite_entries(suite.pop("suite"), **suite)
+    entries = in_order(suite_entries(suite.pop("suite"), **suite), suite["problems"])
     with contextlib.ExitStack() as stack:
         named = list(models)
         named += [g.stem if is_table else stack.enter_context(served(g)) for g in ggufs]
