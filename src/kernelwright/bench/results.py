@@ -21,6 +21,7 @@ from kernelwright.report.exams import PolicySummary, answered, examined
 from kernelwright.report.scores import KINDS, LevelSummary, Score, score, summaries
 from kernelwright.report.table import policy_table, suite_table, technique_table
 from kernelwright.report.techniques import ablation
+from kernelwright.report.unfinished import Unfinished
 from kernelwright.terminal import Answer
 
 SHOWN_FAST = ("1", "1.5", "2")  # what a terminal has room for; the page and the JSON have all
@@ -40,7 +41,7 @@ def answer(
     policies = _policies(ran, settings, calls) if calls else []
     name = f"bench-{suite}-policy" if calls else f"bench-{suite}"
     unjudged = [(o.entry.name, _why(o)) for o in ran if o.chapter is None]
-    beside = Beside(scores, policies, unjudged=unjudged)
+    beside = Beside(scores, policies, unjudged=unjudged, unfinished=_unfinished(outcomes))
     page = write_chapters(found, out / f"{name}.html", beside) if found else None
     rows = [_facts(outcome) for outcome in ran]
     levels = summaries(scores)
@@ -83,6 +84,15 @@ def _score(outcome: Outcome) -> Score:
     else:
         found = score(outcome.chapter, entry.level)
     return replace(found, copy_share=_copy_share(outcome))
+
+
+def _unfinished(outcomes: list[Outcome]) -> list[Unfinished]:
+    """The tasks whose search did not come to its end, or was not begun."""
+    open_ones = [o for o in outcomes if o.error is not None or not o.was_run]
+    return [
+        Unfinished(f"{o.entry.level}/{o.entry.name}", _why(o) if o.error else "not begun")
+        for o in open_ones
+    ]
 
 
 def _why(outcome: Outcome) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -25,6 +25,7 @@ from kernelwright.report.scores import Score, summaries
 from kernelwright.report.spending import Spending, spending
 from kernelwright.report.techniques import ablation
 from kernelwright.report.training import Stage, stages
+from kernelwright.report.unfinished import Unfinished, cut_off
 
 N_CHARTED = 20  # rows of a chart that a screen shows whole
 LIGHT, DARK = "default", "github-dark"
@@ -41,6 +42,7 @@ class Beside:
     unjudged: Sequence[tuple[str, str]] = ()
     """Tasks that were searched and have no chapter, with the reason: they count 1, for the
     library's best is handed back."""
+    unfinished: Sequence[Unfinished] = ()
 
 
 NOTHING_BESIDE = Beside()
@@ -59,10 +61,15 @@ def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
             seen=f"{len(archive.tasks())} tasks, 0 verdicts",
             do="run `kernelwright optimize` first",
         )
-    if task is not None:
-        return write_chapters(found, out)
-    whole = Beside((), examined(answered(archive)), stages(archive), unjudged(archive, found))
-    return write_chapters(found, out, whole)
+    beside = Beside(unfinished=cut_off(archive, task))
+    if task is None:
+        beside = replace(
+            beside,
+            policies=examined(answered(archive)),
+            stages=stages(archive),
+            unjudged=unjudged(archive, found),
+        )
+    return write_chapters(found, out, beside)
 
 
 def write_chapters(found: list[Chapter], out: str | Path, beside: Beside = NOTHING_BESIDE) -> Path:
@@ -100,6 +107,7 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
         ablation=ablation(found, n_tasks=len(scores)) if scores and not policies else None,
         policies=policies,
         stages=beside.stages,
+        unfinished=beside.unfinished,
         fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if scores else None,
         style=Markup(_style()),
         candidate_chart=_candidate_chart,

@@ -100,6 +100,9 @@ def test_what_was_interrupted_is_no_failure(settings, monkeypatch, is_judged):
     assert outcome.was_run is is_judged
     told = results.answer("builtin", [outcome], settings).facts
     assert told["not_run"] == ([] if is_judged else ["softmax"])
+    if is_judged:
+        page = Path(told["report"]).read_text()
+        assert "Not finished" in page and "the search was interrupted" in page
     assert not any(level["n_failed"] for level in told["levels"])
 
 

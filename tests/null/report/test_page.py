@@ -33,6 +33,7 @@ def fill(archive, task, pairs):
         archive.add_proposal(run, said)
         found = replace(found, task=task.digest, workload=workload.digest)
         archive.add_evaluation(run, found)
+    archive.finish_run(run)
 
 
 def page(archive, tmp_path, **arguments):
@@ -181,10 +182,29 @@ def test_a_task_where_nothing_could_be_won_counts_in_the_mean(archive, tmp_path)
     fill(archive, won, [fast(proposal("b"))])
     archive.add_task(idle, [Workload(idle.digest, WORKLOAD.shapes)])
     archive.finish_run(archive.start_run(idle, Settings()), {"why": "eager copies at 104 %"})
-    cut_off = replace(TASK, name="cut off", source="class Model: 2")
-    archive.add_task(cut_off, [Workload(cut_off.digest, WORKLOAD.shapes)])
-    archive.start_run(cut_off, Settings())
     text = Reader(page(archive, tmp_path)).text
     gain = verdict(proposal("b").candidate, kinds=("kernel",)).speedup.median
     assert f"{gain**0.5:.2f} ×" in text and "1 of 2" in text
-    assert "nothing was judged, counts 1: eager copies at 104 %" in text and "cut off" not in text
+    assert "nothing was judged, counts 1: eager copies at 104 %" in text
+    assert "Not finished" not in text
+
+
+def test_a_search_that_was_cut_off_is_named_with_how_to_go_on(archive, tmp_path):
+    begun, done = replace(TASK, name="begun"), replace(TASK, name="done", source="class Model: 1")
+    never = replace(TASK, name="never judged", source="class Model: 2")
+    for task in (begun, done):
+        fill(archive, task, [fast(proposal())])
+    archive.add_task(never, [Workload(never.digest, WORKLOAD.shapes)])
+    for task in (begun, never):
+        archive.start_run(task, Settings(device="cpu", budget_s=90.0))
+    text = page(archive, tmp_path)
+    (table,) = re.findall(r"<h2>Not finished.*?</table>", text, re.DOTALL)
+    assert re.findall(r"<tr><td>(.*?)</td>", table) == ["begun", "never judged"]
+    assert "verdicts so far: 1" in table and table.count("--device cpu --budget 90s") == 2
+    assert "2 of 2" in Reader(text).text, "what was not judged is not counted"
+    assert "Not finished" in page(archive, tmp_path, task=begun.digest)
+    assert "Not finished" not in page(archive, tmp_path, task=done.digest)
+    archive.finish_run(archive.start_run(begun, Settings(device="cpu", budget_s=90.0)))
+    assert re.findall(r"Not finished.*?<tr><td>(.*?)</td>", page(archive, tmp_path), re.DOTALL) == [
+        "never judged"
+    ]

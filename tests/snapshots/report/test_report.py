@@ -19,6 +19,7 @@ def test_page(tmp_path, snapshot):
         for said, status in ((first, Status.PASSED), (second, Status.WRONG_VALUES)):
             archive.add_proposal(run, said)
             archive.add_evaluation(run, verdict(said.candidate, status, kinds=("kernel",)))
+        archive.finish_run(run)
         text = write(archive, tmp_path / "page.html").read_text()
     text = re.sub(r"<svg.*?</svg>", "<svg/>", text, flags=re.S)
     assert re.sub(r"<style>.*?</style>", "<style/>", text, flags=re.S) == snapshot
