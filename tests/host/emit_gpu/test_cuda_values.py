@@ -5,10 +5,14 @@ from __future__ import annotations
 import shutil
 
 import pytest
+import torch
 from simt import on_cpu
 
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda import CudaEmitter
+from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.testing.emitters import SPECIAL, build, example_inputs, mismatch, source
 from kernelwright.testing.nests import CASES
 
@@ -45,3 +49,23 @@ def test_blocks_that_share_a_row_compute_what_one_does(name):
     schedule = {step.name: knobs for step in program.own()}
     text = source(program, EMITTER.emit(program, schedule, GPU))
     assert mismatch(build(on_cpu(text))(*inputs), program, inputs) == "", text
+
+
+class Norms(torch.nn.Module):
+    def forward(self, x):
+        return (
+            torch.nn.functional.instance_norm(x),
+            torch.nn.functional.layer_norm(x.permute(0, 2, 3, 1), x.shape[1:2]),
+            x.var((0, 2, 3)),
+        )
+
+
+@pytest.mark.parametrize("value", [0.1, -3e7])
+def test_equal_values_have_exactly_their_mean(value):
+    x = torch.full((2, 6, 30, 30), value)
+    captured = capture(Norms(), [x])
+    program = assemble_supported(captured, Fusion(), EMITTER.supports, products=True)
+    for schedule in EMITTER.schedules(program, GPU):
+        text = source(program, EMITTER.emit(program, schedule, GPU))
+        for result in build(on_cpu(text))(x):
+            assert not result.any(), text

@@ -17,10 +17,10 @@ CHILD = Path(__file__).with_name("triton_child.py")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", ["values", "scores", "compile", "weights"])
+@pytest.mark.parametrize("check", ["values", "norms", "scores", "compile", "weights"])
 def test_every_program(check):
-    """Its values, attention without scores, that it compiles, and that a weight is split once for
-    each of its versions."""
+    """Its values, norms of equal values, attention without scores, that it compiles, and that a
+    weight is split once for each of its versions."""
     command = [sys.executable, "-W", "ignore", str(CHILD), check]
     environment = {**os.environ, "TRITON_INTERPRET": "0" if check == "compile" else "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -1,7 +1,7 @@
 """Runs in a process of its own, since Triton decides when it is imported whether it interprets.
 
 ``values``: every case of the emitters' suite in Triton's interpreter (with TRITON_INTERPRET=1).
-``compile``: a few cases for
+``norms``: norms of rows of equal values. ``compile``: a few cases for
 an NVIDIA and an AMD GPU, without either. ``weights``: how often a weight is split in parts.
 Prints one JSON object: by case what is wrong with it.
 """
@@ -21,11 +21,14 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.load import load
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.triton import TritonEmitter
 from kernelwright.propose.rules.emit.triton_convolution_schedule import is_convolution
 from kernelwright.propose.rules.emit.triton_grid import grid_of
 from kernelwright.propose.rules.emit.triton_split import rows_of
+from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.ir import Contraction
 from kernelwright.propose.rules.proposer import Workshop, variants
 from kernelwright.testing.emitters import (
@@ -118,6 +121,28 @@ def wrong_without_scores(name: str) -> str:
     schedule = {step: {**knobs, "block_m": 16, "block_n": 16} for step, knobs in first.items()}
     text = source(program, EMITTER.emit(program, schedule, target))
     return mismatch(build(text)(q, k, v), program, [q, k, v])
+
+
+class Norms(torch.nn.Module):
+    def forward(self, x):
+        return (
+            torch.nn.functional.instance_norm(x),
+            torch.nn.functional.layer_norm(x.permute(0, 2, 3, 1), x.shape[1:2]),
+            x.var((0, 2, 3)),
+        )
+
+
+def left_of_equal_values(value: str) -> str:
+    """What norms leave of rows that are one value: nothing."""
+    target = Target("cpu")
+    x = torch.full((2, 6, 30, 30), float(value))
+    program = assemble_supported(capture(Norms(), [x]), Fusion(), EMITTER.supports, products=True)
+    for schedule in EMITTER.schedules(program, target):
+        text = source(program, EMITTER.emit(program, schedule, target))
+        for result in build(text)(x):
+            if result.any():
+                return f"{schedule}: {result.abs().max()}\n{text}"
+    return ""
 
 
 class Recorder:
@@ -222,6 +247,7 @@ if __name__ == "__main__":
     check, names = {
         "values": (wrong_values, CASES),
         "compile": (not_compiled, COMPILED),
+        "norms": (left_of_equal_values, ["0.1", "-3e7"]),
         "scores": (wrong_without_scores, ["attention"]),
         "weights": (split_too_often, ["bf16x3_6", "fp16x2_3"]),
     }[sys.argv[1]]

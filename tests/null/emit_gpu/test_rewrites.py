@@ -16,7 +16,7 @@ from kernelwright.propose.rules.emit.gpu_stages import can_split, split, split_k
 from kernelwright.propose.rules.emit.triton import TritonEmitter
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import run_step
-from kernelwright.propose.rules.ir import Call, Contraction, Kernel
+from kernelwright.propose.rules.ir import Call, Contraction, Kernel, Load, Store
 from kernelwright.testing.emitters import example_inputs
 from kernelwright.testing.nests import CASES
 
@@ -128,3 +128,38 @@ def test_every_buffer_gets_its_new_value_and_counters_are_moved_in_one_call():
     assert all(name in written or path in copied for name, path in running)
     calls = [step.target for step in program.steps if isinstance(step, Call)]
     assert sum("add_" in target for target in calls) == 1
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.convolution(x)))
+
+
+def test_no_block_reads_a_rows_first_element_where_another_writes():
+    """A norm takes the first of a row from its values, and may write where it reads them: in parts
+    the last kernel has many blocks a row."""
+    x = torch.rand(5, 3, 34, 34)
+    program = assemble_supported(
+        capture(Normed(), [x]), Fusion(), TritonEmitter().supports, products=False
+    )
+    (kernel,) = (step for step in program.own() if isinstance(step, Kernel) and step.inner)
+    written = {t.name for t in kernel.writes} & {t.name for t in kernel.reads}
+    assert any(t.n_elements == 5 * 4 * 32 * 32 for t in kernel.reads if t.name in written)
+    steps = split(collapse(kernel), 3).steps
+    (*_, last) = steps
+    places = {op.tensor.name: op.index for op in last.body if isinstance(op, Store)}
+    loads = [op for op in last.body if isinstance(op, Load) and op.tensor.name in places]
+    assert loads and all(op.index == places[op.tensor.name] for op in loads)
+
+    def written_by(kernels):
+        generator = torch.Generator().manual_seed(0)
+        memory = {t.name: torch.rand(t.shape, generator=generator) + 3 for t in kernel.reads}
+        for step in kernels:
+            run_step(step, memory)
+        return {t.name: memory[t.name] for t in kernel.writes}
+
+    torch.testing.assert_close(written_by(steps), written_by([kernel]))

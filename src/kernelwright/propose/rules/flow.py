@@ -236,6 +236,13 @@ def broadcast(arg: Node, shape: Shape) -> Node:
     return View(shape, arg.dtype, arg, rows)
 
 
+def first_of(arg: Node, dims: Sequence[int]) -> Node:
+    """``arg`` at the first position along ``dims``, which keep a size of one."""
+    shape = tuple(1 if d in dims else size for d, size in enumerate(arg.shape))
+    rows = tuple(fixed(0) if d in dims else row(d) for d in range(len(shape)))
+    return View(shape, arg.dtype, arg, rows)
+
+
 def keep_dims(arg: Node, dims: Sequence[int]) -> Node:
     """``arg`` with dimensions of size one put in, so that the result has them at ``dims``."""
     rank = len(arg.shape) + len(dims)

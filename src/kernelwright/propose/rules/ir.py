@@ -168,8 +168,8 @@ class Scan:
 class Store:
     """``tensor[index] = value``, in the scope of its index and value.
 
-    A kernel allocates the tensors that it stores to, except one that an earlier step made: that
-    is written in place. If the same kernel reads it, every load has the index of the store.
+    A kernel allocates what it stores to, or writes in place what an earlier step made: every load
+    of that has the store's index, or this without the inner axes (the row's first element).
     """
 
     tensor: Tensor

@@ -165,18 +165,26 @@ class _Cut:
         pieces = {self.part.name: self.within.size, self.within.name: 1}
         return split_axis(op, self.axis.name, pieces, self.axis.size, covers_exactly=self.exact)
 
-    def _result(self, reduce: Reduce) -> Tensor:
-        """Where a finished reduction is kept: one element per point of the outer axes."""
+    def _result(self, op: Reduce | Load) -> Tensor:
+        """Where a finished value is kept: one element per point of the outer axes."""
         shape = tuple(axis.size for axis in self.kernel.outer)
-        return contiguous(f"{self.kernel.name}_{reduce.name}", shape, _kept(reduce.dtype))
+        dtype = op.tensor.dtype if isinstance(op, Load) else op.dtype
+        return contiguous(f"{self.kernel.name}_{op.name}", shape, _kept(dtype))
 
     def _parts(self, name: str, dtype: str) -> Tensor:
         shape = (*(axis.size for axis in self.kernel.outer), self.part.size)
         return contiguous(f"{self.kernel.name}_{name}_parts", shape, _kept(dtype))
 
-    def _load_result(self, reduce: Reduce) -> Load:
-        tensor = self._result(reduce)
-        return Load(reduce.name, tensor, _row_major(self.kernel.outer))
+    def _load_result(self, op: Reduce | Load) -> Load:
+        return Load(op.name, self._result(op), _row_major(self.kernel.outer))
+
+    def _overwritten(self) -> list[Load]:
+        """What is read once a row from where the last kernel writes: another block of it may have
+        written there before this one reads."""
+        scopes = self.kernel.scopes()
+        stored = {op.tensor.name for op in _stores(self.kernel, "inner")}
+        loads = [op for op in self.kernel.body if isinstance(op, Load)]
+        return [op for op in loads if op.tensor.name in stored and scopes[op.name] == "outer"]
 
     def _before(self, roots: list[str], level: int) -> list[Op]:
         """The ops under ``roots``, with reductions of earlier passes loaded instead."""
@@ -271,8 +279,11 @@ class _Cut:
             stores = _stores(self.kernel, "outer")
             here = {_name(op) for op in body}
             roots = [op.value for op in stores]
+            roots += [op.name for op in self._overwritten()]
             body.extend(op for op in self._before(roots, level + 1) if _name(op) not in here)
             body.extend(stores)
+            for load in self._overwritten():
+                body.append(Store(self._result(load), _row_major(outer), load.name))
         name = f"{self.kernel.name}_whole" + ("" if level == 1 else str(level))
         return replace(self.kernel, name=name, inner=(self.part,), body=tuple(body))
 
@@ -304,7 +315,9 @@ class _Cut:
 
     def rest(self, stores: list[Store]) -> Kernel:
         """Stores what needs the inner axes, as a pointwise kernel over all axes."""
-        body = [*self._before([op.value for op in stores], 1 + max(levels(self.kernel).values()))]
+        needed = self._before([op.value for op in stores], 1 + max(levels(self.kernel).values()))
+        kept = self._overwritten()
+        body = [self._load_result(op) if op in kept else op for op in needed]
         axes = (*self.kernel.outer, *self.kernel.inner)
         name = f"{self.kernel.name}_apply"
         return replace(self.kernel, name=name, outer=axes, inner=(), body=(*body, *stores))

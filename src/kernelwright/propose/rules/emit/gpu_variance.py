@@ -22,7 +22,7 @@ class Spread:
 
     total: Reduce
     first: Reduce
-    """The sum of the values."""
+    """The sum of the values, which may be differences to one of them."""
     mean: str
 
     def of_part(self, size: int) -> tuple[list[Op], str]:

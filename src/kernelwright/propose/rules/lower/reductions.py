@@ -12,6 +12,7 @@ from kernelwright.propose.rules.flow import (
     Running,
     Unsupported,
     broadcast,
+    first_of,
     fold,
     reshape,
 )
@@ -40,15 +41,24 @@ def mean_of(arg: Node, dims: Sequence[int], *, keepdim: bool) -> Node:
     return point("div", total, constant(total, float(count))) if count != 1 else total
 
 
-def variance_of(arg: Node, dims: Sequence[int], correction: float) -> tuple[Node, Node]:
-    """(variance, mean), both with the reduced dimensions kept; two passes, as exact as can be."""
-    mean = mean_of(arg, dims, keepdim=True)
-    squares = point("square", point("sub", arg, broadcast(mean, arg.shape)))
-    total = fold("sum", squares, dims, keepdim=True)
+def variance_of(arg: Node, dims: Sequence[int], correction: float) -> tuple[Node, Node, Node]:
+    """(variance, mean, ``arg`` less its mean), the first two with the reduced dimensions kept; two
+    passes, as exact as can be.
+
+    All is computed of what values differ by from the first of their row. Equal values differ by
+    nothing: what a rounded mean would leave, norms divide by sqrt(eps). And of values far from zero
+    sums lose digits of their differences, not of the values; no mean is rounded at their size.
+    """
+    first = first_of(arg, dims)
+    apart = point("sub", arg, broadcast(first, arg.shape))
+    mean = mean_of(apart, dims, keepdim=True)
+    centred = point("sub", apart, broadcast(mean, arg.shape))
+    total = fold("sum", point("square", centred), dims, keepdim=True)
     count = math.prod(arg.shape[d] for d in dims) - correction
     if count <= 0:
         raise Unsupported("the variance of too few values")
-    return point("div", total, constant(total, float(count))), mean
+    variance = point("div", total, constant(total, float(count)))
+    return variance, point("add", mean, first), centred
 
 
 def _shaped(node: Node, result: Result) -> Node:
@@ -106,7 +116,7 @@ def variance(result: Result, arg: Node, *args: Any, **named: Any) -> Any:
     correction = (1 if unbiased else 0) if correction is None else correction
     keepdim = named.get("keepdim", False) or (len(args) > 2 and args[2])
     operator = result.operator.partition(".")[0]
-    value, average = variance_of(cast(arg, compute(arg.dtype)), dims, correction)
+    value, average, _ = variance_of(cast(arg, compute(arg.dtype)), dims, correction)
     if operator == "std":
         value = point("sqrt", value)
     parts = [value, average]
@@ -175,9 +185,8 @@ def _affine(value: Node, weight: Node | None, bias: Node | None) -> Node:
 
 def normalised(value: Node, dims: Sequence[int], eps: float) -> tuple[Node, Node, Node]:
     """((value - mean) / sqrt(variance + eps), mean, 1 / sqrt(...)), the last two with dims kept."""
-    variance, mean = variance_of(value, dims, 0)
+    variance, mean, centred = variance_of(value, dims, 0)
     scale = point("rsqrt", point("add", variance, constant(variance, eps)))
-    centred = point("sub", value, broadcast(mean, value.shape))
     return point("mul", centred, broadcast(scale, value.shape)), mean, scale
 
 
@@ -251,7 +260,7 @@ def batch_norm(
                 running_mean, running_var)  # fmt: skip
     dims = [0, *range(2, rank)]
     output, mean, scale = normalised(value, dims, eps)
-    variance, _ = variance_of(value, dims, 1)
+    variance, *_ = variance_of(value, dims, 1)
     channels = (arg.shape[1],)
     new_mean = _moved(running_mean, reshape(mean, channels), momentum)
     new_var = _moved(running_var, reshape(variance, channels), momentum)

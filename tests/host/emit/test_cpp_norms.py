@@ -1,0 +1,76 @@
+"""Norms in emitted C++: rows of equal values leave nothing, and a large mean takes no digits."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import capture
+from kernelwright.propose.rules.emit.base import Target
+from kernelwright.propose.rules.emit.cpp import CppEmitter
+from kernelwright.propose.rules.fuse import Fusion
+from kernelwright.testing.emitters import build, source
+
+EMITTER = CppEmitter()
+SHAPE = (4, 6, 31, 35)
+"""Rows that fill no whole number of lanes."""
+
+
+class Norm(nn.Module):
+    def __init__(self, norm):
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, x):
+        return (self.norm(x),)
+
+
+def by_channel(x):
+    """Batch norm, without statistics that it keeps."""
+    variance, mean = torch.var_mean(x, (0, 2, 3), correction=0, keepdim=True)
+    return (x - mean) * torch.rsqrt(variance + 1e-5)
+
+
+NORMS = {
+    "instance": lambda x: functional.instance_norm(x),
+    "group": lambda x: functional.group_norm(x, 2),
+    "layer": lambda x: functional.layer_norm(x, x.shape[2:]),
+    "batch": by_channel,
+    "columns": lambda x: functional.layer_norm(x.permute(0, 2, 3, 1), (6,)),
+    "variance": lambda x: x.var((0, 2, 3)),
+    "of a scaled value": lambda x: functional.instance_norm(x * 0.3),
+}
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one thread", "two threads"])
+def compiled(request):
+    """By norm: the C++ of every schedule in a first round."""
+    target, made = Target("cpu", request.param), {}
+    for name, norm in NORMS.items():
+        captured = capture(Norm(norm), [torch.rand(SHAPE)])
+        program = assemble_supported(captured, Fusion(), EMITTER.supports, products=True)
+        schedules = list(EMITTER.schedules(program, target))
+        made[name] = [build(source(program, EMITTER.emit(program, s, target))) for s in schedules]
+    return made
+
+
+@given(value=st.floats(-(2.0**100), 2.0**100, width=32))
+@settings(max_examples=25, deadline=None)
+def test_equal_values_have_exactly_their_mean_and_no_variance(compiled, value):
+    x = torch.full(SHAPE, value)
+    for name, forwards in compiled.items():
+        for forward in forwards:
+            assert not forward(x)[0].any(), name
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e3, -1e5])
+def test_a_large_mean_costs_no_more_than_the_library_pays(compiled, mean):
+    x = torch.randn(SHAPE, generator=torch.Generator().manual_seed(0)) + mean
+    for name, forwards in compiled.items():
+        exact = NORMS[name](x.double())
+        allowed = 1.5 * (NORMS[name](x) - exact).abs().max() + 4 * 2.0**-24 * exact.abs().max()
+        for forward in forwards:
+            assert (forward(x)[0] - exact).abs().max() <= allowed, name
