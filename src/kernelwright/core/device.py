@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from kernelwright.core.errors import UsageError, nearest
 
 KINDS = ("cpu", "cuda", "hip", "metal")
+BUILT_TOGETHER = 4
+"""Candidates that a GPU's search builds at a time, to judge the fastest of them: what a proposer
+begins with should fill them. Two to eight seconds each, and a search has few."""
 _PATTERN = re.compile(r"(?P<kind>[a-z]+)(:(?P<arch>[a-z][a-z_0-9]*))?(:(?P<index>\d+))?")
 
 

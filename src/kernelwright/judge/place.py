@@ -8,7 +8,7 @@ from typing import Protocol
 import psutil
 import torch
 
-from kernelwright.core.device import Device
+from kernelwright.core.device import BUILT_TOGETHER, Device
 from kernelwright.judge import cpu
 
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
@@ -117,7 +117,7 @@ class Gpu:
     stops_midway = True
     compiles_elsewhere = True
     most_ahead = 1
-    heat = 4
+    heat = BUILT_TOGETHER
 
     def __init__(self, device: Device) -> None:
         from kernelwright.judge import gpu

@@ -10,12 +10,11 @@ import torch
 from torch import nn
 
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
-from kernelwright.core.device import Device
+from kernelwright.core.device import BUILT_TOGETHER, Device
 from kernelwright.core.evaluation import Environment, Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.load import load, open_reference
 from kernelwright.propose.rules import RulesProposer
-from kernelwright.propose.rules.proposer import N_OPENING
 
 NORMED = '''
 import torch
@@ -199,7 +198,7 @@ def test_a_passed_exemplar_is_refined_and_not_proposed_again(tmp_path) -> None:
     (parent, *_) = proposals(task)
     later = proposals(task, exemplars=(judged(parent, Status.PASSED, "parent"),))
     # Behind the rest of how a first round begins.
-    assert parent.candidate.digest in {p.parent for p in later[:N_OPENING]}
+    assert parent.candidate.digest in {p.parent for p in later[:BUILT_TOGETHER]}
     assert parent.candidate.digest not in {p.candidate.digest for p in later}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import fx
 
+from kernelwright.propose.rules.emit.triton_convolution_schedule import LEAST_CHANNELS
 from kernelwright.propose.rules.lower.graph import name_of
 from kernelwright.propose.rules.recurrent import CELLS
 from kernelwright.propose.rules.rewrite.terms import Term, shape_of, term_of
@@ -22,7 +23,6 @@ MANY = 6
 """Convolutions from which on own products come last: building one takes two to four seconds, and
 networks of many small ones wait for launches, not for products. Their many other kernels are also
 tried in CUDA, which compiles them in one go."""
-FEW_CHANNELS = 16
 _PRODUCTS = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "einsum"})
 _DIALECTS = ("cpp", "triton", "cuda", "torch")
 
@@ -113,7 +113,7 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
     if is_reduced and len(found) > 1:  # layers that hand each other their layout
         return (own, last, fused, own)
     other = fused if is_reduced else last
-    if heaviest.channels < FEW_CHANNELS:
+    if heaviest.channels < LEAST_CHANNELS:
         return (own, own, other, own)
     return (own, other, own, own if is_reduced else fused)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
+from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.load import open_reference
 from kernelwright.propose.rules.assemble import assemble_supported
 from kernelwright.propose.rules.capture import CannotCapture
@@ -51,8 +52,6 @@ COMPILE_S = 15.0
 not asked where the whole time is less."""
 SHORT_ROW = 8192
 """Values of a row that a processor keeps in registers or reads again in no time."""
-N_OPENING = 4
-"""Proposals that a GPU's search builds together (place.Gpu.heat in the judge)."""
 N_FIRST = 4
 """Schedules per program and dialect in a first round; the best are refined later."""
 
@@ -178,7 +177,7 @@ def proposals(brief: Brief) -> Iterator[Proposal]:
         return
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
     first = _first(workshop)
-    opening = itertools.islice(first, N_OPENING)
+    opening = itertools.islice(first, BUILT_TOGETHER)
     for proposal in itertools.chain(opening, _refined(workshop), first):
         if proposal.candidate.digest not in seen:
             seen.add(proposal.candidate.digest)
