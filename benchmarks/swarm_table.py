@@ -72,7 +72,7 @@ def _of_calls(rows: Sequence[Row]) -> str:
         return "0/0"
     calls = f"{sum(row['passed'] for row in rows)}/{sum(row['generated'] for row in rows)}"
     found = share_of(shares)
-    return f"{calls}: {100 * found.mean:.0f} % ({100 * found.low:.0f}–{100 * found.high:.0f})"
+    return f"{calls}: {100 * found.share:.0f} % ({100 * found.low:.0f}–{100 * found.high:.0f})"
 
 
 def _speedups(rows: Sequence[Row]) -> str:
