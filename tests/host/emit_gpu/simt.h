@@ -107,6 +107,8 @@ static float __int_as_float(int x) { float y; memcpy(&y, &x, 4); return y; }
 static float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
 static unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
 static float rsqrtf(float x) { return 1.0 / sqrt((double)x); }
+static float __fmul_rn(float a, float b) { return a * b; }
+static double __dmul_rn(double a, double b) { return a * b; }
 static double rsqrt(double x) { return 1.0 / sqrt(x); }
 static float from_half(unsigned short bits) {
     return __builtin_ia32_vcvtph2ps((short __attribute__((vector_size(16)))){(short)bits})[0];
