@@ -18,7 +18,7 @@ GOES_ON = 1  # the budget ended first: there is no checkpoint yet, and the same 
 CURVE = {
     "loss": "loss", "earned": "earned", "share/right": "right", "share/faster": "faster",
     "share/copies": "copies", "share/cheats": "cheats", "judge/candidates_per_s": "judged/s",
-    "time/judging_share": "judging", "time/sampling_share": "sampling",
+    "time/judging_share": "waiting", "time/sampling_share": "sampling",
 }  # fmt: skip
 """Columns of the table by the names under which they are logged."""
 N_ROWS = 12  # of the curve on a terminal; the file has all
@@ -34,7 +34,7 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option("--dialect", "dialects", multiple=True, help="Default: all; repeatable.")
 @click.option("--device", metavar="DEVICE", help="What kernels are judged on: cpu (default), cuda.")
 @click.option("--threads", type=click.IntRange(min=0), help="CPU threads of candidates.")
-@click.option("--budget", metavar="TIME", help="60m (default), 8h; the command goes on after it.")
+@click.option("--budget", metavar="TIME", help="60m (default), 8h: of the stage.")
 @click.option("--steps", type=click.IntRange(min=1), help="Of the optimizer; default: by budget.")
 @click.option("--preset", metavar="NAME", default="cuda-l1", help=" or ".join(PRESETS) + ".")
 @click.option("--reward", metavar="NAME", help="speed, right or milestone; over the preset's.")

@@ -138,6 +138,12 @@ class Judge:
         """Median nanoseconds of every library setting, measured once, before the first verdict."""
         return self._baselines.median_ns
 
+    def start_baselines(self) -> None:
+        """Let the library settings build and compile beside what follows, where memory is not
+        scarce, because something will be timed; nothing is timed by this."""
+        if not self._baselines.is_crowded:
+            self._baselines.start()
+
     def nothing_to_win(self) -> dict[str, Any]:
         """Why no candidate can be much faster than the library, with its times; or nothing."""
         return self._baselines.nothing_to_win()
@@ -273,8 +279,8 @@ class Judge:
         if not admitted.is_timed:
             why = f"{candidate.dialect} on {self.device.kind} runs in an interpreter"
             verdict.warnings.append(f"not timed: {why if timed else 'as asked'}")
-        elif not self._baselines.is_crowded:
-            self._baselines.start()
+        else:
+            self.start_baselines()
         return admitted
 
     def _prepare(self, admitted: Preparation, *, memory_share: float = MEMORY_SHARE) -> None:

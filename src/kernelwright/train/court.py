@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from kernelwright.core.device import Device
@@ -48,15 +49,43 @@ class Court:
         ]
         self._turn = itertools.cycle(self._rooms)
         self._room_of: dict[str, ProcessPoolExecutor] = {}
+        self._waiting: dict[str, list[Answer]] = {}
+        """Answers that came before the others, by task, and with which nobody has begun."""
+        self._begun: dict[ProcessPoolExecutor, Future[None]] = {}
 
     def __enter__(self) -> Court:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for begun in self._begun.values():
+            begun.cancel()  # where nobody asks what became of it any more
         for room in set(self._room_of.values()):
-            room.submit(courtroom.leave)
+            with contextlib.suppress(BrokenProcessPool):  # nothing is left of it
+                room.submit(courtroom.leave)
         for room in self._rooms:
             room.shutdown()
+
+    def begin(self, answers: Sequence[Answer] = (), *, may_time: bool = False) -> None:
+        """Begin with answers that are there before the others; ``judge`` is to be given all.
+
+        Each process that is free takes those of one task. To keep them busy, call this again and
+        again, also when nothing has come. Without ``may_time`` nothing is timed before ``judge``,
+        because somebody works on the device.
+
+        Raises:
+            As ``judge``, of what was begun before.
+        """
+        for answer in answers:
+            self._waiting.setdefault(answer.task.digest, []).append(answer)
+        with _alive():
+            for digest in list(self._waiting):
+                room = self._room(digest)
+                begun = self._begun.get(room)
+                if begun is None or begun.done():
+                    if begun is not None:
+                        begun.result()
+                    told = self._waiting.pop(digest)
+                    self._begun[room] = room.submit(courtroom.begin, told, may_time)
 
     def judge(self, answers: Sequence[Answer]) -> list[Judged]:
         """What became of every answer, in their order.
@@ -65,26 +94,23 @@ class Court:
             TaskError: a task cannot be run.
             DeviceError: the machine failed.
         """
+        self._waiting.clear()  # they are among these
         by_task: dict[str, list[int]] = {}
         for number, answer in enumerate(answers):
             by_task.setdefault(answer.task.digest, []).append(number)
         judged = [Judged(None)] * len(answers)
-        try:
+        with _alive():
             sittings = [
                 self._room(digest).submit(courtroom.sit, [answers[n] for n in numbers])
                 for digest, numbers in by_task.items()
             ]
+            for begun in self._begun.values():
+                begun.result()
             for numbers, sitting in zip(by_task.values(), sittings, strict=True):
                 found, n_new = sitting.result()
                 self.n_judged += n_new
                 for number, each in zip(numbers, found, strict=True):
                     judged[number] = each
-        except BrokenProcessPool as error:
-            raise DeviceError(
-                "a process that judges was killed",
-                seen=str(error),
-                do="free memory, or give fewer --jobs; the same command goes on",
-            ) from error
         return judged
 
     def _room(self, digest: str) -> ProcessPoolExecutor:
@@ -92,3 +118,20 @@ class Court:
         if digest not in self._room_of:
             self._room_of[digest] = next(self._turn)
         return self._room_of[digest]
+
+
+@contextlib.contextmanager
+def _alive() -> Iterator[None]:
+    """Say so where a process is gone.
+
+    Raises:
+        DeviceError: it is.
+    """
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise DeviceError(
+            "a process that judges was killed",
+            seen=str(error),
+            do="free memory, or give fewer --jobs; the same command goes on",
+        ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kernelwright import select
@@ -39,6 +39,21 @@ class Answer:
     """The proposer to archive it under, where no policy said it."""
 
 
+@dataclass
+class Sitting:
+    """What is known of a task's answers until all of them are judged."""
+
+    known: dict[str, tuple[Evaluation, Evaluation | None]]
+    """Verdicts by text, layout and comments apart: of earlier sittings, and of this one with the
+    second where there was one."""
+    best: float
+    """The speedup to beat, of earlier sittings."""
+    right: dict[str, Evaluation] = field(default_factory=dict)
+    """Found right, and not yet timed."""
+    n_new: int = 0
+    """Answers that had to be judged."""
+
+
 class Courtroom:
     """Judges the answers to one task after another, and archives proposals and verdicts."""
 
@@ -49,64 +64,96 @@ class Courtroom:
         self._nursery = self._stack.enter_context(WarmProgram())
         self._judges: dict[str, Judge] = {}
         self._runs: dict[str, str] = {}
+        self._sittings: dict[str, Sitting] = {}
 
     def close(self) -> None:
         self._close(0)
         self._stack.close()
         self.archive.close()
 
+    def begin(self, answers: Sequence[Answer], may_time: bool) -> None:
+        """Judge some of the answers of a sitting, as far as that goes without a clock where none
+        may be used now; ``sit`` goes on from there.
+
+        Raises:
+            As ``sit``.
+        """
+        task = answers[0].task
+        is_closed = task.digest not in self._judges
+        if is_closed and self._is_shared and any(s.right for s in self._sittings.values()):
+            return  # the judge that is open would have to close: its library settings compile
+        sitting = self._sitting(task)
+        for answer in answers:
+            self._hear(answer, sitting, may_time)
+
     def sit(self, answers: Sequence[Answer]) -> tuple[list[Judged], int]:
-        """What became of each answer to one task, and how many of them had to be judged.
+        """What became of each answer to one task, and how many of them had to be judged, those
+        included with which it was begun.
 
         Raises:
             TaskError: the task cannot be run.
             DeviceError: the machine failed.
         """
-        history = self.archive.history(
-            answers[0].task.digest, device=self.device.key, judge_version=JUDGE_VERSION
-        )
-        known = {p.candidate.normal: found for p, found in select.latest(history)}
-        best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
+        sitting = self._sitting(answers[0].task)
         try:
-            return self._judge(answers, known, best)
+            return [self._hear(answer, sitting, True) for answer in answers], sitting.n_new
         finally:
-            if any(judge.place.most_judges is not None for judge in self._judges.values()):
-                self._close(0)  # the device bears few at a time: others wait for its chair
+            del self._sittings[answers[0].task.digest]
+            if self._is_shared:
+                self._close(0)  # others wait for its chair
 
-    def _judge(
-        self, answers: Sequence[Answer], known: dict[str, Evaluation], best: float
-    ) -> tuple[list[Judged], int]:
-        judged, n_new = [], 0
-        for answer in answers:
-            code = read(answer.text, answer.dialect).code
-            if not code:
-                judged.append(Judged(None))
-                continue
-            candidate = Candidate(code, answer.dialect)
-            shown = {e.proposal.candidate.normal for e in answer.exemplars}
-            verdict, again = known.get(candidate.normal), None
-            if verdict is None or (self.timed and verdict.passed and verdict.timing is None):
-                verdict, again = self._verdict(answer, candidate, best)
-                known[candidate.normal] = again or verdict
-                n_new += 1
-            judged.append(Judged(verdict, candidate.normal in shown, again))
-        return judged, n_new
+    def _sitting(self, task: Task) -> Sitting:
+        """The task's, which is opened where there is none."""
+        if task.digest not in self._sittings:
+            history = self.archive.history(
+                task.digest, device=self.device.key, judge_version=JUDGE_VERSION
+            )
+            known = {p.candidate.normal: found for p, found in select.latest(history)}
+            best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
+            self._sittings[task.digest] = Sitting({k: (v, None) for k, v in known.items()}, best)
+        return self._sittings[task.digest]
 
-    def _verdict(
-        self, answer: Answer, candidate: Candidate, best: float
-    ) -> tuple[Evaluation, Evaluation | None]:
-        """The verdict, and a second one where the first is too good to be believed at once."""
+    def _hear(self, answer: Answer, sitting: Sitting, may_time: bool) -> Judged:
+        """One answer. What is right and waits for the clock has no verdict yet."""
+        code = read(answer.text, answer.dialect).code
+        if not code:
+            return Judged(None)
+        candidate = Candidate(code, answer.dialect)
+        found, again = sitting.known.get(candidate.normal, (None, None))
+        if found is None or (self.timed and found.passed and found.timing is None):
+            checked = self._check(answer, candidate, sitting)
+            if checked.passed and self.timed and not may_time:
+                self._open(answer.task).start_baselines()
+                return Judged(None)
+            found, again = self._conclude(answer.task, candidate, checked, sitting.best)
+            sitting.known[candidate.normal] = found, again
+        is_copy = candidate.normal in {e.proposal.candidate.normal for e in answer.exemplars}
+        return Judged(found, is_copy, again)
+
+    def _check(self, answer: Answer, candidate: Candidate, sitting: Sitting) -> Evaluation:
+        """The verdict without the clock, for what has none yet in this sitting."""
+        if candidate.normal in sitting.right:
+            return sitting.right[candidate.normal]
         judge = self._open(answer.task)
-        run = self._runs[answer.task.digest]
         told: dict[str, Any] = {"proposer": answer.origin}
         if not answer.origin:
             note = f"{NAME} in {'training' if answer.call is None else 'an exam'}"
             told = {"proposer": NAME, "note": note, "call": answer.call}
         said = Proposal(candidate, lineage=(answer.model,), **told)
-        self.archive.add_proposal(run, said, answer.exemplars)
-        verdict = judge.evaluate(candidate, timed=False)
-        if verdict.passed and self.timed:
-            verdict = judge.evaluate(candidate)
+        self.archive.add_proposal(self._runs[answer.task.digest], said, answer.exemplars)
+        sitting.n_new += 1
+        checked = judge.evaluate(candidate, timed=False)
+        if checked.passed:
+            sitting.right[candidate.normal] = checked
+        return checked
+
+    def _conclude(
+        self, task: Task, candidate: Candidate, checked: Evaluation, best: float
+    ) -> tuple[Evaluation, Evaluation | None]:
+        """The verdict, and a second one where the first is too good to be believed at once."""
+        judge, run = self._open(task), self._runs[task.digest]
+        is_to_time = checked.passed and self.timed
+        verdict = judge.evaluate(candidate) if is_to_time else checked
         self.archive.add_evaluation(run, verdict)
         if not jumps(verdict.speedup, best):
             return verdict, None
@@ -114,11 +161,17 @@ class Courtroom:
         self.archive.add_evaluation(run, again)
         return (again, None) if again.status is Status.INFRA_ERROR else (verdict, again)
 
+    @property
+    def _is_shared(self) -> bool:
+        """Whether the device bears few judges at a time."""
+        return any(judge.place.most_judges is not None for judge in self._judges.values())
+
     def _open(self, task: Task) -> Judge:
         """The task's judge, with a run in the archive."""
         judge = self._judges.pop(task.digest, None)
         if judge is None:
-            self._close(N_OPEN - 1)
+            # Whoever waited for a chair and kept another would let all wait.
+            self._close(0 if self._is_shared else N_OPEN - 1)
             judge = Judge(
                 task, device=self.device, settings=self.settings, nursery=self._nursery
             ).__enter__()
@@ -141,6 +194,12 @@ def enter(settings: Settings, device: Device, timed: bool) -> None:
     """Make this process a courtroom."""
     global _room
     _room = Courtroom(settings, device, timed)
+
+
+def begin(answers: Sequence[Answer], may_time: bool) -> None:
+    """``Courtroom.begin`` in a process that is one."""
+    assert _room is not None
+    _room.begin(answers, may_time)
 
 
 def sit(answers: Sequence[Answer]) -> tuple[list[Judged], int]:

@@ -98,6 +98,14 @@ def settings(recipe: Recipe) -> dict[str, Any]:
     }
 
 
+def alone(args: Any) -> Any:
+    """A trainer's arguments, for one GPU in each process however many it sees: by itself a trainer
+    would put a copy of the model on each, and candidates could have none for themselves."""
+    if args.n_gpu > 1:
+        args._n_gpu = 1  # as transformers does where a model is spread already
+    return args
+
+
 def write(model: Any, tokenizer: Any, folder: Path, adapter_folder: Path) -> None:
     """Write a checkpoint that any server takes, and the adapter alone, which is small to send.
 

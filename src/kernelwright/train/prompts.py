@@ -51,6 +51,8 @@ class Prompts:
             task.digest, device=self.device.key, judge_version=JUDGE_VERSION
         )
         mine = [pair for pair in history if pair[0].candidate.dialect == dialect]
+        # Which of a step's answers were judged first depends on the clock, and a seed does not.
+        mine.sort(key=lambda pair: pair[0].candidate.digest)
         return tuple(select.exemplars(mine, self.exemplars, seed))
 
     def _messages(self, task: Task, dialect: str, shown: tuple[Exemplar, ...]) -> Messages:

@@ -36,8 +36,9 @@ class Recipe:
     """What candidates are judged on; the model is trained on a GPU where there is one."""
     threads: int = 0
     budget_s: float = 3600.0
+    """Of the stage, over all its runs; where it has a number of steps, of one run."""
     steps: int = 0
-    """Of the optimizer; 0: as many as the budget allows, but for sft its epochs."""
+    """Of the optimizer; 0: as many as the budget allows, by sft at most those of its epochs."""
     checkpoint_every: int = 10
     """Steps: what is lost at most when the process is killed."""
     seed: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,17 +19,21 @@ from kernelwright.propose.swarm.chat import chat_text, ends
 from kernelwright.train import reward, sampling
 from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer
-from kernelwright.train.model import adapter, open_model, open_tokenizer, settings
+from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
 from kernelwright.train.prompts import Asked, Messages, Prompts
 from kernelwright.train.recipes import COLOCATE, Recipe
 from kernelwright.train.watch import Curve, Deadline
 
 UNBOUNDED = 1_000_000  # steps; the deadline ends the stage
+BARE = {"skip_special_tokens": True}  # as TRL decodes what it gives to rewards
 
 
 @dataclass
 class Rollouts:
     """Both hooks of TRL's trainer: ``sample`` is its rollout function, ``earn`` its reward.
+
+    An answer is built and checked as soon as it has come to its end, and timed when all are
+    written, or at once on a GPU on which no trainer works.
 
     A row of TRL's dataset holds a task's digest for a prompt; what is asked is made when it is
     sampled, so that it shows what the archive holds by then. All answers of a group get the same.
@@ -54,7 +58,16 @@ class Rollouts:
         }
         read = {digest: prompt_ids(tokenizer, each.messages) for digest, each in asked.items()}
         prompts = [read[digest] for digest in digests]
-        said, likely = sampling.sample(trainer, prompts)
+        is_apart = self._is_apart(trainer.accelerator)
+
+        def begin(ended: Mapping[int, list[int]]) -> None:
+            told = [
+                self._answer(digests[n], dialect, asked[digests[n]], tokenizer.decode(row, **BARE))
+                for n, row in ended.items()
+            ]
+            self.court.begin(told, may_time=is_apart)
+
+        said, likely = sampling.sample(trainer, prompts, begin)
         self._sampled_s = time.monotonic() - began
         return {
             "prompt_ids": prompts,
@@ -75,28 +88,34 @@ class Rollouts:
     ) -> list[float | None]:
         """The rewards of a step's answers; None where the machine was to blame."""
         answers = [
-            Answer(self.tasks[digest], language, text, each.exemplars, self.recipe.model)
-            for digest, text, each, language in zip(
-                prompts, completions, asked, dialect, strict=True
-            )
+            self._answer(*each) for each in zip(prompts, dialect, asked, completions, strict=True)
         ]
         began, n_before = time.monotonic(), self.court.n_judged
         judged = self.court.judge(answers)
-        took_s = time.monotonic() - began
+        waited_s = time.monotonic() - began
         earned = [reward.find(self.recipe.reward)(each) for each in judged]
         self._tell(judged, earned, log_metric)
         since_s = time.monotonic() - self._began_s
         self._began_s = time.monotonic()
         n_judged = self.court.n_judged - n_before
         log_metric("judge/candidates", n_judged)
-        log_metric("judge/candidates_per_s", n_judged / max(took_s, 1e-9))
-        log_metric("time/judging_share", took_s / since_s)
+        log_metric("judge/candidates_per_s", n_judged / max(self._sampled_s + waited_s, 1e-9))
+        log_metric("time/judging_share", waited_s / since_s)
         log_metric("time/sampling_share", self._sampled_s / since_s)
         if not self.recipe.smooth:
             return earned
         size = self.recipe.group
         groups = [earned[at : at + size] for at in range(0, len(earned), size)]
         return [each for group in groups for each in reward.smoothed(group)]
+
+    def _answer(self, digest: str, dialect: str, asked: Asked, text: str) -> Answer:
+        return Answer(self.tasks[digest], dialect, text, asked.exemplars, self.recipe.model)
+
+    def _is_apart(self, accelerator: Any) -> bool:
+        """Whether candidates run on a GPU on which no trainer works; a CPU's cores are shared."""
+        n, own, device = accelerator.num_processes, accelerator.device, self.court.device
+        taken = [own.index or 0] if n == 1 else range(n)
+        return device.kind != "cpu" and (own.type == "cpu" or device.index not in taken)
 
     def _tell(
         self,
@@ -152,12 +171,12 @@ def trainer(
     return GRPOTrainer(
         model=model,
         reward_funcs=rollouts.earn,
-        args=_grpo(recipe, len(short), ends(tokenizer, model)),
+        args=alone(_grpo(recipe, len(short), ends(tokenizer, model))),
         train_dataset=Dataset.from_dict({"prompt": list(rollouts.tasks)}),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
         rollout_func=rollouts.sample,
-        callbacks=[Deadline(recipe.budget_s), Curve(recipe, archive)],
+        callbacks=[Deadline(recipe), Curve(recipe, archive)],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kernelwright.propose.swarm import decode
@@ -11,18 +11,23 @@ from kernelwright.propose.swarm.chat import ends
 
 
 def sample(
-    trainer: Any, prompts: list[list[int]]
+    trainer: Any, prompts: list[list[int]], on_look: Callable[[decode.Ended], None]
 ) -> tuple[list[list[int]], list[list[float]] | None]:
     """The tokens of one answer to each prompt, up to and with its end; from vLLM also how likely
-    each token was to it, by which TRL corrects for what the two models compute differently."""
+    each token was to it, by which TRL corrects for what the two models compute differently.
+
+    ``on_look`` is told of answers that end before others do, again and again; by vLLM never.
+    """
     if trainer.use_vllm:  # it has this step's weights: TRL brings them before it asks for answers
         told = {"images": None, "num_generations": trainer.num_generations}
         _, written, likely, _ = trainer.vllm_generation.generate(prompts=prompts, **told)
         return written, [[place[0] for place in row] for row in likely]
-    return _own(trainer, prompts), None
+    return _own(trainer, prompts, on_look), None
 
 
-def _own(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
+def _own(
+    trainer: Any, prompts: list[list[int]], on_look: Callable[[decode.Ended], None]
+) -> list[list[int]]:
     from trl.models import unwrap_model_for_generation
 
     tokenizer = trainer.processing_class
@@ -36,7 +41,9 @@ def _own(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
     ):
         model.eval()  # with dropout it would answer worse than it is
         stops = ends(tokenizer, model)
-        written = decode.write(model, read, limit=told.max_new_tokens, draw=draw, stops=stops)
+        written = decode.write(
+            model, read, limit=told.max_new_tokens, draw=draw, stops=stops, on_look=on_look
+        )
         model.train()
     return written
 

@@ -9,7 +9,7 @@ from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.pairs import Pair
 from kernelwright.propose.swarm.chat import chat_text, turn_end
-from kernelwright.train.model import adapter, open_model, open_tokenizer, settings
+from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.watch import Curve, Deadline
 
@@ -87,9 +87,9 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
     )
     return SFTTrainer(
         model=open_model(recipe.model, tokenizer),
-        args=told,
+        args=alone(told),
         train_dataset=Dataset.from_list(fitting),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
-        callbacks=[Deadline(recipe.budget_s), Curve(recipe, archive)],
+        callbacks=[Deadline(recipe), Curve(recipe, archive)],
     )

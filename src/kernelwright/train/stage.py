@@ -36,8 +36,7 @@ def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
         trainer = _trainer(recipe, pairs, stack)
         trainer.train(resume_from_checkpoint=_last_checkpoint(recipe))
         n_steps = trainer.state.global_step
-        is_by_budget = recipe.stage != "sft" and not recipe.steps
-        is_whole = is_by_budget or n_steps >= trainer.state.max_steps
+        is_whole = not recipe.steps or n_steps >= recipe.steps
         if is_whole and trainer.is_world_process_zero():
             tokenizer = trainer.processing_class
             bare = trainer.accelerator.unwrap_model(trainer.model)

@@ -6,31 +6,61 @@ import dataclasses
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 
 from kernelwright.archive import Archive, Step
 from kernelwright.train.recipes import Recipe
 
 CURVE = "curve.jsonl"
+USED = "time/used_s"
 LOGGED = ("loss", "earned")  # by every step; what is logged at the end of all is none
 
 
 class Deadline(TrainerCallback):
-    """Stops after the step in which the budget ended, and saves: the same command goes on."""
+    """Stops after the step in which the budget ended, and saves.
 
-    def __init__(self, budget_s: float) -> None:
-        self.ends = time.monotonic() + budget_s
+    The budget of a stage that has a number of steps is of one run: the same command goes on. That
+    of another stage is of all its runs together, and ends it. So its learning rate falls with time
+    where that is ahead of the steps: what is cut ends with a small rate as well.
+    """
 
-    @property
-    def is_over(self) -> bool:
-        return time.monotonic() >= self.ends
+    def __init__(self, recipe: Recipe) -> None:
+        self._budget_s, self._ends_stage = recipe.budget_s, not recipe.steps
+        self._began_s = time.monotonic()
+        self.share = 0.0
+        """Of the budget, that is used up; the same in all processes."""
+
+    def on_train_begin(
+        self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **_: Any
+    ) -> None:
+        if not self._ends_stage:
+            return
+        self._began_s -= max((line.get(USED, 0.0) for line in state.log_history), default=0.0)
+        self._look()
+        rules = lr_scheduler.lr_lambdas
+        lr_scheduler.lr_lambdas = [self._falling(rule, state.max_steps) for rule in rules]
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self.is_over:
+        self._look()
+        if self.share >= 1.0:
             control.should_training_stop = control.should_save = True
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        state.log_history[-1][USED] = logs[USED] = round(time.monotonic() - self._began_s, 3)
+
+    def _look(self) -> None:
+        """Look at the first process's clock: if one stopped, the others would wait for it."""
+        shares = [(time.monotonic() - self._began_s) / self._budget_s]
+        self.share = broadcast_object_list(shares)[0]
+
+    def _falling(self, rule: Callable[[float], float], n_steps: int) -> Callable[[float], float]:
+        # The lower of two, so that what is late warms up as well.
+        return lambda step: min(rule(step), rule(max(step, self.share * n_steps)))
 
 
 class Curve(TrainerCallback):

@@ -34,7 +34,8 @@ def test_each_token_is_what_generate_says(model, read):
     written = decode.recorded(model, read, limit=20, draw=likeliest, stops=[END])
     theirs = model.generate(**read, max_new_tokens=20, do_sample=False, eos_token_id=END,
                             pad_token_id=0)  # fmt: skip
-    assert written == [decode.to_end(row, [END]) for row in theirs[:, 6:].tolist()]
+    theirs = [[*row, END] for row in theirs[:, 6:].tolist()]
+    assert written == [row[: min(row.index(END) + 1, 20)] for row in theirs]
 
 
 def test_an_answer_ends_with_its_end_and_with_the_time(model, read):
@@ -48,6 +49,23 @@ def test_an_answer_ends_with_its_end_and_with_the_time(model, read):
 
     cut = decode.recorded(model, read, limit=90, draw=other, stops=[END], until_s=0.0)
     assert cut == [[5] * decode.LOOK_EVERY] * 2
+
+
+@pytest.mark.parametrize("by", ["graph", "generate"])
+def test_what_has_ended_is_told_while_the_rest_is_written(model, read, monkeypatch, by):
+    torch.manual_seed(0)
+    monkeypatch.setattr(decode, "is_recordable", lambda model: by == "graph")
+    looks = []
+    stops = [*range(1, 6)]
+    draw = decode.Draw(2.0, n_top=0)
+    many = {name: rows.repeat(8, 1) for name, rows in read.items()}
+    written = decode.write(model, many, limit=80, draw=draw, stops=stops, on_look=looks.append)
+    told = {number: row for ended in looks for number, row in ended.items()}
+    assert len(looks) > 1 and looks[0] and len(looks[0]) < 16
+    assert all(written[number] == row and row[-1] in stops for number, row in told.items())
+    assert sum(map(len, looks)) == len(told) <= len(written)
+    for row in written:
+        assert not set(row[:-1]) & set(stops) and (row[-1] in stops or len(row) == 80)
 
 
 def test_a_draw_keeps_to_the_likeliest_that_come_to_top_p():

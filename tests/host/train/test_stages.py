@@ -26,7 +26,7 @@ from kernelwright.core.task import Task
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.pairs import Pair
 from kernelwright.propose.policy import CONTEXT, PolicyProposer
-from kernelwright.propose.swarm import prompt
+from kernelwright.propose.swarm import decode, prompt
 from kernelwright.propose.swarm.chat import turn_end
 from kernelwright.propose.swarm.question import Question
 from kernelwright.report.training import stages
@@ -75,7 +75,9 @@ def rewarded(folder, taught):
         "selfsup", model=str(taught.model), out=str(folder / "out"), rank=0, steps=6,
         learning_rate=0.02, archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
     )  # fmt: skip
-    return train(told, PAIRS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decode, "LOOK_EVERY", 1)  # of three: judged while others are written
+        return train(told, PAIRS)
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,16 @@ def test_lessons_lower_the_loss_and_leave_a_checkpoint(taught):
     losses = [line["loss"] for line in taught.curve if "loss" in line]
     assert losses[-1] < losses[0] / 2
     assert taught.steps == 12 and (taught.model / "config.json").exists()
+
+
+def test_lessons_that_the_budget_ends_leave_a_checkpoint(folder):
+    told = recipe(
+        "sft", model=tiny.save(folder / "short"), out=str(folder / "short-out"), archive="",
+        rank=0, epochs=10_000, budget_s=2.0, **COMMON,
+    )  # fmt: skip
+    trained = train(told, PAIRS)
+    assert trained.model is not None and trained.steps < 10_000
+    assert trained.curve[-1]["time/used_s"] >= 2.0
 
 
 def test_a_model_learns_from_verdicts_which_of_its_kernels_are_right(rewarded, folder):

@@ -37,4 +37,4 @@ def test_answers_come_with_how_likely_vllm_found_each_token():
 
     backend = SimpleNamespace(generate=generate)
     trainer = SimpleNamespace(use_vllm=True, num_generations=2, vllm_generation=backend)
-    assert sample(trainer, [[1], [1]]) == ([[5, 6], [5]], [[-0.1, -0.2], [-0.3]])
+    assert sample(trainer, [[1], [1]], print) == ([[5, 6], [5]], [[-0.1, -0.2], [-0.3]])

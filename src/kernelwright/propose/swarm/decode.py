@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,9 @@ import torch
 N_TOP = 50
 """Tokens to draw from, the likeliest: what transformers' ``generate`` does unless it is told."""
 ALIGNED = 8  # places; attention with a mask of another length copies it first
-LOOK_EVERY = 16  # tokens; to look whether all have come to their end takes a wait for the device
+LOOK_EVERY = 16  # tokens; to look which have come to their end takes a wait for the device
+Ended = Mapping[int, list[int]]
+"""Answers that have come to their end, by the number of their row."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +53,36 @@ class Draw:
 
 def write(
     model: Any, read: Mapping[str, torch.Tensor], *, limit: int, draw: Draw, stops: Sequence[int],
-    until_s: float = math.inf,
+    until_s: float = math.inf, on_look: Callable[[Ended], None] = lambda ended: None,
 ) -> list[list[int]]:  # fmt: skip
     """The tokens of one answer to each prompt, up to and with its end, ``limit`` at most.
 
     ``read`` holds prompts that are filled up on the left: ``input_ids`` and ``attention_mask``.
     What is not at its end when the clock (``time.monotonic``) says ``until_s`` is cut off there.
+    ``on_look`` is called every LOOK_EVERY tokens, with what has ended since, if anything.
     """
     if is_recordable(model):
-        return recorded(model, read, limit=limit, draw=draw, stops=stops, until_s=until_s)
-    left_s = min(max(1.0, until_s - time.monotonic()), threading.TIMEOUT_MAX)
+        told = {"draw": draw, "stops": stops, "until_s": until_s, "on_look": on_look}
+        return recorded(model, read, limit=limit, **told)
     width = read["input_ids"].shape[1]
+    answers = _Answers(len(read["input_ids"]), stops)
+
+    def look(tokens: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
+        """Called by ``generate`` after each token; it stops no row."""
+        fresh = tokens[:, width + answers.n_tokens :]
+        if fresh.shape[1] == LOOK_EVERY:
+            on_look(answers.add(fresh.tolist()))
+        return torch.zeros(len(tokens), dtype=torch.bool, device=tokens.device)
+
+    left_s = min(max(1.0, until_s - time.monotonic()), threading.TIMEOUT_MAX)
     with torch.no_grad():
         rows = model.generate(
             **read, do_sample=True, temperature=draw.temperature, top_k=draw.n_top,
             top_p=draw.top_p, max_new_tokens=limit, max_time=left_s, eos_token_id=list(stops),
-            pad_token_id=stops[0],
+            pad_token_id=stops[0], stopping_criteria=[look],
         )  # fmt: skip
-    return [to_end(row, stops) for row in rows[:, width:].tolist()]
+    answers.add(rows[:, width + answers.n_tokens :].tolist())
+    return answers.rows
 
 
 def is_recordable(model: Any) -> bool:
@@ -82,26 +96,60 @@ def is_recordable(model: Any) -> bool:
 def recorded(
     model: Any, read: Mapping[str, torch.Tensor], *, limit: int,
     draw: Callable[[torch.Tensor], torch.Tensor], stops: Sequence[int], until_s: float = math.inf,
+    on_look: Callable[[Ended], None] = lambda ended: None,
 ) -> list[list[int]]:  # fmt: skip
     """``write`` for a model that is recordable; on a CPU the same steps without a recording."""
+    answers = _Answers(len(read["input_ids"]), stops)
     with torch.inference_mode():
         writer = _Writer(model, read, limit)
         token = draw(writer.first())
-        written, is_done = [token], torch.isin(token, writer.ends(stops))
-        while len(written) < limit:
-            if len(written) % LOOK_EVERY == 0 and (is_done.all() or time.monotonic() > until_s):
-                break
+        fresh = [token]
+        while True:
+            n_written = answers.n_tokens + len(fresh)
+            if len(fresh) == LOOK_EVERY or n_written >= limit:
+                on_look(answers.add(torch.stack(fresh, 1).tolist()))
+                if answers.are_whole or n_written >= limit or time.monotonic() > until_s:
+                    return answers.rows
+                fresh.clear()
             token = draw(writer.next(token))
-            written.append(token)
-            is_done |= torch.isin(token, writer.ends(stops))
-        rows = torch.stack(written, 1).tolist()
-    return [to_end(row, stops) for row in rows]
+            fresh.append(token)
 
 
-def to_end(row: list[int], stops: Sequence[int]) -> list[int]:
-    """A row up to and with the first token that ends it."""
-    first = min((row.index(stop) for stop in stops if stop in row), default=len(row))
-    return row[: first + 1]
+class _Answers:
+    """The rows of a batch as far as they are written, each up to and with its end."""
+
+    def __init__(self, n_rows: int, stops: Sequence[int]) -> None:
+        self.rows: list[list[int]] = [[] for _ in range(n_rows)]
+        self.n_tokens = 0
+        """Written of each row, with what came after its end."""
+        self._stops = frozenset(stops)
+        self._open = set(range(n_rows))
+
+    @property
+    def are_whole(self) -> bool:
+        return not self._open
+
+    def add(self, fresh: Sequence[Sequence[int]]) -> Ended:
+        """Take the next tokens of each row.
+
+        Returns:
+            The rows that end in these.
+        """
+        self.n_tokens += len(fresh[0])
+        ended = {}
+        for number in sorted(self._open):
+            row = self.rows[number]
+            row += _to_end(fresh[number], self._stops)
+            if row and row[-1] in self._stops:
+                ended[number] = row
+        self._open -= ended.keys()
+        return ended
+
+
+def _to_end(tokens: Sequence[int], stops: Collection[int]) -> Sequence[int]:
+    """Tokens up to and with the first that ends a row."""
+    first = next((n for n, token in enumerate(tokens) if token in stops), len(tokens))
+    return tokens[: first + 1]
 
 
 class _Writer:
@@ -122,12 +170,6 @@ class _Writer:
         self._n_steps = 0
         self._graph: torch.cuda.CUDAGraph | None = None
         self._logits: torch.Tensor | None = None
-        self._ends: torch.Tensor | None = None
-
-    def ends(self, stops: Sequence[int]) -> torch.Tensor:
-        if self._ends is None:
-            self._ends = torch.tensor(list(stops), device=self._token.device)
-        return self._ends
 
     def first(self) -> torch.Tensor:
         """After the prompts."""

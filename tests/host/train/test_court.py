@@ -1,0 +1,82 @@
+"""Answers are judged while others are written, and what is right is timed afterwards."""
+
+import contextlib
+import multiprocessing
+import time
+
+import pytest
+from tests.host.swarm.candidates import FASTER, RIGHT, TASK, WRONG
+
+from kernelwright.archive import Archive
+from kernelwright.core.device import Device
+from kernelwright.core.errors import DeviceError, TaskError
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.train.court import Court
+from kernelwright.train.courtroom import Answer
+
+ONE, OTHER = Task("one", "dataset", TASK), Task("two", "dataset", TASK.replace("* 2", "* 3"))
+LIMIT_S = 120.0
+
+
+def answer(text, task=ONE):
+    return Answer(task, "cpp", text, model="m")
+
+
+@contextlib.contextmanager
+def opened(tmp_path):
+    """(court with one process, archive)"""
+    url = str(tmp_path / "archive.sqlite")
+    with (
+        Archive(url) as archive,
+        Court(Settings(archive=url, threads=1), Device.parse("cpu")) as court,
+    ):
+        yield court, archive
+
+
+def statuses(archive, task=ONE):
+    return [str(found.status) for _, found in archive.history(task.digest)]
+
+
+def test_an_answer_is_judged_before_the_last_is_there_and_timed_after_it(tmp_path):
+    with opened(tmp_path) as (court, archive):
+        court.begin([answer(RIGHT)])
+        court.begin([answer(WRONG), answer("chatter")])  # its turn comes when the first was checked
+        deadline = time.monotonic() + LIMIT_S
+        while not statuses(archive) and time.monotonic() < deadline:
+            court.begin()
+            time.sleep(0.05)
+        assert statuses(archive) == ["wrong_values"]  # the right one waits for the clock
+        told = ["chatter", RIGHT, FASTER, WRONG, RIGHT]
+        judged = court.judge([answer(WRONG, OTHER), *map(answer, told)])
+        found = [each.evaluation for each in judged]
+        assert [f and str(f.status) for f in found] == [
+            "wrong_values", None, "passed", "passed", "wrong_values", "passed",
+        ]  # fmt: skip
+        assert found[2].timing is not None and found[3].timing is not None
+        assert found[5] == found[2] != found[3]
+        assert court.n_judged == 4  # nothing twice
+        assert len({proposal.candidate for proposal, _ in archive.history(ONE.digest)}) == 3
+        court.judge([answer(WRONG)])
+        assert court.n_judged == 4  # nor in a later sitting
+
+
+@pytest.mark.parametrize("when", ["writing", "judging"])
+def test_a_process_that_is_killed_is_the_same_error_whenever_it_happens(tmp_path, when):
+    is_killed = pytest.raises(DeviceError, match="a process that judges was killed")
+    with is_killed, opened(tmp_path) as (court, _):
+        court.begin([answer(WRONG)])
+        (room,) = multiprocessing.active_children()
+        room.kill()
+        room.join()
+        deadline = time.monotonic() + LIMIT_S
+        while when == "writing" and time.monotonic() < deadline:
+            court.begin([answer(WRONG)])
+        court.judge([answer(WRONG)])
+
+
+def test_a_task_that_does_not_run_is_the_same_error_when_it_was_begun(tmp_path):
+    broken = Task("broken", "dataset", TASK.replace("torch.relu", "torch.rule"))
+    with pytest.raises(TaskError), opened(tmp_path) as (court, _):
+        court.begin([answer(WRONG, broken)])
+        court.judge([answer(WRONG, broken)])
