@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-N_CONTEXT = 16_384  # tokens for all slots together
-N_SLOTS = 2
+N_SLOTS = 4  # as many questions as the swarm asks at first
+N_CONTEXT = 8_192 * N_SLOTS  # tokens for all slots together
 
 
 @click.command()

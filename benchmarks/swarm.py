@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from swarm_table import TOGETHER, show
+from swarm_table import show
 
 from kernelwright import search, select
 from kernelwright.archive import Archive
@@ -76,17 +76,21 @@ class Cell:
 
 
 def columns(models: Sequence[str], parts: Sequence[str], ablated: Sequence[str]) -> list[Column]:
-    """Each model alone, all together, and all together without one part.
-
-    One model alone is the swarm.
-    """
-    whole = ",".join(parts)
-    found = [Column(short(model), (model,), whole) for model in models if len(models) > 1]
-    found.append(Column(TOGETHER, tuple(models), whole))
+    """Each model alone, all together (the whole), and the whole without one part."""
+    parts_shown = ",".join(parts)
+    found = [Column(short(model), (model,), parts_shown) for model in models]
+    whole = whole_of(models)
+    if len(models) > 1:
+        found.append(Column(whole, tuple(models), parts_shown))
     for part in ablated:
         rest = ",".join(name for name in parts if name != part)
-        found.append(Column(f"{TOGETHER} without {part}", tuple(models), rest))
+        found.append(Column(f"{whole} without {part}", tuple(models), rest))
     return found
+
+
+def whole_of(models: Sequence[str]) -> str:
+    """The name of the column that the others differ from in one thing: one model is no swarm."""
+    return "swarm" if len(models) > 1 else short(models[0])
 
 
 def short(name: str) -> str:
@@ -128,6 +132,7 @@ def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict
     right = [proposal for proposal, found in evaluated if found.passed]
     return {
         "column": column.name,
+        "models": [short(model) for model in column.models],
         "level": entry.level,
         "task": entry.name,
         "dialect": cell.dialect,
@@ -286,7 +291,7 @@ def main(
                     if is_mine:
                         click.echo(f"{cell.entry.name} {dialect}: {cell.column.name}", err=True)
                         record.add(measure(cell, limited, out, nursery))
-    show(record.rows(), [column.name for column in chosen])
+    show(record.rows(), [column.name for column in chosen], whole_of(named))
 
 
 if __name__ == "__main__":

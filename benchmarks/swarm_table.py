@@ -21,11 +21,10 @@ from shares import Z, share
 from kernelwright.report.exams import share_of
 
 Row = dict[str, Any]
-TOGETHER = "swarm"
 
 
-def show(rows: Sequence[Row], names: Sequence[str]) -> None:
-    """Print a table for each level and dialect.
+def show(rows: Sequence[Row], names: Sequence[str], whole: str) -> None:
+    """Print a table for each level and dialect; every column differs from ``whole`` in one thing.
 
     A speedup is that of the best right kernel over the strongest library setting, and 1 where
     nothing beat it, since that setting is then what a user gets.
@@ -33,7 +32,7 @@ def show(rows: Sequence[Row], names: Sequence[str]) -> None:
     for level, dialect in sorted({(row["level"], row["dialect"]) for row in rows}):
         here = [row for row in rows if (row["level"], row["dialect"]) == (level, dialect)]
         Console(width=170).print(f"level {level} {dialect}".strip(), summary(here, names))
-        for line in (*differences(here, names), *_by_model(here)):
+        for line in (*differences(here, names, whole), *_by_model(here)):
             click.echo(line)
 
 
@@ -84,20 +83,20 @@ def _ratio(spent: float, n: int, form: str) -> str:
     return f"{spent / n:{form}}" if n else "–"
 
 
-def differences(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
-    """The swarm against every other column, on the tasks that both have."""
+def differences(rows: Sequence[Row], names: Sequence[str], whole: str) -> list[str]:
+    """One column against every other, on the tasks that both have."""
     solved = {name: {r["task"]: r["passed"] > 0 for r in rows if r["column"] == name}
               for name in names}  # fmt: skip
-    whole = solved.get(TOGETHER, {})
+    mine = solved.get(whole, {})
     lines = []
     for name in names:
-        both = whole.keys() & solved[name].keys() if name != TOGETHER else ()
+        both = mine.keys() & solved[name].keys() if name != whole else ()
         if both:
-            more = sum(whole[task] and not solved[name][task] for task in both)
-            less = sum(solved[name][task] and not whole[task] for task in both)
+            more = sum(mine[task] and not solved[name][task] for task in both)
+            less = sum(solved[name][task] and not mine[task] for task in both)
             points, low, high = (100 * part for part in paired(more, less, len(both)))
             lines.append(
-                f"{TOGETHER} against {name}: {points:+.0f} points of {len(both)} tasks "
+                f"{whole} against {name}: {points:+.0f} points of {len(both)} tasks "
                 f"({low:+.0f} to {high:+.0f}); {more} tasks only the one solved, {less} the other"
             )
     return lines
@@ -113,13 +112,13 @@ def paired(n_first: int, n_second: int, n: int) -> tuple[float, float, float]:
 
 
 def _by_model(rows: Sequence[Row]) -> Iterable[str]:
-    """Which model's calls passed when all were asked, and who is fastest alone."""
-    together = [row for row in rows if row["column"].startswith(TOGETHER)]
+    """Which model's calls passed when several were asked, and who is fastest alone."""
+    together = [row for row in rows if len(row["models"]) > 1]
     asked = sum((Counter(row["asked_of"]) for row in together), Counter())
     passed = sum((Counter(row["passed_of"]) for row in together), Counter())
     for model, n in sorted(asked.items()):
-        yield f"in all swarms {model}: {share(passed[model], n)} calls passed"
-    alone = [row for row in rows if row not in together and row["best"]]
+        yield f"where several were asked, {model}: {share(passed[model], n)} calls passed"
+    alone = [row for row in rows if row["column"] in row["models"] and row["best"]]
     fastest: Counter[str] = Counter()
     for task in {row["task"] for row in alone}:
         mine = [row for row in alone if row["task"] == task]

@@ -54,7 +54,8 @@ def test_hosted_models_are_not_asked_beyond_common_limits():
 def test_each_model_is_asked_whatever_is_left():
     models = tuple(f"{LOCAL}{n}" for n in range(9))
     assert width(brief(models=models)) == 9
-    assert width(brief(*rounds((9, 10)), models=models, budget_s=1.0)) == 9
+    calls = rounds((9, 10), input_tokens=100)
+    assert width(brief(*calls, models=models, budget_tokens=1)) == 9
 
 
 def test_who_does_not_answer_is_not_asked_more():
@@ -72,12 +73,11 @@ def test_a_round_takes_a_share_of_what_is_left():
     assert width(brief(*calls)) == 16
     assert width(brief(*calls, budget_tokens=1000)) == int(ROUND_SHARE * 1000 / 100)
     assert width(brief(*calls, budget_usd=0.0)) == 16  # nothing was spent
-    assert width(brief(*calls, budget_s=30.0)) == int(ROUND_SHARE * 30 * 1.0)  # one a second
 
 
 def test_the_judge_must_keep_up():
     calls = rounds((8, 8))
     slow = replace(verdict(candidate()), cost=Cost(build_s=20.0, check_s=10.0, time_s=2.0))
     history = ((Proposal(candidate(), "swarm", call=calls[0].id), slow),)
-    # 8 seconds of answers and 32 of verdicts for 8 questions: 5 seconds each
-    assert width(brief(*calls, history=history, budget_s=150.0)) == int(ROUND_SHARE * 150 / 5)
+    # 32 seconds of verdicts for 8 questions
+    assert width(brief(*calls, history=history, budget_s=150.0)) == int(ROUND_SHARE * 150 / 4)

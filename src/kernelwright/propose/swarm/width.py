@@ -37,7 +37,7 @@ def width(brief: Brief) -> int:
     """Questions to ask at once, one for each model at least.
 
     Twice as many as in the widest round while that pays, by measured times; then the fewest that
-    are answered as fast. What is left of time, tokens and money bounds it.
+    are answered as fast. What is left of time to judge, of tokens and of money bounds it.
     """
     least = len(brief.models)
     is_local = all(parse(name).is_local for name in brief.models)
@@ -52,22 +52,21 @@ def width(brief: Brief) -> int:
     enough = min(each.n_asked for each in rounds if each.pace * PAYS >= best)
     is_widest = enough == max(each.n_asked for each in rounds)
     wanted = 2 * enough if is_widest else enough
-    return max(least, min(most, wanted, _affordable(brief, calls, best)))
+    return max(least, math.floor(min(most, wanted, _affordable(brief, calls))))
 
 
-def _affordable(brief: Brief, calls: Sequence[Call], pace: float) -> int:
-    """Questions whose answers and verdicts take a round's share of what is left."""
+def _affordable(brief: Brief, calls: Sequence[Call]) -> float:
+    """Questions whose verdicts and tokens take a round's share of what is left."""
     n_asked = sum(call.purpose in GENERATES for call in calls)
     ids = {call.id for call in calls}
     costs = [found.cost for proposal, found in brief.history if proposal.call in ids]
-    judging_s = sum(cost.build_s + cost.check_s + cost.time_s for cost in costs)
     spent = [
-        (brief.budget_s, n_asked / pace + judging_s),
+        (brief.budget_s, math.fsum(cost.build_s + cost.check_s + cost.time_s for cost in costs)),
         (brief.budget_tokens, sum(call.tokens for call in calls)),
         (brief.budget_usd, math.fsum(call.cost_usd or 0.0 for call in calls)),
     ]
     bounds = [ROUND_SHARE * left * n_asked / s for left, s in spent if left is not None and s > 0]
-    return math.floor(min(bounds))
+    return min(bounds, default=math.inf)
 
 
 def _rounds(calls: Sequence[Call]) -> list[_Round]:
