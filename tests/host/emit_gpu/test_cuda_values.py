@@ -41,6 +41,22 @@ def test_every_refinement_computes_it_too(name):
         assert mismatch(build(on_cpu(text))(*inputs), program, inputs) == "", text
 
 
+def test_rows_in_two_or_four_parts_are_the_same_rows():
+    x = torch.randn(3, 4, 40, 30)
+    captured = capture(Norms(), [x])
+    program = assemble_supported(captured, Fusion(), EMITTER.supports, products=True)
+    first = next(iter(EMITTER.schedules(program, GPU)))
+    in_parts = [
+        schedule
+        for schedule in EMITTER.refine(program, first, GPU)
+        if any(isinstance(knobs, dict) and "parts" in knobs for knobs in schedule.values())
+    ]
+    assert in_parts
+    for schedule in in_parts:
+        text = source(program, EMITTER.emit(program, schedule, GPU))
+        assert mismatch(build(on_cpu(text))(x), program, [x]) == "", text
+
+
 @pytest.mark.parametrize("name", ["layer_norm", "softmax_short"])
 def test_blocks_that_share_a_row_compute_what_one_does(name):
     program = CASES[name]()

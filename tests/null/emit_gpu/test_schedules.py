@@ -50,6 +50,22 @@ def _text(emitter, program, schedule):
     return emitted.runner + source(program, emitted)
 
 
+@pytest.mark.parametrize("emitter", EMITTERS.values(), ids=EMITTERS)
+@pytest.mark.parametrize(("channels", "wanted"), [(64, {1, 2, 4}), (128, {1})])
+def test_rows_that_leave_half_of_the_processors_idle_are_tried_in_parts(emitter, channels, wanted):
+    class Norm(nn.Module):
+        def forward(self, x):
+            variance, mean = torch.var_mean(x, (0, 2, 3), correction=0, keepdim=True)
+            return ((x - mean) * torch.rsqrt(variance + 1e-5),)
+
+    captured = capture(Norm(), [torch.rand(1, channels, 64, 64)])
+    program = assemble_supported(captured, Fusion(), emitter.supports, products=True)
+    first = next(iter(emitter.schedules(program, GPU)))
+    near = [first, *emitter.refine(program, first, GPU)]
+    found = {knobs.get("parts", 1) for s in near for knobs in s.values() if isinstance(knobs, dict)}
+    assert found == wanted
+
+
 def test_layers_that_do_the_same_share_one_kernel():
     kernel = next(CASES["softmax_short"]().own())
     (x,), (y,) = kernel.reads, kernel.writes

@@ -9,8 +9,10 @@ from kernelwright.propose.rules.emit.cuda_body import widest
 from kernelwright.propose.rules.emit.cuda_groups import GROUP_THREADS, blocks_together
 from kernelwright.propose.rules.emit.gpu_schedule import (
     N_PROCESSORS,
+    PART_COLUMNS,
     Knobs,
     Nest,
+    more_parts,
     nest,
     parts_wanted,
     power_of_two,
@@ -20,8 +22,6 @@ from kernelwright.propose.rules.ir import Kernel, Load, Store
 
 MAX_KEPT = 32
 """Values of one row that a thread keeps in registers; more would spill."""
-PART_COLUMNS = 4096
-"""Elements of a row below which cutting it costs more than it brings."""
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
@@ -124,6 +124,9 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
                 yield changed
     if knobs.get("keep"):
         yield {**{k: v for k, v in knobs.items() if k != "together"}, "keep": False}
+    if not knobs.get("together"):
+        for parts in more_parts(kernel, knobs):
+            yield {**{k: v for k, v in knobs.items() if k != "keep"}, "parts": parts}
 
 
 def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:

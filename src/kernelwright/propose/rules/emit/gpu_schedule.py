@@ -12,6 +12,7 @@ from typing import Any
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.emit.gpu_axes import size_of
+from kernelwright.propose.rules.emit.gpu_stages import can_split
 from kernelwright.propose.rules.ir import (
     Attention,
     Call,
@@ -30,6 +31,11 @@ N_PROCESSORS = 132
 """Streaming multiprocessors of an H100 SXM or H200 (NVIDIA H100 datasheet)."""
 N_WANTED = 4 * N_PROCESSORS
 """Blocks that keep such a GPU busy: a few for every processor."""
+PART_COLUMNS = 4096
+"""Elements of a row below which cutting it costs more than it brings."""
+LEAST_PART = 512
+"""Elements of a part below which no neighbour of a schedule cuts either: chosen, two values for
+each of 256 threads."""
 MAX_WINDOW = 512
 """Inner points that one lane walks alone; more take a tile."""
 MAX_SCHEDULES = 6
@@ -99,6 +105,17 @@ def parts_wanted(shape: Nest, n_programs: int, least: int) -> int:
     if n_programs >= N_PROCESSORS or shape.has_scan:
         return 1
     return max(1, min(N_WANTED // n_programs, shape.n_columns // least))
+
+
+def more_parts(kernel: Kernel, knobs: Knobs) -> list[int]:
+    """Into how many parts to cut rows that ``knobs`` leave whole, where whole ones leave half of
+    the processors idle or more: two or four. It costs a launch or two, and so only what did well
+    otherwise is tried so."""
+    shape = nest(kernel)
+    is_whole = knobs.get("shape") in ("row", "rows", "column") and "parts" not in knobs
+    if not is_whole or shape.has_scan or 2 * shape.n_rows > N_PROCESSORS or not can_split(kernel):
+        return []
+    return [parts for parts in (2, 4) if shape.n_columns >= parts * LEAST_PART]
 
 
 def power_of_two(n: int) -> int:

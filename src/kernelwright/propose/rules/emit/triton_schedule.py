@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from kernelwright.propose.rules.emit.gpu_axes import size_of
 from kernelwright.propose.rules.emit.gpu_schedule import (
     N_PROCESSORS,
+    PART_COLUMNS,
     Knobs,
     Nest,
+    more_parts,
     nest,
     parts_wanted,
     power_of_two,
@@ -25,8 +27,6 @@ LEAST_COLUMN, MOST_COLUMN = 64, 4096
 """Columns of a thin matrix that one program reads: 8 by 4096 take some 1 us from the L2 cache."""
 SECTOR_FLOATS = 8
 """What one access to memory brings at least: 32 bytes."""
-PART_COLUMNS = 4096
-"""Elements of a row below which cutting it costs more than it brings."""
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
@@ -159,3 +159,6 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
             tile = changed["block"] * changed.get("rows", 1)
             if low <= value <= high and tile <= 2 * MAX_IN_REGISTERS:
                 yield changed
+    for parts in more_parts(kernel, knobs):
+        part = power_of_two(math.ceil(size_of(kernel.inner) / parts))
+        yield {**knobs, "block": min(knobs["block"], part), "parts": parts}
