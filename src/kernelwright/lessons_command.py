@@ -46,8 +46,7 @@ def lessons_command(
 
     What a small model can learn from when nothing larger teaches it: `dataset build --archive`
     makes pairs of those that are right, and leaves out what repeats a test. Rightness alone is
-    judged. The same command goes on where it stopped. On a CPU, kernels that call libdevice fail:
-    Triton's interpreter has none of it.
+    judged. The same command goes on where it stopped.
     """
     settings = load_settings(Path.cwd(), archive=archive, device=device)
     drawn = lessons(count, seed=seed, size=size, forms=forms)

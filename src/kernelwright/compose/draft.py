@@ -34,7 +34,7 @@ class Draft:
     draw: random.Random
     sizes: Sizes
     dtype: str = "float32"
-    numbers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Module-level names: the value, and the one where the draft is tried out."""
     arguments: list[str] = field(default_factory=list)
     init: list[str] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """Lessons: the same for the same seed, tasks worth solving, kernels that launch their own code."""
 
 import ast
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -32,13 +33,36 @@ def test_the_same_seed_gives_the_same_lessons(seed, form):
 def test_a_lesson_is_a_task_that_runs_and_an_answer_that_a_policy_may_give(form):
     for lesson in lessons(3, seed=3, forms=[form]):
         assert check(lesson.task).task == lesson.task.digest
+        assert all(lesson.prose)
         code = lesson.candidate.source
         assert read(f"```python\n{code}```\n", "triton").code == code
-        wanted = ast.parse(lesson.task.source).body
-        (model,) = [n for n in wanted if isinstance(n, ast.ClassDef)]
-        (new,) = [n for n in ast.parse(code).body if isinstance(n, ast.ClassDef)]
-        for mine, theirs in zip(new.body, model.body[1:], strict=True):  # after its docstring
-            assert ast.dump(mine.args) == ast.dump(theirs.args)
+        model, new = (_methods(text) for text in (lesson.task.source, code))
+        assert list(new) == ["__init__", "forward"]
+        for name, mine in new.items():
+            assert [a.arg for a in mine.args] == [a.arg for a in model[name].args]
+            assert list(map(ast.dump, mine.defaults)) == list(map(ast.dump, model[name].defaults))
+
+
+def _methods(text):
+    """The arguments of the methods of a file's class."""
+    (found,) = [n for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]
+    return {n.name: n.args for n in found.body if isinstance(n, ast.FunctionDef)}
+
+
+def test_large_tasks_are_large_and_tried_out_small():
+    for lesson in lessons(6, seed=1, size="gpu", forms=["pointwise", "product", "linear"]):
+        longest = max(map(int, re.findall(r"^\w+ = (\d+)$", lesson.task.source, re.M)))
+        assert longest > 256
+
+
+def test_some_products_have_nothing_after_them():
+    """A model that never saw one writes a step where the task has none."""
+    ends = [
+        lesson.candidate.source.partition('input_precision="ieee")\n')[2].lstrip()
+        for lesson in lessons(30, seed=2, forms=["product"])
+    ]
+    assert any(end.startswith("tl.store") for end in ends)
+    assert not all(end.startswith("tl.store") for end in ends)
 
 
 def test_every_operator_that_has_lines_is_one_of_the_composer_s():

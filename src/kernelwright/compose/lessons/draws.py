@@ -7,25 +7,61 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelwright.compose.degenerate import faults
-from kernelwright.compose.draft import Draft
-from kernelwright.compose.lessons.columns import column_reduction
-from kernelwright.compose.lessons.flat import loss, pointwise
-from kernelwright.compose.lessons.rows import normalisation, reduction, scan, softmax
-from kernelwright.compose.lessons.sheet import Sheet
-from kernelwright.compose.lessons.tiles import batched, linear, product, turned
+from kernelwright.compose.lessons import axes, flat, images, linears, products
+from kernelwright.compose.lessons.page import Page
+from kernelwright.compose.lessons.writing import Writing
 from kernelwright.compose.sizes import sizes_of
-from kernelwright.compose.text import slug, text
+from kernelwright.compose.text import slug
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.task import Task
 
-FORMS: dict[str, Callable[[Sheet], str]] = {
-    "pointwise": pointwise, "loss": loss, "softmax": softmax, "normalisation": normalisation,
-    "scan": scan, "reduction": reduction, "column reduction": column_reduction,
-    "linear": linear, "product": product, "turned product": turned, "batched product": batched,
+FORMS: dict[str, Callable[[Page], str]] = {
+    "reduction": axes.reduction,
+    "mapping": axes.mapping,
+    "index": axes.index,
+    "scan": axes.scan,
+    "pointwise": flat.pointwise,
+    "spread": flat.spread,
+    "loss": flat.loss,
+    "row loss": flat.row_loss,
+    "cross entropy": flat.cross_entropy,
+    "product": products.product,
+    "gram": products.gram,
+    "added product": products.added,
+    "image norm": images.image_norm,
+    "plane": images.plane,
+    "whole norm": images.whole_norm,
+    "pooling": images.pooling,
+    **linears.FORMS,
+    "deep product": products.deep,
+    "vector product": products.vector,
+}
+WEIGHTS = {
+    "pointwise": 8, "spread": 3, "reduction": 6, "mapping": 8, "index": 3, "scan": 4, "loss": 4,
+    "row loss": 2, "cross entropy": 2, "product": 14, "gram": 3, "added product": 3,
+    "deep product": 5, "vector product": 3, "linear": 14, "linear reduced": 7, "linear mapped": 5,
+    "linear grouped": 4, "linear batch norm": 4, "linear pooled": 4,
+    "image norm": 8, "plane": 3, "whole norm": 3, "pooling": 8,
 }  # fmt: skip
-WEIGHTS = {"pointwise": 3, "normalisation": 2, "softmax": 2, "linear": 2}
-"""How much more often than others: what most other tasks are made of."""
+"""How often, beside others: what most other tasks are made of."""
+FLAT = ("Memory bandwidth limits it.", "One pass over all elements.")
+AXIS = ("Memory bandwidth limits it.", "One program per row or block of columns.")
+LOSS = ("Memory bandwidth limits it.", "Each program sums its part.")
+DOT = ("The product limits it.", "A tiled product with the steps after it.")
+TWO = ("The product limits it.", "A tiled product, then one kernel for the rest.")
+PROSE = {
+    "pointwise": FLAT,
+    "spread": FLAT,
+    "loss": LOSS,
+    "product": DOT,
+    "gram": DOT,
+    "linear": DOT,
+    "added product": DOT,
+    "deep product": DOT,
+    **dict.fromkeys(linears.TWO_KERNELS, TWO),
+}
+"""What an answer says before its code: performance analysis, algorithm design."""
 ORIGIN = "composed"
 DIALECT = "triton"
 
@@ -37,6 +73,11 @@ class Lesson:
     task: Task
     candidate: Candidate
     form: str
+
+    @property
+    def prose(self) -> tuple[str, str]:
+        """Performance analysis and algorithm design, as an answer begins with them."""
+        return PROSE.get(self.form, AXIS)
 
 
 def lessons(
@@ -60,11 +101,12 @@ def lessons(
     while len(seen) < count:
         draw = random.Random(f"lesson {seed} {size} {number}")
         (form,) = draw.choices(names, [WEIGHTS.get(name, 1) for name in names])
-        sheet = Sheet(Draft(draw, known))
-        code = FORMS[form](sheet)
-        name = f"{len(seen) + 1:04d}_{slug(sheet.draft)}"
-        task = Task(name, ORIGIN, text(sheet.draft))
-        trial = Task(name, ORIGIN, text(sheet.draft, is_trial=True))
+        page = Page(draw, known)
+        code = FORMS[form](page)
+        name = f"{len(seen) + 1:04d}_{slug(page)}"
+        writing = Writing(page, draw)
+        task = Task(name, ORIGIN, writing.text())
+        trial = Task(name, ORIGIN, writing.text(is_trial=True))
         if task.digest not in seen and not faults(trial):
             seen.add(task.digest)
             yield Lesson(task, Candidate(code, DIALECT), form)

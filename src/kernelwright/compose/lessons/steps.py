@@ -1,10 +1,13 @@
-"""Pointwise operators as a kernel writes them: lines of Triton that change ``v``."""
+"""Pointwise steps: how tasks write them, and the lines of Triton that change ``v``."""
 
 from __future__ import annotations
 
-from kernelwright.compose.operators import OPERATORS
+from kernelwright.compose.chain import pick
+from kernelwright.compose.lessons.page import Page
+from kernelwright.compose.operators import OPERATORS, Operator
 
-SOFTPLUS = "tl.where(v > 20.0, v, libdevice.log1p(tl.exp(v)))"
+SOFTPLUS = "tl.where(v > 20.0, v, tl.log(1.0 + tl.exp(v)))"
+"""Written out as all of these are: Triton's interpreter has no libdevice."""
 SELU_SCALE, SELU_ALPHA = "1.0507009873554805", "1.6732632423543772"
 """Source: torch.nn.functional.selu's documentation."""
 
@@ -13,12 +16,11 @@ LINES: dict[str, tuple[str, ...]] = {
     "leaky ReLU": ("v = tl.where(v > 0, v, v * {a})",),
     "GELU": ("v = 0.5 * v * (1.0 + tl.erf(v * 0.7071067811865476))",),
     "GELU (tanh form)": (
-        "u = 0.7978845608028654 * (v + 0.044715 * v * v * v)",
-        "v = 0.5 * v * (1.0 + libdevice.tanh(u))",
+        "v = v * tl.sigmoid(1.5957691216057308 * (v + 0.044715 * v * v * v))",
     ),
     "swish": ("v = v * tl.sigmoid(v)",),
     "sigmoid": ("v = tl.sigmoid(v)",),
-    "tanh": ("v = libdevice.tanh(v)",),
+    "tanh": ("v = 2.0 * tl.sigmoid(2.0 * v) - 1.0",),
     "hard swish": (
         "u = v + 3.0", "u = tl.where(u < 0.0, 0.0, u)", "u = tl.where(u > 6.0, 6.0, u)",
         "v = v * u / 6.0",
@@ -31,18 +33,22 @@ LINES: dict[str, tuple[str, ...]] = {
         "v = v * {a}", "v = tl.where(v < 0.0, 0.0, v)", "v = tl.where(v > 6.0, 6.0, v)",
     ),
     "softplus": (f"v = {SOFTPLUS}",),
-    "mish": (f"u = {SOFTPLUS}", "v = v * libdevice.tanh(u)"),
-    "ELU": ("v = tl.where(v > 0, v, {a} * libdevice.expm1(v))",),
-    "SELU": (f"v = {SELU_SCALE} * tl.where(v > 0, v, {SELU_ALPHA} * libdevice.expm1(v))",),
+    "mish": (f"u = {SOFTPLUS}", "v = v * (2.0 * tl.sigmoid(2.0 * u) - 1.0)"),
+    "ELU": ("v = tl.where(v > 0, v, {a} * (tl.exp(v) - 1.0))",),
+    "SELU": (f"v = {SELU_SCALE} * tl.where(v > 0, v, {SELU_ALPHA} * (tl.exp(v) - 1.0))",),
     "softsign": ("v = v / (1.0 + tl.abs(v))",),
-    "log-sigmoid": ("v = tl.where(v < 0.0, v, 0.0) - libdevice.log1p(tl.exp(-tl.abs(v)))",),
+    "log-sigmoid": ("v = tl.where(v < 0.0, v, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(v)))",),
     "absolute value": ("v = tl.abs(v)",),
     "square": ("v = v * v",),
     "root of the absolute value": ("v = tl.sqrt(tl.abs(v) + {a})",),
     "falling exponential": ("v = tl.exp(-tl.abs(v))",),
     "bell curve": ("v = tl.exp(-{a} * v * v)",),
-    "logarithm of one more": ("v = libdevice.log1p(tl.abs(v))",),
+    "logarithm of one more": ("v = tl.log(1.0 + tl.abs(v))",),
+    "sine": ("v = tl.sin({a} * v)",),
     "cosine": ("v = tl.cos(v)",),
+    "soft shrink": ("v = tl.where(v > {a}, v - {a}, tl.where(v < -{a}, v + {a}, 0.0))",),
+    "tanh shrink": ("v = v + 1.0 - 2.0 * tl.sigmoid(2.0 * v)",),
+    "inverse root": ("v = 1.0 / tl.sqrt(v * v + {a})",),
     "error function": ("v = tl.erf(v)",),
     "clamp": ("v = tl.where(v < {a}, {a}, v)", "v = tl.where(v > {b}, {b}, v)"),
     "lower limit": ("v = tl.where(v < {a}, {a}, v)",),
@@ -57,3 +63,135 @@ LINES: dict[str, tuple[str, ...]] = {
 """By the word of the operator."""
 
 WRITTEN = tuple(operator for operator in OPERATORS if operator.word in LINES)
+
+MORE: dict[str, tuple[str, ...]] = {
+    "ReLU": ("torch.nn.functional.relu({x})", "{x}.relu()", "torch.clamp({x}, min=0)"),
+    "leaky ReLU": ("torch.nn.functional.leaky_relu({x}, negative_slope={a})",
+                   "F.leaky_relu({x}, {a})", "torch.where({x} > 0, {x}, {x} * {a})"),
+    "GELU": ("torch.nn.functional.gelu({x})", "torch.nn.functional.gelu({x})"),
+    "swish": ("torch.sigmoid({x}) * {x}", "{x} * F.sigmoid({x})",
+              "torch.nn.functional.silu({x})"),
+    "sigmoid": ("{x}.sigmoid()", "F.sigmoid({x})", "1.0 / (1.0 + torch.exp(-{x}))"),
+    "tanh": ("{x}.tanh()", "torch.nn.functional.tanh({x})"),
+    "hard swish": ("torch.nn.functional.hardswish({x})",
+                   "{x} * torch.clamp({x} + 3, min=0, max=6) / 6"),
+    "hard sigmoid": ("torch.nn.functional.hardsigmoid({x})",
+                     "torch.clamp(({x} + 3) / 6, min=0, max=1)"),
+    "hard tanh": ("torch.nn.functional.hardtanh({x}, min_val={a}, max_val={b})",
+                  "torch.clamp({x}, {a}, {b})"),
+    "softplus": ("torch.nn.functional.softplus({x})",),
+    "mish": ("torch.nn.functional.mish({x})",
+             "{x} * torch.tanh(torch.nn.functional.softplus({x}))"),
+    "ELU": ("torch.nn.functional.elu({x}, alpha={a})",),
+    "SELU": ("F.selu({x})", "torch.nn.functional.selu({x})"),
+    "softsign": ("torch.nn.functional.softsign({x})",),
+    "log-sigmoid": ("torch.nn.functional.logsigmoid({x})", "torch.log(torch.sigmoid({x}))"),
+    "square": ("{x} ** 2", "torch.pow({x}, 2)"),
+    "clamp": ("torch.clamp({x}, {a}, {b})",),
+    "lower limit": ("{x}.clamp(min={a})", "torch.max({x}, torch.tensor({a}))"),
+    "error function": ("{x}.erf()",),
+    "scaling": ("torch.mul({x}, {a})",),
+    "added number": ("{a} + {x}", "torch.add({x}, {a})"),
+}  # fmt: skip
+"""Further ways to write an operator than a composed task has."""
+MODULES = {
+    "swish": ("nn.SiLU()",),
+    "hard tanh": ("nn.Hardtanh(min_val={a}, max_val={b})",),
+    "leaky ReLU": ("nn.LeakyReLU(negative_slope={a})",),
+    "softsign": ("nn.Softsign()",),
+    "log-sigmoid": ("nn.LogSigmoid()",),
+    "ReLU": ("nn.ReLU()",),
+    "GELU": ("nn.GELU()",),
+}
+ATTRIBUTES = ("act", "activation", "fn", "nonlinearity", "")
+"""What a submodule is called; the last: as its function is."""
+NUMBERED = {
+    "scaling": ("{x} * {n}", "v = v * {n}", ("scale_factor", "scaling_factor", "multiplier"),
+                (0.5, 2.0, 1.5, 0.1, 3)),
+    "division": ("{x} / {n}", "v = v / {n}", ("divisor", "temperature", "scale"),
+                 (2.0, 10.0, 1.5, 4)),
+    "added number": ("{x} + {n}", "v = v + {n}", ("add_value", "constant", "offset", "shift"),
+                     (0.5, 1.0, 2, 0.1)),
+    "subtracted number": ("{x} - {n}", "v = v - {n}", ("subtract_value", "threshold", "margin"),
+                          (0.5, 2.0, 1)),
+    "leaky ReLU": ("F.leaky_relu({x}, negative_slope={n})", "v = tl.where(v > 0, v, v * {n})",
+                   ("negative_slope", "slope", "alpha"), (0.01, 0.1, 0.2)),
+    "ELU": ("F.elu({x}, alpha={n})", "v = tl.where(v > 0, v, {n} * (tl.exp(v) - 1.0))",
+            ("alpha",), (1.0, 0.5)),
+    "lower limit": ("torch.clamp({x}, min={n})", "v = tl.where(v < {n}, {n}, v)",
+                    ("min_value", "clamp_min", "floor"), (-0.5, 0.25)),
+    "upper limit": ("torch.clamp({x}, max={n})", "v = tl.where(v > {n}, {n}, v)",
+                    ("max_value", "clamp_max", "ceiling"), (0.5, 0.8)),
+}  # fmt: skip
+"""Steps whose number the constructor is given: task, kernel, names, values."""
+LEARNED = (
+    ("{x} + {w}", "v = v + {w}", "bias", ("bias", "shift", "add_value", "offset")),
+    ("{x} * {w}", "v = v * {w}", "learned scale", ("scale", "weight", "multiplier")),
+    ("{x} - {w}", "v = v - {w}", "learned shift", ("subtract", "center")),
+)  # fmt: skip
+
+
+def steps(page: Page, low: int, high: int, *, learned: bool = True) -> None:
+    """Some pointwise steps, in the task and in the kernel."""
+    last = ""
+    for _ in range(page.draw.randint(low, high)):
+        kind = page.draw.random()
+        if kind < 0.15 and learned:
+            _learned(page)
+        elif kind < 0.35:
+            last = _numbered(page, last)
+            continue
+        else:
+            last = _operator(page, last)
+            continue
+        last = ""
+
+
+def _operator(page: Page, last: str) -> str:
+    operator = pick(page, WRITTEN, without=last)
+    a, b = page.draw.choice(operator.numbers)
+    modules = [*MODULES.get(operator.word, ()), *[operator.module][: bool(operator.module)]]
+    if modules and page.draw.random() < 0.4:
+        name = page.draw.choice(ATTRIBUTES) or _plain(operator)
+        called = page.module(name, page.draw.choice(modules).format(a=a, b=b))
+        expression = f"{called}({page.x})"
+    else:
+        forms = (*operator.forms, *MORE.get(operator.word, ()))
+        expression = page.draw.choice(forms).format(x=page.x, a=a, b=b)
+    is_sine = operator.word == "sine" and "*" not in expression
+    lines = ("v = tl.sin(v)",) if is_sine else LINES[operator.word]
+    page.lines += [line.format(a=a, b=b) for line in lines]
+    stays = operator.word in ("scaling", "division", "added number") and page.is_positive
+    page.step(expression, operator.word, positive=operator.positive or stays)
+    return operator.word
+
+
+def _plain(operator: Operator) -> str:
+    return "".join(c for c in operator.word.lower().split(" (")[0] if c.isalpha())
+
+
+def _numbered(page: Page, last: str) -> str:
+    word = page.draw.choice([w for w in NUMBERED if w != last])
+    expression, line, names, values = NUMBERED[word]
+    name = page.number(page.draw.choice(names), page.draw.choice(values))
+    page.given[name] = f"self.{name}"
+    page.lines.append(line.format(n=name))
+    page.step(expression.format(x=page.x, n=f"self.{name}"), word)
+    return word
+
+
+def _learned(page: Page) -> None:
+    """A vector along the features, or one learned number."""
+    expression, line, word, names = page.draw.choice(LEARNED)
+    name = page.draw.choice(names)
+    if page.draw.random() < 0.2 or not page.place:
+        called = page.held(name, ["1"], page.draw.choice(("torch.randn({shape})",
+                                                         "torch.rand({shape}) + 0.5")))  # fmt: skip
+        read = f"tl.load({called.removeprefix('self.')})"
+    else:
+        called = page.along(name)
+        mask = f", mask={page.live}" if page.live else ""
+        read = f"tl.load({called.removeprefix('self.')} + {page.place}{mask})"
+    page.given[called.removeprefix("self.")] = called
+    page.lines.append(line.format(w=read))
+    page.step(expression.format(x=page.x, w=called), word)

@@ -1,0 +1,302 @@
+"""Forms of images, volumes and signals: their norms, what is found of each plane, poolings."""
+
+from __future__ import annotations
+
+from kernelwright.compose.lessons import axes
+from kernelwright.compose.lessons.page import Page, block
+from kernelwright.compose.lessons.statistics import CENTRED, REDUCTIONS, Fold
+from kernelwright.compose.lessons.steps import steps
+from kernelwright.compose.lessons.sweeps import CHANNEL, ROW, Sweeps
+from kernelwright.compose.lessons.writing import answer, head
+
+CHANNELS = (("channels", "num_features", "features", "C", "in_channels"), (4, 8))
+EDGES = (("height", "dim1", "H"), (4, 5, 8))
+WIDTHS = (("width", "dim2", "W"), (5, 6, 9))
+LENGTHS = (("length", "seq_len", "L"), (10, 17))
+DEPTHS = (("depth", "D", "dim3"), (3, 4))
+NORMAL = "v = (v - mean) / tl.sqrt(var / length + eps)"
+
+
+def _begin(page: Page, n_axes: int) -> None:
+    rest = {3: (LENGTHS,), 4: (EDGES, WIDTHS), 5: (DEPTHS, EDGES, WIDTHS)}[n_axes]
+    page.start(tuple(page.lengths((axes.BATCHES[0], (2, 3)), CHANNELS, *rest)), feature=1)
+
+
+def _swept(sweeps: Sweeps, found: tuple[Fold | str, ...]) -> None:
+    for each in found:
+        if isinstance(each, str):
+            sweeps.lines.append(each)
+        else:
+            sweeps.fold(*each)
+
+
+def image_norm(page: Page) -> str:
+    """A group, instance or layer norm: what is normalised together lies together."""
+    draw = page.draw
+    kind = draw.choice(("group", "instance", "layer", "batch", "batch"))
+    n_axes = draw.choice((3, 4, 4, 4)) if kind != "layer" else draw.choice((3, 4, 4))
+    _begin(page, n_axes)
+    page.place = ""
+    steps(page, 0, draw.choice((0, 0, 1)), learned=False)
+    before = page.take()
+    norms = {"group": _group, "instance": _instance, "layer": _layer, "batch": _batch}
+    called, lines = norms[kind](page, n_axes)
+    page.step(f"{called}({page.x})", f"{kind} norm")
+    sweeps = Sweeps(CHANNEL if kind == "batch" else ROW, before)
+    page.given["eps"] = f"{called}.eps"
+    reads = [NORMAL]
+    if kind != "instance":
+        page.given |= {"gamma": f"{called}.weight", "beta": f"{called}.bias"}
+        reads += {
+            "group": ["c = row % groups * (length // inner) + at // inner",
+                      _weighted("c", "inside")],
+            "layer": [_weighted("at", "inside")], "batch": [_weighted("c", "")],
+        }[kind]  # fmt: skip
+    steps(page, 0, 2, learned=False)
+    _swept(sweeps, CENTRED)
+    sweeps.write(*reads, *page.take())
+    names = {"group": ["length", "inner", "groups"], "batch": ["length", "inner", "channels"]}.get(
+        kind, ["length"])  # fmt: skip
+    n_programs = {"group": "x.shape[0] * groups", "batch": "channels"}.get(
+        kind, "x.numel() // length"
+    )
+    kernel = head("x", "out", *page.given, *names) + sweeps.text()
+    given = "".join(f"{value}, " for value in page.given.values())
+    lines = [f"x = {page.first}.contiguous()", "out = torch.empty_like(x)", *lines]
+    lines += [
+        f"kernel[({n_programs},)](x, out, {given}{', '.join(names)}, BLOCK=1024)",
+        "return out",
+    ]
+    return answer(page, kernel, "\n".join(lines))
+
+
+def _weighted(place: str, mask: str) -> str:
+    told = f", mask={mask}" if mask else ""
+    return f"v = v * tl.load(gamma + {place}{told}) + tl.load(beta + {place}{told})"
+
+
+def _group(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    channels = page.argument(page.shape[1])
+    page.numbers["num_groups"] = (n := page.draw.choice((2, 4)), n)
+    page.arguments.append("num_groups")
+    whole = f"num_groups=num_groups, num_channels={channels}"
+    told = page.draw.choice((f"num_groups, {channels}", whole))
+    called = page.module(page.draw.choice(("norm", "gn", "group_norm")), f"nn.GroupNorm({told})")
+    return called, [f"groups, inner = {called}.num_groups, x.stride(1)",
+                    "length = x.shape[1] // groups * inner"]  # fmt: skip
+
+
+def _instance(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    channels = page.argument(page.shape[1])
+    told = page.draw.choice((channels, f"num_features={channels}"))
+    name = page.draw.choice(("norm", "inorm", "instance_norm"))
+    called = page.module(name, f"nn.InstanceNorm{n_axes - 2}d({told})")
+    return called, ["length = x.stride(1)"]
+
+
+def _batch(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    channels = page.argument(page.shape[1])
+    told = page.draw.choice((channels, f"num_features={channels}"))
+    name = page.draw.choice(("norm", "bn", "batch_norm"))
+    called = page.module(name, f"nn.BatchNorm{n_axes - 2}d({told})")
+    return called, ["channels, inner = x.shape[1], x.stride(1)", "length = x.numel() // channels"]
+
+
+def _layer(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    named = [page.argument(axis) for axis in page.shape[page.draw.choice((1, 1, 2)) :]]
+    text = f"({', '.join(named)},)" if len(named) == 1 else f"({', '.join(named)})"
+    if page.draw.random() < 0.5:
+        for name in named:
+            page.arguments.remove(name)
+        page.tuples["normalized_shape"] = text
+        page.arguments.append("normalized_shape")
+        text = "normalized_shape"
+    told = page.draw.choice((text, f"normalized_shape={text}"))
+    name = page.draw.choice(("norm", "ln", "layer_norm"))
+    called = page.module(name, f"nn.LayerNorm({told})")
+    return called, [f"length = {called}.weight.numel()"]
+
+
+def plane(page: Page) -> str:
+    """One value for each channel: over all axes after it."""
+    draw = page.draw
+    n_axes = draw.choice((4, 4, 5))
+    _begin(page, n_axes)
+    page.place = ""
+    steps(page, 0, 1, learned=False)
+    before = page.take()
+    found = draw.choice([s for s in REDUCTIONS if s.word != "range"])
+    dims = "(2, 3)" if n_axes == 4 else "(2, 3, 4)"
+    is_kept = draw.random() < 0.5
+    kept = ", keepdim=True" if is_kept else ""
+    forms = [f for f in found.forms if "[0]" not in f and "values" not in f]
+    if found.word == "mean" and is_kept and n_axes == 4 and draw.random() < 0.5:
+        told = draw.choice(("1", "(1, 1)"))
+        page.step(
+            f"{page.module('pool', f'nn.AdaptiveAvgPool2d({told})')}({page.x})", "global mean"
+        )
+    else:
+        page.step(draw.choice(forms).format(x=page.x, d=dims, k=kept), f"{found.word} of planes")
+    steps(page, 0, 2, learned=False)
+    sweeps = Sweeps(ROW, before)
+    found.sweep(sweeps)
+    sweeps.lines += [found.last, *page.take(), ROW.result]
+    kernel = head("x", "out", *page.given, "length") + sweeps.text()
+    given = "".join(f"{value}, " for value in page.given.values())
+    ones = f" + {'(1, 1)' if n_axes == 4 else '(1, 1, 1)'}" if is_kept else ""
+    return answer(
+        page,
+        kernel,
+        f"""x = {page.first}.contiguous()
+length = x.stride(1)
+out = x.new_empty(x.shape[:2]{ones})
+kernel[(x.numel() // length,)](x, out, {given}length, BLOCK=1024)
+return out""",
+    )
+
+
+WHOLE = (
+    (("{x} / torch.norm({x}, p='fro')", "{x} / torch.norm({x})", "{x} / {x}.norm()",
+      "{x} / torch.sqrt(torch.sum({x} ** 2))"), "Frobenius norm 1", "v * v", "v / tl.sqrt(w)"),
+    (("{x} / torch.sum(torch.abs({x}))", "{x} / {x}.abs().sum()"), "sum 1", "tl.abs(v)", "v / w"),
+    (("{x} - torch.mean({x})", "{x} - {x}.mean()"), "centred", "v", "v - w / n"),
+    (("{x} / torch.sqrt(torch.mean({x} ** 2) + 1e-6)",), "RMS 1", "v * v",
+     "v / tl.sqrt(w / n + 1e-6)"),
+    (("{x} / torch.mean(torch.abs({x}))",), "mean 1", "tl.abs(v)", "v / (w / n)"),
+)  # fmt: skip
+
+
+def whole_norm(page: Page) -> str:
+    """By something of the whole tensor: the sums of blocks are added, then all is read again."""
+    draw = page.draw
+    _begin(page, draw.choice((3, 4, 4)))
+    page.place = ""
+    steps(page, 0, draw.choice((0, 0, 1)), learned=False)
+    before = page.take()
+    forms, word, each, last = draw.choice(WHOLE)
+    page.step(draw.choice(forms).format(x=page.x), word)
+    given_first, names_first = [*page.given.values()], [*page.given]
+    steps(page, 0, 2, learned=False)
+    lines = ["at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n",
+             "v = tl.load(x + at, mask=inside, other=0.0)", *before]  # fmt: skip
+    text = head("x", "parts", "n", *names_first, name="sums") + block(
+        [*lines, f"tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, {each}, 0.0), 0))"]
+    )
+    text += (
+        "\n\n"
+        + head("x", "total", "out", "n", *page.given)
+        + block(
+            [
+                *lines,
+                "w = tl.load(total)",
+                f"v = {last}",
+                *page.take(),
+                "tl.store(out + at, v, mask=inside)",
+            ]
+        )
+    )
+    first, then = ("".join(f", {v}" for v in vs) for vs in (given_first, page.given.values()))
+    return answer(
+        page,
+        text,
+        f"""x = {page.first}.contiguous()
+n = x.numel()
+count = triton.cdiv(n, 1024)
+parts = x.new_empty(count)
+sums[(count,)](x, parts, n{first}, BLOCK=1024)
+out = torch.empty_like(x)
+kernel[(count,)](x, parts.sum(), out, n{then}, BLOCK=1024)
+return out""",
+    )
+
+
+# -- poolings --------------------------------------------------------------------------------
+
+SPACES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
+PLACES = {
+    1: ["column = at % w * stride - padding", "base = at // w * width"],
+    2: ["column = at % w * stride - padding", "row = at // w % h * stride - padding",
+        "base = at // (w * h) * height * width"],
+    3: ["column = at % w * stride - padding", "row = at // w % h * stride - padding",
+        "layer = at // (w * h) % d * stride - padding",
+        "base = at // (w * h * d) * depth * height * width"],
+}  # fmt: skip
+FOUND = {
+    1: ["c = column + i{s}", "live = inside & (c >= 0) & (c < width)"],
+    2: ["r, c = row + i{s}, column + j{s}",
+        "live = inside & (r >= 0) & (r < height) & (c >= 0) & (c < width)"],
+    3: ["z, r, c = layer + l{s}, row + i{s}, column + j{s}",
+        "live = inside & (z >= 0) & (z < depth) & (r >= 0) & (r < height)",
+        "live = live & (c >= 0) & (c < width)"],
+}  # fmt: skip
+READS = {1: "base + c", 2: "base + r * width + c", 3: "base + (z * height + r) * width + c"}
+LOOPS = {1: "i", 2: "ij", 3: "lij"}
+
+
+def pooling(page: Page) -> str:
+    """The greatest or the mean of windows."""
+    draw = page.draw
+    rank = draw.choice((1, 2, 2, 2, 3))
+    _begin(page, rank + 2)
+    page.place = ""
+    steps(page, 0, draw.choice((0, 0, 1)), learned=False)
+    before = page.take()
+    is_most = draw.random() < 0.5
+    called, keys = _pool(page, rank, is_most)
+    page.step(f"{called}({page.x})", f"{'max' if is_most else 'average'} pooling")
+    steps(page, 0, 2, learned=False)
+    spaces, ends = SPACES[rank], "dhw"[3 - rank :]
+    start, step = " * dilation" if is_most else "", "total += tl.where(live, v, 0.0)"
+    if is_most:
+        step = 'total = tl.maximum(total, tl.where(live, v, float("-inf")))'
+    window = " * ".join(["size"] * rank)
+    names = ["n", *spaces, *ends, *keys, *page.given]
+    text = head("x", "out", *names) + block([
+        "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n", *PLACES[rank],
+        f"total = tl.full([BLOCK], {STARTS[is_most]}, tl.float32)",
+    ])  # fmt: skip
+    for depth, letter in enumerate(LOOPS[rank], 1):
+        text += block([f"for {letter} in range(0, size):"], depth)
+    found = [line.format(s=start) for line in FOUND[rank]]
+    text += block(
+        [*found, f"v = tl.load(x + {READS[rank]}, mask=live, other=0.0)", *before, step], rank + 1
+    )
+    last = "v = total" if is_most else f"v = total / ({window})" if rank > 1 else "v = total / size"
+    text += block([last, *page.take(), "tl.store(out + at, v, mask=inside)"])
+    one = "[0]" if rank == 1 and not is_most else ""
+    attributes = ["kernel_size", "stride", "padding", "dilation"][: len(keys)]
+    lines = [f"x, pool = {page.first}.contiguous(), {called}"]
+    lines += [f"{', '.join(keys)} = {', '.join(f'pool.{a}{one}' for a in attributes)}"]
+    lines += [f"{', '.join(spaces)} = x.shape[{'2:' if rank > 1 else '2'}]"]
+    lines += [f"more = 2 * padding - {'dilation * (size - 1) - 1' if is_most else 'size'}"]
+    lines += [
+        f"{end} = ({space} + more) // stride + 1" for end, space in zip(ends, spaces, strict=True)
+    ]
+    lines += [f"out = x.new_empty(*x.shape[:2], {', '.join(ends)})", "n = out.numel()"]
+    given = ", ".join(["x", "out", "n", *spaces, *ends, *keys, *page.given.values()])
+    lines += [f"kernel[(triton.cdiv(n, 256),)]({given}, BLOCK=256)", "return out"]
+    return answer(page, text, "\n".join(lines))
+
+
+STARTS = {True: 'float("-inf")', False: "0.0"}
+
+
+def _pool(page: Page, rank: int, is_most: bool) -> tuple[str, list[str]]:
+    """The module, and what the kernel calls its numbers."""
+    draw = page.draw
+    keys = ["kernel_size", "stride", "padding", *["dilation"] * is_most]
+    n_told = draw.choice((1, 2, 3, len(keys), len(keys)))
+    size = draw.choice((2, 3))
+    apart = draw.choice((1, 1, 2)) if rank < 3 else 1
+    values = [size, draw.choice((1, 2, 3)), draw.choice((0, 1)), apart]
+    for key, value in list(zip(keys, values, strict=False))[:n_told]:
+        page.numbers[key] = (value, value)
+        page.arguments.append(key)
+    told = ", ".join(f"{key}={key}" for key in keys[:n_told])
+    if draw.random() < 0.2:
+        told = ", ".join(keys[:n_told])
+    if is_most and n_told == 4 and draw.random() < 0.3:
+        told = "kernel_size, stride=stride, padding=padding, dilation=dilation"
+    names = ("pool", "maxpool", "max_pool") if is_most else ("pool", "avgpool", "avg_pool")
+    called = page.module(draw.choice(names), f"nn.{'Max' if is_most else 'Avg'}Pool{rank}d({told})")
+    return called, ["size", "stride", "padding", *["dilation"] * is_most]
