@@ -42,6 +42,7 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option("--smooth/--no-smooth", default=None, help="Clip the z-scores of each group.")
 @click.option("--tasks", type=click.IntRange(min=1), help="Per step of reinforcement.")
 @click.option("--group", type=click.IntRange(min=1), help="Answers per task and step.")
+@click.option("--turns", type=click.IntRange(min=1), help="Answers in a row, each to a verdict.")
 @click.option("--batch", type=click.IntRange(min=1), help="That fits the trainer's device.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Of sft.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Of one answer.")

@@ -32,6 +32,10 @@ class Answer:
     dialect: str
     text: str
     exemplars: tuple[Exemplar, ...] = ()
+    earlier: tuple[str, ...] = ()
+    """What it had said before in the same conversation, as ``Candidate.normal``."""
+    parent: str | None = None
+    """The archive's candidate that it was to make better."""
     model: str = ""
     call: str | None = None
     """The archive's call that it is the answer to, where there is one."""
@@ -127,8 +131,8 @@ class Courtroom:
                 return Judged(None)
             found, again = self._conclude(answer.task, candidate, checked, sitting.best)
             sitting.known[candidate.normal] = found, again
-        is_copy = candidate.normal in {e.proposal.candidate.normal for e in answer.exemplars}
-        return Judged(found, is_copy, again)
+        shown = {e.proposal.candidate.normal for e in answer.exemplars}
+        return Judged(found, candidate.normal in shown.union(answer.earlier), again)
 
     def _check(self, answer: Answer, candidate: Candidate, sitting: Sitting) -> Evaluation:
         """The verdict without the clock, for what has none yet in this sitting."""
@@ -139,7 +143,7 @@ class Courtroom:
         if not answer.origin:
             note = f"{NAME} in {'training' if answer.call is None else 'an exam'}"
             told = {"proposer": NAME, "note": note, "call": answer.call}
-        said = Proposal(candidate, lineage=(answer.model,), **told)
+        said = Proposal(candidate, lineage=(answer.model,), parent=answer.parent, **told)
         self.archive.add_proposal(self._runs[answer.task.digest], said, answer.exemplars)
         sitting.n_new += 1
         checked = judge.evaluate(candidate, timed=False)

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from kernelwright import select
 from kernelwright.archive import Archive
-from kernelwright.core.candidate import Brief, Exemplar
+from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
+from kernelwright.core.evaluation import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.propose.policy import CONTEXT
 from kernelwright.propose.swarm import prompt
+from kernelwright.propose.swarm.answer import read
 from kernelwright.propose.swarm.question import Question
+from kernelwright.train.reward import Judged
 
 Messages = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A task's prompt, and the kernels that it shows."""
+    """A prompt for a kernel, and what it shows."""
 
+    task: Task
+    dialect: str
     messages: Messages
-    exemplars: tuple[Exemplar, ...]
+    exemplars: tuple[Exemplar, ...] = ()
+    """Kernels of the archive."""
+    earlier: tuple[str, ...] = ()
+    """Kernels of the same conversation, the last of which it shows: their ``Candidate.normal``."""
+    parent: str | None = None
+    """The archive's candidate that it shows of the conversation."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +51,32 @@ class Prompts:
     def ask(self, task: Task, dialect: str, seed: int) -> Asked:
         """The prompt for a kernel in ``dialect``; another seed may show other exemplars."""
         shown = self._shown(task, dialect, seed) if self.exemplars else ()
-        messages = self._messages(task, dialect, shown)
-        if shown and not self.fits(messages):
-            shown, messages = (), self._messages(task, dialect, ())
-        return Asked(messages, shown)
+        asked = self._asked(task, Question("write", dialect), CONTEXT, shown)
+        if shown and not self.fits(asked.messages):
+            return self._asked(task, Question("write", dialect), CONTEXT, ())
+        return asked
+
+    def follow(self, asked: Asked, answer: str, judged: Judged) -> Asked:
+        """The prompt after an answer: its kernel with the judge's verdict, to be repaired or made
+        faster; without a kernel, the answer with what is wrong with its form.
+
+        Where the machine was to blame, or the prompt would be too long, the same is asked again.
+        """
+        code, found = read(answer, asked.dialect), judged.evaluation
+        if found is None:
+            messages = prompt.in_form(asked.messages, answer, code.fault)
+            return replace(asked, messages=messages) if self.fits(messages) else asked
+        if found.status is Status.INFRA_ERROR:
+            return asked
+        candidate = Candidate(code.code, asked.dialect)
+        parent = (Proposal(candidate, "policy"), found)
+        question = Question("optimise" if found.passed else "repair", asked.dialect, parent)
+        earlier = (*asked.earlier, candidate.normal)
+        for shown in (asked.exemplars, ()):
+            after = self._asked(asked.task, question, (*CONTEXT, "verdicts"), shown)
+            if self.fits(after.messages):
+                return replace(after, earlier=earlier, parent=found.candidate)
+        return asked
 
     def _shown(self, task: Task, dialect: str, seed: int) -> tuple[Exemplar, ...]:
         history = self.archive.history(
@@ -55,9 +87,11 @@ class Prompts:
         mine.sort(key=lambda pair: pair[0].candidate.digest)
         return tuple(select.exemplars(mine, self.exemplars, seed))
 
-    def _messages(self, task: Task, dialect: str, shown: tuple[Exemplar, ...]) -> Messages:
+    def _asked(
+        self, task: Task, question: Question, parts: Sequence[str], shown: tuple[Exemplar, ...]
+    ) -> Asked:
         brief = Brief(
-            task=task, device=self.device, dialects=(dialect,), exemplars=shown,
+            task=task, device=self.device, dialects=(question.dialect,), exemplars=shown,
             threads=self.threads,
         )  # fmt: skip
-        return prompt.generator(brief, Question("write", dialect), CONTEXT)
+        return Asked(task, question.dialect, prompt.generator(brief, question, parts), shown)

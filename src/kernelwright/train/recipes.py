@@ -58,6 +58,9 @@ class Recipe:
     """Tasks in one step of reinforcement."""
     group: int = 8
     """Answers to each task's prompt, which are compared with one another."""
+    turns: int = 1
+    """Answers in each conversation: after each but the last the model is shown the verdict. All
+    turns of a task's conversations are one group."""
     temperature: float = 1.0
     reward: str = "speed"
     """A name in ``reward.REWARDS``."""
@@ -85,6 +88,9 @@ class Recipe:
                 seen=f"group {self.group}",
                 do="give a group of 2 or more",
             )
+
+        if self.turns < 1:
+            raise UsageError("no turn, no answer", seen=f"turns {self.turns}", do="give 1 or more")
 
     @property
     def folder(self) -> Path:
@@ -166,7 +172,8 @@ def keep(wanted: Recipe) -> None:
     path = wanted.folder / FILE_NAME
     told = json.loads(json.dumps(dataclasses.asdict(wanted)))
     if path.exists():
-        there = json.loads(path.read_text())
+        first = {part.name: part.default for part in dataclasses.fields(Recipe)}
+        there = first | json.loads(path.read_text())  # it may be of a version that had less to tell
         other = [k for k in told if k not in FREE and there.get(k) != told[k]]
         if other:
             seen = ", ".join(f"{k} {there.get(k)!r}, now {told[k]!r}" for k in other)

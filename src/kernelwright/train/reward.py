@@ -33,6 +33,8 @@ LIMIT = 1.5
 RIGHT - LIMIT, more than a copy and more than anything wrong."""
 JUMP = 1.5  # over the best before it, or over the library: so much is measured twice
 DEGENERATE = "degenerate task"
+DISCOUNT = 0.4
+"""Of what comes a turn later: Kevin's, arXiv 2507.11948, where it did better than 0.8."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Judged:
     evaluation: Evaluation | None
     """None where it has no code that could be judged."""
     is_copy: bool = False
-    """Whether it repeats a kernel that its prompt showed, layout and comments apart."""
+    """Whether it repeats a kernel that its conversation showed, layout and comments apart."""
     again: Evaluation | None = None
     """The second verdict, where the first was a jump."""
 
@@ -113,6 +115,17 @@ def smoothed(rewards: Sequence[float | None]) -> list[float | None]:
         None if r is None else 0.0 if flat else max(-LIMIT, min(LIMIT, (r - centre) / spread))
         for r in rewards
     ]
+
+
+def returns(rewards: Sequence[float | None]) -> list[float | None]:
+    """What each turn of a conversation is worth: its own reward, and discounted those that came
+    after it. None stays None and adds nothing to others."""
+    found: list[float | None] = []
+    later = 0.0
+    for earned in reversed(rewards):
+        later = (earned or 0.0) + DISCOUNT * later
+        found.append(None if earned is None else later)
+    return found[::-1]
 
 
 def jumps(speedup: Ratio | None, best: float) -> bool:

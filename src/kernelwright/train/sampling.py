@@ -11,15 +11,20 @@ from kernelwright.propose.swarm.chat import ends
 
 
 def sample(
-    trainer: Any, prompts: list[list[int]], on_look: Callable[[decode.Ended], None]
+    trainer: Any,
+    prompts: list[list[int]],
+    on_look: Callable[[decode.Ended], None],
+    *,
+    n_alike: int,
 ) -> tuple[list[list[int]], list[list[float]] | None]:
     """The tokens of one answer to each prompt, up to and with its end; from vLLM also how likely
     each token was to it, by which TRL corrects for what the two models compute differently.
 
     ``on_look`` is told of answers that end before others do, again and again; by vLLM never.
+    ``n_alike`` prompts that lie together are the same, of which its server reads one.
     """
     if trainer.use_vllm:  # it has this step's weights: TRL brings them before it asks for answers
-        told = {"images": None, "num_generations": trainer.num_generations}
+        told = {"images": None, "num_generations": n_alike}
         _, written, likely, _ = trainer.vllm_generation.generate(prompts=prompts, **told)
         return written, [[place[0] for place in row] for row in likely]
     return _own(trainer, prompts, on_look), None

@@ -31,6 +31,7 @@ from kernelwright.propose.swarm.chat import turn_end
 from kernelwright.propose.swarm.question import Question
 from kernelwright.report.training import stages
 from kernelwright.train import recipe, train
+from kernelwright.train.prompts import Prompts
 from kernelwright.train.sft import tokens
 
 TASKS = [Task("one", "dataset", TASK), Task("two", "dataset", TASK.replace("* 2", "* 3"))]
@@ -123,6 +124,29 @@ def test_contrastive_prompts_show_what_was_judged_and_repeating_it_is_seen(contr
     (line,) = [line for line in trained.curve if "earned" in line]
     assert line["share/right"] > 0 and line["share/copies"] > 0
     assert (trained.model.parent / "adapter" / "adapter_config.json").exists()
+
+
+def test_a_second_turn_answers_the_verdict_on_the_first(taught, rewarded, folder, monkeypatch):
+    followed = []
+
+    def follow(prompts, asked, answer, judged):
+        followed.append((judged.evaluation, plain(prompts, asked, answer, judged)))
+        return followed[-1][1]
+
+    plain = Prompts.follow
+    monkeypatch.setattr(Prompts, "follow", follow)
+    told = recipe(
+        "selfsup", model=str(taught.model), out=str(folder / "turns"), rank=0, steps=1, turns=2,
+        archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
+    )  # fmt: skip
+    trained = train(told, PAIRS)
+    assert trained.model is not None and len(followed) == told.group
+    for found, after in followed:
+        shown = after.messages[-1][1]
+        assert ("The judge found" in shown) == (found is not None)
+    (line,) = [line for line in trained.curve if "earned" in line]
+    first, last = line["share/right_first"], line["share/right_last"]
+    assert first > 0 and line["share/right"] == pytest.approx((first + last) / 2)
 
 
 def test_checkpoints_are_examined_side_by_side_and_answers_kept(taught, rewarded, folder):

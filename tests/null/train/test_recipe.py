@@ -1,12 +1,13 @@
 """Recipes: what a stage is told, and that it goes on only with the same."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from kernelwright.core.errors import UsageError
 from kernelwright.train import recipe
-from kernelwright.train.recipes import keep
+from kernelwright.train.recipes import FILE_NAME, keep
 
 
 @pytest.fixture
@@ -32,6 +33,16 @@ def test_a_stage_goes_on_with_more_time_and_not_with_another_reward(told):
         keep(replace(told, reward="right"))
 
 
+def test_a_stage_that_an_earlier_version_began_goes_on(told):
+    keep(told)
+    path = told.folder / FILE_NAME
+    there = json.loads(path.read_text())
+    path.write_text(json.dumps({name: told for name, told in there.items() if name != "turns"}))
+    keep(told)
+    with pytest.raises(UsageError, match="turns 1, now 2"):
+        keep(replace(told, turns=2))
+
+
 @pytest.mark.parametrize(
     ("wrong", "remedy"),
     [
@@ -39,6 +50,7 @@ def test_a_stage_goes_on_with_more_time_and_not_with_another_reward(told):
         ({"preset": "cuda-l2"}, "cuda-l1"),
         ({"reward": "mile"}, "milestone"),
         ({"group": 1}, "2 or more"),
+        ({"turns": 0}, "1 or more"),
         ({"vllm": "there"}, "colocate"),
         ({"vllm": "colocate", "model": "dir/m.gguf"}, "a checkpoint's folder"),
     ],

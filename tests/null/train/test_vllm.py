@@ -36,5 +36,5 @@ def test_answers_come_with_how_likely_vllm_found_each_token():
         return prompts, [[5, 6], [5]], [[[-0.1], [-0.2]], [[-0.3]]], None
 
     backend = SimpleNamespace(generate=generate)
-    trainer = SimpleNamespace(use_vllm=True, num_generations=2, vllm_generation=backend)
-    assert sample(trainer, [[1], [1]], print) == ([[5, 6], [5]], [[-0.1, -0.2], [-0.3]])
+    trainer = SimpleNamespace(use_vllm=True, vllm_generation=backend)
+    assert sample(trainer, [[1], [1]], print, n_alike=2) == ([[5, 6], [5]], [[-0.1, -0.2], [-0.3]])

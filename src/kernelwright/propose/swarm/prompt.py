@@ -42,8 +42,13 @@ def analyst(brief: Brief, question: Question, parts: Sequence[str]) -> Messages:
 
 def reformat(call: Call, fault: str) -> Messages:
     """Ask once more for an answer whose form could not be read."""
+    return in_form(call.messages, call.answer, fault)
+
+
+def in_form(messages: Messages, answer: str, fault: str) -> Messages:
+    """What was asked and answered, and the request to answer in the form that can be read."""
     ((_, text),) = _render(REFORMAT, {"fault": fault, "entry": ENTRY})[-1:]
-    return (*call.messages, ("assistant", call.answer), ("user", text))
+    return (*messages, ("assistant", answer), ("user", text))
 
 
 def _facts(brief: Brief, question: Question, parts: Sequence[str]) -> dict[str, Any]:

@@ -1,0 +1,170 @@
+"""Rollouts: a step's conversations, judged while they are written, and what they earned."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelwright.core.task import Task
+from kernelwright.propose.swarm.chat import chat_text
+from kernelwright.train import reward, sampling
+from kernelwright.train.court import Court
+from kernelwright.train.courtroom import Answer
+from kernelwright.train.prompts import Asked, Messages, Prompts
+from kernelwright.train.recipes import Recipe
+from kernelwright.train.reward import Judged
+
+BARE = {"skip_special_tokens": True}  # as TRL decodes what it gives to rewards
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One answer of a conversation."""
+
+    asked: Asked
+    prompt: list[int]
+    said: list[int]
+    likely: list[float] | None
+    """How likely each token was to vLLM, where that wrote it."""
+    text: str
+    judged: Judged
+
+
+@dataclass
+class Rollouts:
+    """Both hooks of TRL's trainer: ``sample`` is its rollout function, ``earn`` its reward.
+
+    An answer is built and checked as soon as it has come to its end, and timed when all are
+    written, or at once on a GPU on which no trainer works.
+
+    A row of TRL's dataset holds a task's digest for a prompt; what is asked is made when it is
+    sampled, so that it shows what the archive holds by then. All conversations of a group begin
+    with the same. TRL takes any prompt for a row, so each turn has a row of its own, and the turns
+    of a conversation lie together.
+    """
+
+    recipe: Recipe
+    tasks: dict[str, Task]
+    dialects: Sequence[str]
+    court: Court
+    prompts: Prompts
+    _n_judged: int = 0
+    _sampled_s: float = 0.0
+    _waited_s: float = 0.0
+    _began_s: float = field(default_factory=time.monotonic)
+
+    def sample(self, digests: list[str], trainer: Any) -> dict[str, Any]:
+        """The turns of this step's conversations, judged."""
+        self._n_judged, self._sampled_s, self._waited_s = self.court.n_judged, 0.0, 0.0
+        step = trainer.state.global_step
+        dialect = self.dialects[step % len(self.dialects)]
+        first = {
+            digest: self.prompts.ask(self.tasks[digest], dialect, self.recipe.seed + step)
+            for digest in dict.fromkeys(digests)
+        }
+        by_turn = [self._turn([first[d] for d in digests[:: self.recipe.turns]], trainer)]
+        while len(by_turn) < self.recipe.turns:
+            asked = [self.prompts.follow(t.asked, t.text, t.judged) for t in by_turn[-1]]
+            by_turn.append(self._turn(asked, trainer))
+        turns = [turn for conversation in zip(*by_turn, strict=True) for turn in conversation]
+        likely = [turn.likely for turn in turns]
+        return {
+            "prompt_ids": [turn.prompt for turn in turns],
+            "completion_ids": [turn.said for turn in turns],
+            "logprobs": None if None in likely else likely,  # then TRL computes what it needs
+            "judged": [turn.judged for turn in turns],
+        }
+
+    def earn(
+        self, judged: list[Judged], log_metric: Callable[[str, float], None], **_: Any
+    ) -> list[float | None]:
+        """The rewards of a step's answers; None where the machine was to blame."""
+        earned = [reward.find(self.recipe.reward)(each) for each in judged]
+        self._tell(judged, earned, log_metric)
+        n_turns, size = self.recipe.turns, self.recipe.group * self.recipe.turns
+        for at in range(0, len(earned), n_turns):
+            earned[at : at + n_turns] = reward.returns(earned[at : at + n_turns])
+        if not self.recipe.smooth:
+            return earned
+        groups = [earned[at : at + size] for at in range(0, len(earned), size)]
+        return [each for group in groups for each in reward.smoothed(group)]
+
+    def _turn(self, asked: Sequence[Asked], trainer: Any) -> list[Turn]:
+        """One answer to each prompt, written and judged."""
+        began = time.monotonic()
+        tokenizer = trainer.processing_class
+        read = {
+            messages: prompt_ids(tokenizer, messages) for messages in {a.messages for a in asked}
+        }
+        prompts = [read[each.messages] for each in asked]
+        is_apart = self._is_apart(trainer.accelerator)
+
+        def answers(said: Mapping[int, list[int]]) -> list[Answer]:
+            texts = {number: tokenizer.decode(row, **BARE) for number, row in said.items()}
+            return [self._answer(asked[number], text) for number, text in texts.items()]
+
+        def begin(ended: Mapping[int, list[int]]) -> None:
+            self.court.begin(answers(ended), may_time=is_apart)
+
+        n_alike = self.recipe.group if self.recipe.turns == 1 else 1
+        said, likely = sampling.sample(trainer, prompts, begin, n_alike=n_alike)
+        trainer.accelerator.wait_for_everyone()  # another process may write on the court's device
+        self._sampled_s += time.monotonic() - began
+        began = time.monotonic()
+        told = answers(dict(enumerate(said)))
+        judged = self.court.judge(told)
+        trainer.accelerator.wait_for_everyone()  # another process may time on this one's
+        self._waited_s += time.monotonic() - began
+        how_likely = likely or [None] * len(said)
+        texts = [answer.text for answer in told]
+        rows = zip(asked, prompts, said, how_likely, texts, judged, strict=True)
+        return [Turn(*row) for row in rows]
+
+    def _answer(self, asked: Asked, text: str) -> Answer:
+        return Answer(
+            asked.task, asked.dialect, text, asked.exemplars, asked.earlier, asked.parent,
+            self.recipe.model,
+        )  # fmt: skip
+
+    def _is_apart(self, accelerator: Any) -> bool:
+        """Whether candidates run on a GPU on which no trainer works; a CPU's cores are shared."""
+        n, own, device = accelerator.num_processes, accelerator.device, self.court.device
+        taken = [own.index or 0] if n == 1 else range(n)
+        return device.kind != "cpu" and (own.type == "cpu" or device.index not in taken)
+
+    def _tell(
+        self,
+        judged: Sequence[Judged],
+        earned: Sequence[float | None],
+        log_metric: Callable[[str, float], None],
+    ) -> None:
+        """The step's curve: shares of all answers, what they earned, and where time went."""
+        found = [each.evaluation for each in judged]
+        n, n_turns = len(judged), self.recipe.turns
+        lows = [f.speedup.low for f in found if f is not None and f.speedup is not None]
+        refused = [f for f in found if f is not None and f.status in reward.REFUSED]
+        is_right = [f is not None and f.passed for f in found]
+        log_metric("share/with_code", sum(f is not None for f in found) / n)
+        log_metric("share/right", sum(is_right) / n)
+        if n_turns > 1:
+            log_metric("share/right_first", statistics.fmean(is_right[::n_turns]))
+            log_metric("share/right_last", statistics.fmean(is_right[n_turns - 1 :: n_turns]))
+        log_metric("share/faster", sum(low > 1 for low in lows) / n)
+        log_metric("share/cheats", len(refused) / n)
+        log_metric("share/copies", sum(each.is_copy for each in judged) / n)
+        log_metric("earned", statistics.fmean([e for e in earned if e is not None] or [0.0]))
+        n_judged, spent_s = self.court.n_judged - self._n_judged, self._sampled_s + self._waited_s
+        log_metric("judge/candidates", n_judged)
+        log_metric("judge/candidates_per_s", n_judged / max(spent_s, 1e-9))
+        since_s = time.monotonic() - self._began_s
+        self._began_s = time.monotonic()
+        log_metric("time/judging_share", self._waited_s / since_s)
+        log_metric("time/sampling_share", self._sampled_s / since_s)
+
+
+def prompt_ids(tokenizer: Any, messages: Messages) -> list[int]:
+    """A prompt's tokens, as in sft."""
+    return tokenizer(chat_text(tokenizer, messages), add_special_tokens=False)["input_ids"]
