@@ -71,6 +71,8 @@ PATTERNS: dict[str, Callable[[], tuple[nn.Module, tuple[int, ...]]]] = {
     "chain": lambda: (Chain(), (N, N)),
     "softmax": lambda: (Layer(nn.Softmax(dim=1)), (N, N)),
     "layer_norm": lambda: (Layer(nn.LayerNorm(N)), (N, N)),
+    "group_norm": lambda: (Layer(nn.GroupNorm(8, 64)), (16, 64, 112, 112)),
+    "short_rows": lambda: (Layer(nn.LayerNorm(64)), (N * 64, 64)),
     "rms_norm": lambda: (Layer(nn.RMSNorm(N, eps=1e-5)), (N, N)),
     "cumsum": lambda: (Cumsum(), (N, N)),
     "linear_gelu": lambda: (Gelu(), (1024, 1024)),

@@ -1,0 +1,64 @@
+"""How far norms over one long row are from float64: emitted CUDA, compiled by g++, and the library.
+
+    python benchmarks/norm_rows.py
+
+Each line: what the row holds, the largest error of own code and of the library on this CPU, and the
+largest exact value. Two million values, as in KernelBench's group norm, and 512 threads: each adds
+4096 of them one by one. Needs g++; no GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from kernelwright.propose.rules.assemble import assemble_supported
+from kernelwright.propose.rules.capture import capture
+from kernelwright.propose.rules.emit.base import Target
+from kernelwright.propose.rules.emit.cuda import CudaEmitter
+from kernelwright.propose.rules.fuse import Fusion
+from kernelwright.testing.emitters import build, source
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "host" / "emit_gpu"))
+SHAPE = (1, 8, 512, 512)
+KNOBS = {"shape": "row", "threads": 512, "vector": 4, "rows": 1, "keep": False}
+
+
+class Norm(nn.Module):
+    def forward(self, x):
+        return (nn.functional.group_norm(x, 1),)
+
+
+def rows() -> dict[str, torch.Tensor]:
+    draw = torch.Generator().manual_seed(0)
+    normal = torch.randn(SHAPE, generator=draw)
+    is_kept = torch.rand(SHAPE, generator=draw) < 0.01
+    return {
+        "one value": torch.full(SHAPE, 1.3393),
+        "normal": normal,
+        "normal + 100": normal + 100,
+        "1 in 100 not zero": torch.where(is_kept, normal, 0.0),
+        "its first 1e4": normal.clone().flatten().index_fill(0, torch.tensor([0]), 1e4).view(SHAPE),
+    }
+
+
+def main() -> None:
+    from simt import on_cpu
+
+    emitter, norm = CudaEmitter(), Norm()
+    captured = capture(norm, [torch.rand(SHAPE)])
+    program = assemble_supported(captured, Fusion(), emitter.supports, products=True)
+    schedule = {step.name: KNOBS for step in program.own()}
+    text = source(program, emitter.emit(program, schedule, Target("cuda:sm_90")))
+    forward = build(on_cpu(text))
+    for name, x in rows().items():
+        (exact,), (library,), (own,) = norm(x.double()), norm(x), forward(x)
+        errors = [f"{float((found - exact).abs().max()):.1e}" for found in (own, library)]
+        print(f"{name:18s} own {errors[0]}  library {errors[1]}  of {float(exact.abs().max()):.1f}")
+
+
+if __name__ == "__main__":
+    main()
