@@ -25,7 +25,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.dialects.devices import resolve
+from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.judge import JUDGE_VERSION, Nursery, WarmProgram
 from kernelwright.judge.place import place_of
 from kernelwright.load.suite import SuiteEntry, builtin_suite, folder_suite, kernelbench_suite
@@ -213,8 +213,11 @@ def _is_searched(task: Task, settings: Settings, device: Device) -> bool:
             and list(run.settings["proposers"]) == list(settings.proposers)
         ]
         verdicts = archive.evaluations(task=task.digest) if finished else []
-    here = {v.judge_version for v in verdicts if v.environment.device == device.key}
-    return bool(finished) and (not verdicts or JUDGE_VERSION in here)
+    here = (device.key, gpu_name(device))
+    judges = {
+        v.judge_version for v in verdicts if (v.environment.device, v.environment.gpu) == here
+    }
+    return bool(finished) and (not verdicts or JUDGE_VERSION in judges)
 
 
 def _ended(task: Task, settings: Settings, device: Device) -> dict[str, Any] | None:
@@ -230,5 +233,5 @@ def chapter(task: Task, settings: Settings, device: Device) -> Chapter | None:
         if task.digest not in {known.digest for known in archive.tasks()}:
             return None
         found = chapters(archive, task.digest)
-    here = [chapter for chapter in found if chapter.device == device.key]
-    return here[0] if here else None
+    here = (device.key, gpu_name(device))
+    return next((told for told in found if (told.device, told.gpu) == here), None)

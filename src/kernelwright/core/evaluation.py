@@ -171,6 +171,11 @@ class Environment:
     device: str
     facts: Mapping[str, Any]
 
+    @property
+    def gpu(self) -> str:
+        """The GPU's name, which ``device`` leaves out: an H100 and an H200 are both sm_90."""
+        return str(self.facts.get("gpu", ""))
+
     @cached_property
     def digest(self) -> str:
         return digest("environment", self.device, dict(self.facts))

@@ -39,6 +39,15 @@ def count(kind: str) -> int:
     return len(_architectures(kind))
 
 
+def gpu_name(device: Device) -> str:
+    """What this machine's GPU is called; empty for a CPU, and where there is no GPU of torch's."""
+    if device.kind not in ("cuda", "hip"):
+        return ""
+    import torch
+
+    return torch.cuda.get_device_name(device.index) if torch.cuda.is_available() else ""
+
+
 def _architectures(kind: str) -> tuple[str, ...]:
     """The architecture of every device of a kind, in torch's order."""
     import torch

@@ -10,6 +10,7 @@ import torch
 
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Environment
+from kernelwright.dialects.devices import gpu_name
 from kernelwright.judge.place import Place
 
 
@@ -38,7 +39,7 @@ def describe(device: Device, place: Place, threads: int, cache: str) -> Environm
     }
     if device.kind == "cuda":
         facts |= {
-            "gpu": torch.cuda.get_device_name(device.index),
+            "gpu": gpu_name(device),
             "cuda": torch.version.cuda,
             "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
             "cudnn_tf32": torch.backends.cudnn.allow_tf32,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ from kernelwright.select import Pair
 
 @dataclass(frozen=True)
 class Chapter:
-    """The verdicts of one judge version on one task and device. Verdicts never mix."""
+    """The verdicts of one judge version on one task and device. Verdicts never mix, nor do GPUs of
+    one architecture and different names."""
 
     task: Task
     device: str
@@ -34,10 +36,17 @@ class Chapter:
     """Verdicts of older judges, which are not shown."""
     calls: Sequence[Call] = ()
     """What models were asked for the task, on whatever device."""
+    gpu: str = ""
+    """The GPU's name, where there is one."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.device} ({self.gpu})" if self.gpu else self.device
 
     @property
     def anchor(self) -> str:
-        return f"t{self.task.digest.removeprefix('b2:')[:12]}-{self.device.replace(':', '-')}"
+        where = re.sub(r"[^\w.]+", "-", self.where).strip("-")
+        return f"t{self.task.digest.removeprefix('b2:')[:12]}-{where}"
 
     @cached_property
     def best(self) -> Pair | None:
@@ -104,13 +113,16 @@ def chapters(archive: Archive, task: str | None) -> list[Chapter]:
     for each in tasks:
         whole = archive.history(each.digest)
         calls = archive.calls(each.digest)
-        for device in sorted({verdict.environment.device for _, verdict in whole}):
-            here = [pair for pair in whole if pair[1].environment.device == device]
+        places = {(found.environment.device, found.environment.gpu) for _, found in whole}
+        for device, gpu in sorted(places):
+            here = [
+                p for p in whole if (p[1].environment.device, p[1].environment.gpu) == (device, gpu)
+            ]
             history = select.newest(here)
             best = select.best(history)
             lineage = archive.lineage(best[1].candidate) if best else []
             n_older = len(here) - len(history)
-            found.append(Chapter(each, device, history, lineage, n_older, calls))
+            found.append(Chapter(each, device, history, lineage, n_older, calls, gpu))
     return found
 
 
