@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import OrderedDict
 from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import torch
+
+PARTS = ("_parameters", "_buffers", "_modules")
+"""Of a module: no functions, and copied already."""
 
 
 def copied(module: torch.nn.Module) -> torch.nn.Module:
@@ -18,13 +22,13 @@ def copied(module: torch.nn.Module) -> torch.nn.Module:
     the layer of the original, and with its weights.
 
     Not covered:
-        Functions in dicts, and hooks.
+        Functions that objects of other classes hold, dicts of their own kind among them.
     """
     memo: dict[int, Any] = {}
     twin = copy.deepcopy(module, memo)
     for part in twin.modules():
         for name, value in vars(part).items():
-            if isinstance(value, (FunctionType, partial, list, tuple)):
+            if name not in PARTS and isinstance(value, (FunctionType, partial, list, tuple, dict)):
                 vars(part)[name] = _moved(value, memo)
     return twin
 
@@ -41,6 +45,8 @@ def _moved(held: Any, memo: dict[int, Any]) -> Any:
         return partial(_moved(held.func, memo), *_moved(held.args, memo), **words)
     if type(held) in (list, tuple):
         return type(held)(_moved(one, memo) for one in held)
+    if type(held) in (dict, OrderedDict):  # the second holds a module's hooks
+        return type(held)((key, _moved(value, memo)) for key, value in held.items())
     # A function of a file holds no module, and is pickled by its name.
     is_nested = isinstance(held, FunctionType) and "<locals>" in held.__qualname__
     return _moved_function(held, memo) if is_nested else held

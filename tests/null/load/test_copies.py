@@ -50,6 +50,11 @@ def listed(layer):
     return [closure(layer)]
 
 
+def named(layer):
+    runs = {"first": closure(layer)}
+    return {0: lambda x: runs["first"](x)}
+
+
 class Holding(nn.Module):
     def __init__(self, hold):
         super().__init__()
@@ -57,11 +62,11 @@ class Holding(nn.Module):
         self.run = hold(self.layer)
 
     def forward(self, x):
-        return (self.run[0] if isinstance(self.run, list) else self.run)(x)
+        return (self.run[0] if isinstance(self.run, (list, dict)) else self.run)(x)
 
 
 @pytest.mark.parametrize(
-    "hold", [closure, nested, default, keyword, method, recursive, bound, listed]
+    "hold", [closure, nested, default, keyword, method, recursive, bound, listed, named]
 )
 def test_a_copy_with_other_weights_computes_with_them(hold):
     module, x = Holding(hold), torch.randn(3, 4)
@@ -73,6 +78,24 @@ def test_a_copy_with_other_weights_computes_with_them(hold):
             weight.zero_()
     assert torch.equal(twin(x), torch.zeros(3, 4)) and torch.equal(module(x), before)
     assert copied(module).double()(x.double()).dtype is torch.float64
+
+
+def test_a_copys_hooks_use_the_copys_own_parts():
+    module, x = nn.Sequential(nn.Linear(4, 4), nn.Identity()), torch.randn(3, 4)
+    first = module[0]
+    module[1].register_forward_hook(lambda part, given, result: result + first.bias)
+    module[1].register_forward_pre_hook(
+        lambda part, given, told: ((given[0] * first.weight[0, 0],), told), with_kwargs=True
+    )
+    before = module(x)
+    twin = copied(module)
+    assert torch.equal(twin(x), before)
+    with torch.no_grad():
+        for weight in twin.parameters():
+            weight.zero_()
+    assert torch.equal(twin(x), torch.zeros(3, 4)) and torch.equal(module(x), before)
+    twin[1].register_forward_hook(lambda part, given, result: result + 1)
+    assert torch.equal(module(x), before)
 
 
 def test_torchs_own_copy_goes_on_with_the_original():
