@@ -65,6 +65,8 @@ class BaselineRuns:
         self._runners: dict[str, Runner] = {}
         self._empty: Runner | None = None
         self.is_crowded = one_by_one or CROWDED * oracle.moved_bytes > place.memory_bytes()
+        if self.is_crowded:
+            oracle.forget_first()
         self.median_ns: dict[str, float] = {}
         """By setting, of a few rounds; empty until ``measure``."""
         self.dropped: dict[str, str] = {}

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import Numerics, Status
+from kernelwright.core.evaluation import CANDIDATE, Numerics, Status
+from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.compare import (
     Agreement,
     Expected,
@@ -175,11 +176,13 @@ class Check:
             self._calls_left = self._holds.pop()
         self.runner.release(hold=names)
 
-    def compare_timed(
-        self, draw: Draw, arguments: list[Any], outputs: list[torch.Tensor], eager: Any
-    ) -> None:
-        """Verify a timed call: beside eager's outputs of the same round, some against float64."""
-        is_near = eager is not None and are_near(outputs, eager, self.oracle.usual)
+    def compare_timed(self, draw: Draw, arguments: list[Any], calls: dict[str, Call]) -> None:
+        """Verify a timed call: beside eager's outputs of the same round, some against float64.
+
+        ``calls`` of the round, by name, are taken out: float64 needs the memory.
+        """
+        outputs, usual = calls.pop(CANDIDATE).outputs, self.oracle.usual
+        is_near = EAGER in calls and are_near(outputs, calls.pop(EAGER).outputs, usual)
         if not is_near or self._coin.random() < VERIFIED_SHARE:
             self._judge(draw, outputs, arguments, self.oracle.expected(draw, arguments))
 

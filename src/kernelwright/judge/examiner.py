@@ -119,7 +119,7 @@ class Examiner:
         """Calls on every distribution, and with other weights; first the task's own inputs."""
         self._stopwatch.limit_s = self._call_limit_s()
         repeated: dict[Draw, list[torch.Tensor]] = {}
-        n_repeated = 1 if self._baselines.is_crowded else 2
+        n_repeated = 0 if self._baselines.is_crowded else 2
         for number, draw in enumerate((self._oracle.first, *self._draws)):
             if self._oracle.spent_s > ORACLE_BUDGET_S and number > FEWEST_DRAWS:
                 del self._draws[number - 1 :]  # for later candidates too: all are checked alike
@@ -131,7 +131,10 @@ class Examiner:
             is_plain = draw.distribution in (TASK, *DISTRIBUTIONS)
             if outputs and is_plain and len(repeated) < n_repeated:
                 repeated[draw] = outputs
+            del outputs  # no need to hold it beside the next one's float64
         with check.runner.beside(self._turns):
+            if not repeated:  # as memory is scarce: called once more, for a result to repeat
+                repeated[self._oracle.first] = check.run(self._oracle.first, self._stopwatch.turn)
             check.repeat(repeated, limit_s=self._stopwatch.limit_s)
             check.finish()
 

@@ -205,7 +205,7 @@ def resample_integers(arguments: list[Any], seed: int) -> list[Any]:
 def is_telling(distribution: str, results: list[torch.Tensor]) -> bool:
     """Whether the reference's ``results`` under a distribution say how right others are."""
     # Beside weights of one, large sums round by more than they differ: which is largest is luck.
-    is_luck = distribution == LARGE and any(map(is_whole, results))
+    is_luck = distribution == LARGE and all(map(is_whole, results))
     return all_finite(results) and not is_luck
 
 

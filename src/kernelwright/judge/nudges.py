@@ -42,6 +42,11 @@ def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
         yield map_tensors(change, arguments)
 
 
+def all_loose(own: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    """Everywhere, of results of whole numbers: where rounding alone may decide them."""
+    return [torch.ones_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
+
+
 def loose_places(
     run: Callable[[list[Any]], list[torch.Tensor] | None],
     arguments: list[Any],

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import psutil
 import torch
 
 from kernelwright.core.errors import TaskError
@@ -37,6 +36,7 @@ from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
     HEADROOM,
+    LARGE,
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
@@ -51,8 +51,8 @@ from kernelwright.judge.inputs import (
     transform,
     with_specials,
 )
+from kernelwright.judge.kept import Kept
 from kernelwright.judge.layout import (
-    bytes_of,
     dtype_name,
     leaves,
     map_tensors,
@@ -61,16 +61,13 @@ from kernelwright.judge.layout import (
     without_memory,
 )
 from kernelwright.judge.lowering import lower, rounded
-from kernelwright.judge.nudges import loose_places, nudge, widen
+from kernelwright.judge.nudges import all_loose, loose_places, nudge, widen
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.results import flatten
 from kernelwright.load import open_reference
 from kernelwright.load.copies import copied
 from kernelwright.load.reference import task_code
 
-CACHE_SHARE = {"cpu": 0.15, "cuda": 0.05}
-"""Of the free memory, for inputs and expected outputs that later candidates are checked with; a
-GPU makes them anew in milliseconds."""
 LOOSE_SHARE = 0.005
 """Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
 what they are is a convention that a candidate has to keep."""
@@ -105,12 +102,7 @@ class Oracle:
         self.has_weights = any(True for _ in module.parameters())
         self.spent_s = 0.0
         """Seconds spent on expected results so far."""
-        self._cache: dict[tuple[str, Draw], Any] = {}
-        kind = torch.device(self.device).type
-        free_bytes = psutil.virtual_memory().available
-        if kind != "cpu":
-            free_bytes, _ = torch.cuda.mem_get_info(self.device)
-        self._cache_bytes = int(free_bytes * CACHE_SHARE.get(kind, CACHE_SHARE["cuda"]))
+        self._kept = Kept(self.device)
         self._power: float | None = None
         self.convolves, self.mutates_arguments = False, True  # until more is known
         draw = partial(self.reference.inputs, device=self.device)
@@ -127,14 +119,23 @@ class Oracle:
         """The tensors of one set of weights, by name."""
         return {name: t.detach() for name, t in self.modules[weights].state_dict().items()}
 
+    @property
+    def first_arguments(self) -> list[Any]:
+        """``arguments`` of the task's first draw; not to be written to."""
+        return self._first_arguments or self.arguments(self.first)
+
+    def forget_first(self) -> None:
+        """Draw them anew from now on, because memory is scarce: in one thread at a time."""
+        self._first_arguments = []
+
     def kept_arguments(self, draw: Draw) -> list[Any]:
         """``arguments`` of a draw that comes again; not to be written to."""
+        if draw == self.first:
+            return self.first_arguments
         key = ("arguments", draw)
-        if key in self._cache:
-            return self._cache[key]
-        made = self.arguments(draw)
-        self._remember(key, made)
-        return made
+        if key not in self._kept:
+            return self._keep(key, self.arguments(draw))
+        return self._kept[key]
 
     def arguments(self, draw: Draw) -> list[Any]:
         """The forward's arguments."""
@@ -159,8 +160,8 @@ class Oracle:
     def expected(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         """What the call should return; None where the reference itself fails on these inputs."""
         key = ("expected", draw)
-        if key in self._cache:
-            return self._cache[key]
+        if key in self._kept:
+            return self._kept[key]
         start_s = time.monotonic()
         try:
             expected = self._compute(draw, arguments)
@@ -176,10 +177,9 @@ class Oracle:
             return None
         finally:
             self.spent_s += time.monotonic() - start_s
-        self._remember(key, expected)
         if draw == self.first:
             self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
-        return expected
+        return self._keep(key, expected)
 
     def conditioned(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
         """``expected`` with the allowance that an ill-conditioned task needs.
@@ -200,11 +200,11 @@ class Oracle:
             expected,
             allowed=allowed,
             is_conditioned=True,
-            loose=loose_places(run, arguments, expected.own, zeros_too=not is_own),
+            loose=expected.loose
+            or loose_places(run, arguments, expected.own, zeros_too=not is_own),
             loose_share=LOOSE_SHARE if is_own else 1.0,
         )
-        self._remember(("expected", draw), wider)
-        return wider
+        return self._keep(("expected", draw), wider)
 
     def _headroom(self, arguments: list[Any]) -> float:
         """The largest power of the type's range at which the reference stays finite."""
@@ -227,11 +227,12 @@ class Oracle:
             return module(*arguments)
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
+        # First, as it takes most memory.
+        exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         own = as_real(self.run(arguments, draw.weights))
         is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL, *self.others)
         if not is_given and not is_telling(draw.distribution, own):
             return None
-        exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         warnings: tuple[str, ...] = ()
         if exact is None:
             exact = [widen(t) for t in own]
@@ -241,7 +242,8 @@ class Oracle:
             )
         by_row = draw.distribution != OUTLIERS
         expected = expect(own, exact, self._growth_ulp(draw), by_row=by_row)
-        expected = replace(expected, warnings=warnings)
+        loose = all_loose(own) if draw.distribution == LARGE else []
+        expected = replace(expected, warnings=warnings, loose=loose)
         if self.precision:
             return self._lowered(draw, arguments, expected)
         if self.convolves and may_be_rounded(self.device):
@@ -321,18 +323,16 @@ class Oracle:
         finally:
             torch.set_default_dtype(before)
 
-    def _remember(self, key: tuple[str, Draw], value: Any) -> None:
-        if key[1].distribution == TASK and key[1] != self.first:
-            return  # a timed call's, which never comes again
-        self._cache[key] = value
-        # What came first stays: all draws come in the same order for every candidate.
-        if sum(map(bytes_of, self._cache.values())) > self._cache_bytes:
-            del self._cache[key]
+    def _keep(self, key: tuple[str, Draw], value: Any) -> Any:
+        """``value``, kept where it may come again: a timed call's inputs never do."""
+        if key[1].distribution != TASK or key[1] == self.first:
+            self._kept.offer(key, value)
+        return value
 
     def _study(self) -> None:
         """Look at the reference once: determinism, terms per output, degenerate outputs."""
         self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
-        arguments = self.first_arguments = self.arguments(self.first)
+        arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
         results, self.flops = self._counted(given)
         pairs = zip(leaves(given), leaves(arguments), strict=True)
@@ -346,16 +346,14 @@ class Oracle:
         self.n_terms = count_terms(inputs, outputs, self.flops)
         self.has_integers = any(is_whole(t) and t.numel() > 1 for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
-        again = self._forward_unseeded(arguments)
-        for one, two in zip(outputs, again, strict=True):
-            if not are_alike(one, two):
-                raise TaskError(
-                    "the reference is not deterministic",
-                    seen="two runs on the same inputs differ",
-                    do="put the module in eval() mode, or remove dropout and random states",
-                )
-        other = self.run(self.arguments(Draw(TASK, derive_seed(self.secret, TASK, 1))))
-        if all(torch.equal(a, b) for a, b in zip(outputs, other, strict=True)):
+        if not all(map(are_alike, outputs, self._forward_unseeded(arguments))):
+            raise TaskError(
+                "the reference is not deterministic",
+                seen="two runs on the same inputs differ",
+                do="put the module in eval() mode, or remove dropout and random states",
+            )
+        other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, 1)))
+        if all(map(torch.equal, outputs, self.run(other))):
             self.warnings.append("degenerate task: the output does not depend on the inputs")
         for number, one in enumerate(outputs):
             if one.numel() > 1 and bool((one == one.reshape(-1)[0]).all()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernelwright.core.evaluation import CANDIDATE, Timing
@@ -21,11 +22,12 @@ class Series:
     )
     """What was timed after the same calls, where children copy their outputs."""
 
-    def add(self, name: str, call: Call) -> None:
-        """Note a call of that name."""
-        self.samples_ns[name].append(call.elapsed_ns)
-        if call.after_ns:
-            self.after_ns[name].append(call.after_ns)
+    def add(self, calls: Mapping[str, Call]) -> None:
+        """Note a round's calls."""
+        for name, call in calls.items():
+            self.samples_ns[name].append(call.elapsed_ns)
+            if call.after_ns:
+                self.after_ns[name].append(call.after_ns)
 
     def timing(self, cache: str) -> Timing:
         """The whole, with work that the candidate had put off added to its times."""

@@ -19,6 +19,7 @@ from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.check import WATCHED, Check
 from kernelwright.judge.child import Glance
 from kernelwright.judge.draws import TASK, Draw, derive_seed
+from kernelwright.judge.outputs import Claim
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import least_ns, peak_bytes_per_s
@@ -210,11 +211,13 @@ class Stopwatch:
         """Without the cost of an empty call; half of it at least, however short it was."""
         return max(elapsed_ns - self.overhead_ns, elapsed_ns // 2, 1)
 
-    def _refuse_impossible(self, call: Call, runner: Runner, samples_ns: list[int]) -> None:
+    def _refuse_impossible(
+        self, claims: list[Claim], runner: Runner, samples_ns: list[int]
+    ) -> None:
         """Refuse times in which the outputs cannot have been written."""
         if self._peak_bytes_per_s is None:
             self._peak_bytes_per_s = peak_bytes_per_s(self._place)
-        least = least_ns(call.claims, runner.like, self._peak_bytes_per_s)
+        least = least_ns(claims, runner.like, self._peak_bytes_per_s)
         seen = statistics.median(samples_ns)
         if least > self.overhead_ns and seen < least:
             raise Refused(
@@ -281,36 +284,53 @@ class Stopwatch:
 
         fresh = functools.partial(_draw, arguments_of, seed)
         self._warm_up(runners.values(), fresh("warm"))
+
+        def look() -> None:
+            self.look(candidate, fresh("look", len(ratios)), looks, samples[CANDIDATE])
+
         while not is_enough(ratios, time.monotonic() - start_s, budget_s):
-            draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
-            arguments = arguments_of(draw)
             turns = [*runners, *_looks_due(looks, order)]
             if check.is_surprised():
                 start_s += check.recheck(draws, self.turn)
-            outputs: dict[str, Any] = {}
-            for name in order.sample(turns, len(turns)):
-                if name == LOOK:
-                    seen = fresh("look", len(ratios))
-                    self.look(candidate, seen, looks, samples[CANDIDATE])
-                    continue
-                take = name in (CANDIDATE, EAGER)
-                call = self.turn(runners[name], arguments, take=take)
-                series.add(name, call)
-                outputs[name] = call.outputs
-                if name == CANDIDATE:
-                    call_of_candidate = call
-                    check.look(arguments, call)
-                else:
-                    runners[name].release(hold=[WATCHED] if take else [])
-                runners[name].stand_still()
-            check.compare_timed(draw, arguments, outputs[CANDIDATE], outputs.get(EAGER))
+            draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
+            arguments = arguments_of(draw)
+            turns = order.sample(turns, len(turns))
+            calls = self._round(runners, turns, arguments=arguments, check=check, look=look)
+            series.add(calls)
+            claims = calls[CANDIDATE].claims
+            check.compare_timed(draw, arguments, calls)
+            del arguments, calls  # the next round's need their memory
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
         check.recheck_rest(draws, self.turn)
         if looks is not None:
             self.look_on(candidate, arguments_of, seed, looks, samples[CANDIDATE])
         check.finish()
-        self._refuse_impossible(call_of_candidate, candidate, samples[CANDIDATE])
+        self._refuse_impossible(claims, candidate, samples[CANDIDATE])
         return series.timing(self.cache)
+
+    def _round(
+        self,
+        runners: Mapping[str, Runner],
+        turns: Sequence[str],
+        *,
+        arguments: list[Any],
+        check: Check,
+        look: Callable[[], None],
+    ) -> dict[str, Call]:
+        """One timed call of each on the same inputs, in this order, looks among them."""
+        calls = {}
+        for name in turns:
+            if name == LOOK:
+                look()
+                continue
+            take = name in (CANDIDATE, EAGER)
+            calls[name] = self.turn(runners[name], arguments, take=take)
+            if name == CANDIDATE:
+                check.look(arguments, calls[name])
+            else:
+                runners[name].release(hold=[WATCHED] if take else [])
+            runners[name].stand_still()
+        return calls
 
     def _warm_up(self, runners: Iterable[Runner], arguments: list[Any]) -> None:
         """The first call after other work is slow: caches, clocks, page tables."""

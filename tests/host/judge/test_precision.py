@@ -115,6 +115,19 @@ def test_tf32_is_about_products_only():
         assert judge.evaluate(half, timed=False).status is Status.WRONG_VALUES
 
 
+def test_whole_numbers_beside_others_do_not_hide_float16():
+    """Which of a row is largest is luck where inputs are large; what is beside it is not."""
+    right = "self.second(torch.relu(self.first(x)))"
+    both = TASK.source.replace(f"return {right}", f"return {right}, x.argmax(-1)")
+    task = Task("mlp_largest", "builtin", both)
+    ours = CANDIDATE.replace("return y.float()", "return y.float(), x.argmax(-1)")
+    with Judge(task, settings=Settings(threads=1, precision="tf32")) as judge:
+        same = Candidate(f"{both}\n\nModelNew = Model\n", "torch")
+        assert judge.evaluate(same, timed=False).passed
+        half = Candidate(ours.format(forward=RIGHT, dtype="float16"), "torch")
+        assert judge.evaluate(half, timed=False).reasons[0].startswith("on large inputs")
+
+
 def test_the_baselines_get_it_too(monkeypatch):
     eager = {"cpu": baselines.SETTINGS["cpu"][:1]}  # its rows that compile take a minute
     monkeypatch.setattr(baselines, "SETTINGS", eager)
