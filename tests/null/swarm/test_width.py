@@ -45,7 +45,7 @@ def test_a_round_doubles_while_the_last_doubling_paid(told, expected):
     assert width(brief(*rounds(*told))) == expected
 
 
-def test_hosted_models_are_not_asked_beyond_common_limits():
+def test_hosted_models_are_not_asked_beyond_their_limits():
     calls = rounds((4, 10), (8, 10), model=HOSTED)
     assert width(brief(*calls, models=(HOSTED,))) == MAX_HOSTED
     assert width(brief(*calls, models=(HOSTED, LOCAL))) == MAX_HOSTED
