@@ -196,3 +196,14 @@ def test_runs_that_add_in_another_order_are_alike_and_random_ones_are_not():
     assert not are_alike(one, one * (torch.rand(64, 2, generator=draw) > 0.1))
     whole = torch.arange(9)
     assert are_alike(whole, whole.clone()) and not are_alike(whole, whole.flip(0))
+
+
+def test_whole_numbers_on_a_border_are_all_found():
+    """A kernel that multiplies by the reciprocal falls to the other side of any of them."""
+    x = torch.cat([torch.arange(400) % 120 + 0.5, torch.tensor([1.0])])
+
+    def run(given):
+        return [(given[0] / given[0][-1:]).round().to(torch.int64)]
+
+    (loose,) = loose_places(run, [x], run([x]), zeros_too=False)
+    assert float(loose[:-1].float().mean()) > 0.99 and not bool(loose[-1])
