@@ -147,6 +147,9 @@ def kernelbench(chosen: Chosen, checkout: Path, *, most_s: float) -> Found:
                 inside_s += spent_s
             except multiprocessing.TimeoutError:
                 passed[name] = None
+            except Exception as error:  # it raises where a task's inputs are not floats
+                passed[name] = None
+                print(f"KernelBench: {name}: {error!r}", file=sys.stderr)
         print(f"KernelBench: {name}: {passed[name]}", file=sys.stderr, flush=True)
     return Found(time.monotonic() - start_s, passed, inside_s)
 
