@@ -8,6 +8,7 @@ from tests.null.swarm.briefs import BRIEF, call, candidate, verdict
 from kernelwright.core.call import Outcome
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import Cost
+from kernelwright.propose.swarm.ledger import MIN_CALL_S
 from kernelwright.propose.swarm.width import FIRST, MAX_HOSTED, MAX_LOCAL, ROUND_SHARE, width
 
 LOCAL, HOSTED = "http://localhost:8000/v1#m", "openai:m"
@@ -73,6 +74,12 @@ def test_a_round_takes_a_share_of_what_is_left():
     assert width(brief(*calls)) == 16
     assert width(brief(*calls, budget_tokens=1000)) == int(ROUND_SHARE * 1000 / 100)
     assert width(brief(*calls, budget_usd=0.0)) == 16  # nothing was spent
+
+
+def test_no_more_are_asked_than_are_answered_in_the_time_left():
+    calls = rounds((4, 35))  # a server that a second round of eight would keep for 70 seconds
+    assert width(brief(*calls, budget_s=60.0)) == 6
+    assert width(brief(*calls, budget_s=1.0)) == int(MIN_CALL_S * 4 / 35)  # so long a call may take
 
 
 def test_the_judge_must_keep_up():

@@ -10,6 +10,7 @@ from kernelwright.core.call import Call, Outcome
 from kernelwright.core.candidate import Brief
 from kernelwright.propose.swarm.bandit import GENERATES
 from kernelwright.propose.swarm.endpoint import parse
+from kernelwright.propose.swarm.ledger import MIN_CALL_S
 
 FIRST = 4  # of a run's first round: nobody has been timed yet
 MAX_HOSTED = 8  # what common rate limits of new accounts bear
@@ -37,7 +38,8 @@ def width(brief: Brief) -> int:
     """Questions to ask at once, one for each model at least.
 
     Twice as many as in the widest round while that pays, by measured times; then the fewest that
-    are answered as fast. What is left of time to judge, of tokens and of money bounds it.
+    are answered as fast, and no more than are answered at that pace in the time left. What is
+    left of time to judge, of tokens and of money bounds it too.
     """
     least = len(brief.models)
     is_local = all(parse(name).is_local for name in brief.models)
@@ -52,7 +54,8 @@ def width(brief: Brief) -> int:
     enough = min(each.n_asked for each in rounds if each.pace * PAYS >= best)
     is_widest = enough == max(each.n_asked for each in rounds)
     wanted = 2 * enough if is_widest else enough
-    return max(least, math.floor(min(most, wanted, _affordable(brief, calls))))
+    in_time = best * max(brief.budget_s, MIN_CALL_S)
+    return max(least, math.floor(min(most, wanted, in_time, _affordable(brief, calls))))
 
 
 def _affordable(brief: Brief, calls: Sequence[Call]) -> float:
