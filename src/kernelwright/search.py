@@ -187,7 +187,7 @@ class _Search:
                 if proposal.candidate.normal not in self.seen:
                     self.seen.add(proposal.candidate.normal)
                     taken.append(proposal)
-                    self.tell(f"{proposal.candidate.dialect}: {describe(proposal)}")
+                    self.tell(f"{proposal.candidate.dialect}: {proposal.gist}")
                     yield proposal.candidate
 
         n_tried = 0
@@ -283,7 +283,7 @@ class _Search:
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
         """Judge the proposal, and archive it with its verdict."""
-        self.tell(f"{proposal.candidate.dialect}: {describe(proposal)}")
+        self.tell(f"{proposal.candidate.dialect}: {proposal.gist}")
         self.seen.add(proposal.candidate.normal)
         found = self.judge.evaluate(proposal.candidate, timed=self.settings.timed)
         self.record(proposal, brief, found)
@@ -304,7 +304,7 @@ class _Search:
         if len(promising) == 1 and self.is_final(*promising[0]):
             return promising[0]
         for proposal, _ in promising:
-            self.tell(f"measuring again {proposal.candidate.dialect}: {describe(proposal)}")
+            self.tell(f"measuring again {proposal.candidate.dialect}: {proposal.gist}")
             again = self.judge.evaluate(proposal.candidate, max_time_s=self.longest_s)
             self.archive.add_evaluation(self.run_id, again)
             if select.wins(again):
@@ -388,12 +388,6 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     usable_dialects((candidate.dialect,), device)
     with Judge(task, device=device, settings=settings) as court:
         return court.evaluate(candidate)
-
-
-def describe(proposal: Proposal) -> str:
-    """A proposal in a few words: its note, or else its last rule and its schedule."""
-    choices = " ".join(f"{name}={value}" for name, value in proposal.schedule.items())
-    return proposal.note or " ".join((*proposal.lineage[-1:], choices)) or "judging"
 
 
 def write_source(candidate: Candidate, out: Path, name: str) -> Path:

@@ -88,6 +88,8 @@ def settings(recipe: Recipe) -> dict[str, Any]:
         "output_dir": str(recipe.folder / "checkpoints"),
         "learning_rate": recipe.rate,
         "bf16": on_gpu,
+        # Told so, several processes find one another without a GPU as well.
+        "use_cpu": not torch.accelerator.is_available(),
         "gradient_checkpointing": on_gpu,
         "save_strategy": "steps",
         "save_steps": recipe.checkpoint_every,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,6 +184,6 @@ def keep(wanted: Recipe) -> None:
                 do="give --out another folder, or the same options as before",
             )
     wanted.folder.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".part")
+    partial = path.with_suffix(f".{os.getpid()}.part")  # each of several processes writes it
     partial.write_text(json.dumps(told, indent=1) + "\n")
     partial.replace(path)

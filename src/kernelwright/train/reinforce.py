@@ -18,7 +18,7 @@ from kernelwright.train.model import adapter, alone, open_model, open_tokenizer,
 from kernelwright.train.prompts import Messages, Prompts
 from kernelwright.train.recipes import COLOCATE, Recipe
 from kernelwright.train.rollouts import Rollouts, prompt_ids
-from kernelwright.train.watch import Curve, Deadline
+from kernelwright.train.watch import Curve, Deadline, Sound
 
 UNBOUNDED = 1_000_000  # steps; the deadline ends the stage
 
@@ -58,7 +58,7 @@ def trainer(
         processing_class=tokenizer,
         peft_config=adapter(recipe),
         rollout_func=rollouts.sample,
-        callbacks=[Deadline(recipe), Curve(recipe, archive)],
+        callbacks=[Sound(), Deadline(recipe), Curve(recipe, archive)],
     )
 
 

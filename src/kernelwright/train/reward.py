@@ -4,7 +4,8 @@ Ways to earn without a better kernel, and what shuts them:
 
 - noise: speed counts by the lower end of its interval, and a jump is measured again (``jumps``);
 - one kernel offered until it is lucky: a text that has a verdict is not judged again (``court``);
-- handing back a kernel that the prompt showed: a copy earns less than any kernel of one's own;
+- handing back a kernel that the prompt showed: a copy earns as little as a wrong kernel. When it
+  earned a quarter, a model whose own answers were right was taught to copy within five steps;
 - calling the library: a kernel in the dialect must do the work, as the profile of the call shows;
 - a task whose output is constant or free of the inputs: speed earns nothing there;
 - cheating: less than a wrong kernel, so that trying costs;
@@ -26,11 +27,11 @@ from kernelwright.core.evaluation import Evaluation, Ratio, Status
 
 REFUSED = {Status.TAMPERED: -1.0, Status.REJECTED: -0.5}
 """What guards refuse: the second may be a mistake, the first is none."""
-WRONG, COPY = 0.0, 0.25
+WRONG = 0.0
 RIGHT = 2.0
 LIMIT = 1.5
 """Of log speedups and of z-scores alike, on both sides: CUDA-L1. What is right earns at least
-RIGHT - LIMIT, more than a copy and more than anything wrong."""
+RIGHT - LIMIT, more than a copy or anything wrong."""
 JUMP = 1.5  # over the best before it, or over the library: so much is measured twice
 DEGENERATE = "degenerate task"
 DISCOUNT = 0.4
@@ -58,8 +59,6 @@ def by_speed(judged: Judged) -> float | None:
         return None
     if not found.passed:
         return REFUSED.get(found.status, WRONG)
-    if judged.is_copy:
-        return COPY
     if not _is_earned(judged):
         return WRONG
     is_degenerate = any(warning.startswith(DEGENERATE) for warning in found.warnings)

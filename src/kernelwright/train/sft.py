@@ -11,7 +11,7 @@ from kernelwright.pairs import Pair
 from kernelwright.propose.swarm.chat import chat_text, turn_end
 from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
 from kernelwright.train.recipes import Recipe
-from kernelwright.train.watch import Curve, Deadline
+from kernelwright.train.watch import Curve, Deadline, Sound
 
 TRAIN = "train"
 PASSED = "passed"
@@ -91,5 +91,5 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
         train_dataset=Dataset.from_list(fitting),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
-        callbacks=[Deadline(recipe), Curve(recipe, archive)],
+        callbacks=[Sound(), Deadline(recipe), Curve(recipe, archive)],
     )

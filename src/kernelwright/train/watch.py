@@ -14,10 +14,13 @@ from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 
 from kernelwright.archive import Archive, Step
+from kernelwright.core.errors import DeviceError
 from kernelwright.train.recipes import Recipe
 
 CURVE = "curve.jsonl"
 USED = "time/used_s"
+SKIPPED = "steps/skipped"
+MOST_UNSOUND = 10
 LOGGED = ("loss", "earned")  # by every step; what is logged at the end of all is none
 
 
@@ -61,6 +64,43 @@ class Deadline(TrainerCallback):
     def _falling(self, rule: Callable[[float], float], n_steps: int) -> Callable[[float], float]:
         # The lower of two, so that what is late warms up as well.
         return lambda step: min(rule(step), rule(max(step, self.share * n_steps)))
+
+
+class Sound(TrainerCallback):
+    """Skips a step whose gradient is not finite: one such step makes every weight NaN, for good.
+
+    Seen with three H200s and bfloat16: now and then a batch of right examples gave NaN in one
+    process's backward pass, and the loss was 0 ever after.
+
+    Raises:
+        DeviceError: MOST_UNSOUND steps in a row were.
+    """
+
+    def __init__(self) -> None:
+        self.n_skipped = 0
+        self._in_a_row = 0
+
+    def on_pre_optimizer_step(
+        self, args: Any, state: Any, control: Any, model: Any = None, **_: Any
+    ) -> None:
+        # Processes have the same gradients by now, so all of them skip it.
+        taught = [weight for weight in model.parameters() if weight.grad is not None]
+        if math.isfinite(float(sum(weight.grad.float().sum() for weight in taught))):
+            self._in_a_row = 0
+            return
+        for weight in taught:
+            weight.grad = None  # which optimizers pass over, with their momenta
+        self.n_skipped += 1
+        self._in_a_row += 1
+        if self._in_a_row >= MOST_UNSOUND:
+            raise DeviceError(
+                "the training has come to no finite gradient any more",
+                seen=f"{self._in_a_row} steps in a row, the last is step {state.global_step}",
+                do="give a smaller --learning-rate; the same command goes on from the checkpoint",
+            )
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        state.log_history[-1][SKIPPED] = logs[SKIPPED] = self.n_skipped
 
 
 class Curve(TrainerCallback):

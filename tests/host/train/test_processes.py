@@ -14,8 +14,9 @@ from tests.host.train.test_stages import PAIRS
 
 from kernelwright.pairs import write_pairs
 
+# With --cpu accelerate starts one process, whatever it is told; with --multi_gpu two, on CPUs too.
 LAUNCH = [
-    sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2",
+    sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2",
     "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "-m",
 ]  # fmt: skip
 
@@ -37,4 +38,6 @@ def test_two_processes_share_the_lessons_and_leave_one_checkpoint(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "out/sft/model/config.json").is_file()
     lines = (tmp_path / "out/sft/curve.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines if "loss" in json.loads(line)] == [1, 2]
+    steps = [line for line in map(json.loads, lines) if "loss" in line]
+    assert [line["step"] for line in steps] == [1, 2]
+    assert [line["epoch"] for line in steps] == [1, 2]  # two of the four lessons for each process
