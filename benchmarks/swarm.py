@@ -41,12 +41,13 @@ from kernelwright.archive import Archive
 from kernelwright.bench import suite_entries
 from kernelwright.core import plugins
 from kernelwright.core.device import Device
-from kernelwright.core.errors import ProposerError
+from kernelwright.core.errors import ProposerError, TaskError
 from kernelwright.core.settings import Settings, parse_budget, parse_seconds
 from kernelwright.judge import Nursery, WarmProgram
 from kernelwright.load.suite import SIZES, SuiteEntry, builtin_suite
 from kernelwright.propose.swarm.bandit import GENERATES
 from kernelwright.propose.swarm.context import DEFAULT, PARTS
+from kernelwright.result import Progress
 
 START_S = 120.0  # for a server to load its model
 FILE_NAME = str.maketrans("/: ", "___")
@@ -120,6 +121,8 @@ def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict
         )
     except ProposerError as error:
         silence = error
+    if result and result.interrupted:
+        raise KeyboardInterrupt  # and this cell is done with another time
     with Archive(archive) as opened:
         calls = opened.calls(entry.task.digest)
     if silence is not None and not calls:
@@ -129,7 +132,7 @@ def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict
     best = ranked[0][1].speedup if ranked else None
     winner = result.best if result else None
     written = [call for call in calls if call.purpose in GENERATES]
-    right = [proposal for proposal, found in evaluated if found.passed]
+    right = [proposal for proposal, found in select.latest(evaluated) if found.passed]
     return {
         "column": column.name,
         "models": [short(model) for model in column.models],
@@ -219,7 +222,7 @@ def _await(server: subprocess.Popen, url: str) -> None:
     raise click.ClickException(f"the model's server did not start: see its log ({url})")
 
 
-def _show(progress: search.Progress) -> None:
+def _show(progress: Progress) -> None:
     click.echo(
         f"  {progress.n_done} judged · {progress.tokens / 1000:.1f} ktok · {progress.doing[:100]}",
         err=True,
@@ -274,13 +277,16 @@ def main(
         named = list(models)
         named += [g.stem if is_table else stack.enter_context(served(g)) for g in ggufs]
         chosen = columns(named, context.split(","), ablate)
+        if len({column.name for column in chosen}) < len(chosen):
+            raise click.UsageError("two models have one name: give each server's its own")
+        broken: set[str] = set()
         nursery = stack.enter_context(WarmProgram())
         told = Settings(proposers=("swarm",), prices=prices, device=device, out=str(out),
                         timed=not untimed, **parse_budget(budget))  # fmt: skip
         for dialect in () if is_table else dialects or ("",):
             timed = not untimed and is_timed(dialect, device)
-            here = sized(entries, device, size) if size or not timed else entries
-            here = here if size or timed else sized(entries, device, "small")
+            wanted = size or ("" if timed else "small")
+            here = sized(entries, device, wanted) if wanted else entries
             settings = replace(told, dialects=(dialect,) if dialect else ())
             for cell in [Cell(column, entry, dialect) for entry in here for column in chosen]:
                 left_s = deadline - time.monotonic()
@@ -288,9 +294,17 @@ def main(
                     break
                 limited = replace(settings, budget_s=min(settings.budget_s, left_s))
                 with record.claim(cell) as is_mine:
-                    if is_mine:
-                        click.echo(f"{cell.entry.name} {dialect}: {cell.column.name}", err=True)
-                        record.add(measure(cell, limited, out, nursery))
+                    if not is_mine or cell.entry.name in broken:
+                        continue
+                    click.echo(f"{cell.entry.name} {dialect}: {cell.column.name}", err=True)
+                    try:
+                        row = measure(cell, limited, out, nursery)
+                    except TaskError as error:
+                        broken.add(cell.entry.name)
+                        click.echo(str(error), err=True)
+                        continue
+                    if limited.budget_s == settings.budget_s or time.monotonic() < deadline:
+                        record.add(row)  # one that ``--total`` cut off had less than the others
     show(record.rows(), [column.name for column in chosen], whole_of(named))
 
 

@@ -66,7 +66,7 @@ def summary(rows: Sequence[Row], names: Sequence[str]) -> Table:
 
 def _of_calls(rows: Sequence[Row]) -> str:
     """The share of calls that passed; each task is one observation, since its calls are alike."""
-    shares = [min(1.0, row["passed"] / row["generated"]) for row in rows if row["generated"]]
+    shares = [row["passed"] / row["generated"] for row in rows if row["generated"]]
     if not shares:
         return "0/0"
     calls = f"{sum(row['passed'] for row in rows)}/{sum(row['generated'] for row in rows)}"

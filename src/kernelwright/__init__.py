@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kernelwright.load import load
     from kernelwright.receipt import Receipt, Repetition
     from kernelwright.report import write as report
-    from kernelwright.search import Progress, Result
+    from kernelwright.result import Progress, Result
 
 __version__ = "0.1.0"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from kernelwright import search, select
+from kernelwright import select
 from kernelwright.archive import Archive, without_password
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import DeviceError
@@ -17,6 +17,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.receipt import Repetition
 from kernelwright.report import facts, table, write
+from kernelwright.result import Result
 from kernelwright.terminal import Answer, error_facts
 
 DONE, NOTHING_PASSED = 0, 1  # 2 is wrong use, 3 a machine that failed: core/errors.py
@@ -66,7 +67,7 @@ def _in_short(evaluation: Evaluation) -> str:
     return f"{evaluation.status.value}, {ratio} × {evaluation.timing.strongest}"
 
 
-def _result_facts(result: search.Result) -> dict[str, Any]:
+def _result_facts(result: Result) -> dict[str, Any]:
     best = None
     if result.best is not None and result.evaluation is not None:
         best = {
@@ -90,7 +91,7 @@ def _result_facts(result: search.Result) -> dict[str, Any]:
     }
 
 
-def one_result(result: search.Result) -> Answer:
+def one_result(result: Result) -> Answer:
     """What `optimize TASK` answers."""
     pair = None
     if result.best is not None and result.evaluation is not None:
@@ -106,7 +107,7 @@ def one_result(result: search.Result) -> Answer:
     return Answer(_result_facts(result), code, shown)
 
 
-def _headline(result: search.Result) -> str:
+def _headline(result: Result) -> str:
     if not result.strongest:
         return (
             f"{result.task.name}: nothing was timed within the budget; here is the library's file"
@@ -122,7 +123,7 @@ def _headline(result: search.Result) -> str:
     )
 
 
-def suite_results(results: list[search.Result], settings: Settings) -> Answer:
+def suite_results(results: list[Result], settings: Settings) -> Answer:
     """What `optimize --suite` answers; writes the report of the whole archive."""
     path = None
     if any(result.evaluated for result in results):

@@ -18,6 +18,7 @@ from kernelwright.core.task import Task
 from kernelwright.load import load
 from kernelwright.receipt import Receipt, Repetition
 from kernelwright.report import write as write_report
+from kernelwright.result import OnProgress, Result
 
 
 def optimize(
@@ -25,9 +26,9 @@ def optimize(
     inputs: Any = None,
     *,
     init: Any = None,
-    on_progress: search.OnProgress = lambda progress: None,
+    on_progress: OnProgress = lambda progress: None,
     **settings: Any,
-) -> search.Result:
+) -> Result:
     """Search for a faster kernel for a module, a function, a file or a Task, and write the report.
 
     ``inputs`` and ``init`` are as in ``load``; ``settings`` are the fields of ``Settings``, over
@@ -42,7 +43,7 @@ def optimize(
     return with_report(result, Path(resolved.out))
 
 
-def with_report(result: search.Result, out: Path) -> search.Result:
+def with_report(result: Result, out: Path) -> Result:
     """The result with its HTML report written beside the source, where anything was judged."""
     if not result.evaluated:
         return result

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import TaskError
 from kernelwright.load import open_reference
-from kernelwright.search import Result
+from kernelwright.result import Result
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

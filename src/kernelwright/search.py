@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError
-from kernelwright.core.evaluation import Evaluation, Ratio
+from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
@@ -29,62 +29,13 @@ from kernelwright.propose.asked import check_proposers
 from kernelwright.propose.base import Proposer, WaitingProposer
 from kernelwright.propose.carried import CarriedProposer
 from kernelwright.propose.feed import Feed, require_an_answer
+from kernelwright.result import History, OnProgress, Progress, Result
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
 MIN_TRIED = 3  # a budget spent on slow baselines still buys a first look at the candidates
 N_CONFIRMED = 3  # the best of many noisy measurements is flattered; at most so many get another
 CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
 """Of rounds, and of the budget at most: decides a gain that a first look leaves open."""
-
-History = list[tuple[Proposal, Evaluation]]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a search tells while it runs."""
-
-    task: str
-    doing: str
-    """What is being tried, in a few words."""
-    best: Ratio | None
-    """The best speedup so far against the strongest library setting."""
-    n_done: int
-    seconds_left: float
-    tokens: int = 0  # read and written by models in this run
-    cost_usd: float = 0.0
-    """Of this run's models, those whose price was stated."""
-
-
-OnProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a search found.
-
-    ``best`` is None when nothing beat the strongest library setting; ``source_path`` then holds
-    that setting as a file.
-    """
-
-    task: Task
-    best: Proposal | None
-    evaluation: Evaluation | None
-    """The verdict on ``best`` that stands: the confirming one, measured after the search and apart
-    from it, or that of a heat if nothing else was as promising."""
-    evaluated: History
-    strongest: str
-    """The name of the strongest library setting; empty where none was timed."""
-    source_path: Path | None
-    archive_url: str
-    report_path: Path | None = None
-    interrupted: bool = False
-    error: KernelwrightError | None = None
-    """Why the task could not be searched; only in the results of a suite."""
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of judged candidates by status."""
-        return dict(Counter(evaluation.status.value for _, evaluation in self.evaluated))
 
 
 def optimize(
@@ -146,7 +97,8 @@ class _Search:
         self.run_id = self.archive.start_run(self.task, self.settings)
         whole = self.archive.history(self.task.digest)
         here = (self.judge.environment.digest, JUDGE_VERSION)
-        self.history += [p for p in whole if (p[1].environment.digest, p[1].judge_version) == here]
+        mine = [p for p in whole if (p[1].environment.digest, p[1].judge_version) == here]
+        self.history += [p for p in mine if not self.is_untimed(*p)]
         known = {proposal.candidate.digest for proposal, _ in self.history}
         self.elsewhere = select.best_of_each([p for p in whole if p[1].candidate not in known])
         self.seen = {proposal.candidate.normal for proposal, _ in self.history}
@@ -234,11 +186,20 @@ class _Search:
     def is_late(self, until: float, n_tried: int) -> bool:
         return time.monotonic() > until and n_tried >= MIN_TRIED
 
+    def is_untimed(self, proposal: Proposal, found: Evaluation) -> bool:
+        """Whether it was only found right, where nothing was timed, and this search times such."""
+        is_right_alone = self.settings.timed and found.passed and found.timing is None
+        name = proposal.candidate.dialect
+        return is_right_alone and name in self.dialects and self.is_clocked(name)
+
+    def is_clocked(self, dialect: str) -> bool:
+        """Whether kernels in it are timed here: an interpreter's time says nothing."""
+        return plugins.find("kernelwright.dialects", dialect).is_timed(self.device)
+
     @property
     def is_timed(self) -> bool:
-        """Whether any candidate is: an interpreter's time says nothing."""
-        found = (plugins.find("kernelwright.dialects", name) for name in self.dialects)
-        return self.settings.timed and any(each.is_timed(self.device) for each in found)
+        """Whether any candidate is."""
+        return self.settings.timed and any(map(self.is_clocked, self.dialects))
 
     @property
     def longest_s(self) -> float:
@@ -316,13 +277,14 @@ class _Search:
 
     def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
         """Write the best source, or the library setting that nothing beat, and close the run."""
-        is_due = self.is_timed and time.monotonic() < self.deadline
-        is_known = is_due or any(e.timing for _, e in self.history)
+        is_early = time.monotonic() < self.deadline
+        is_known = self.is_timed and (is_early or any(e.timing for _, e in self.history))
         strongest = self.judge.strongest if is_known else ""
         candidate = best[0].candidate if best else library_candidate(self.task, strongest or EAGER)
         path = write_source(candidate, Path(self.settings.out), self.task.name)
         if not interrupted:
-            self.archive.finish_run(self.run_id, {**self.ended, **self.judge.copying()})
+            ended = {"gpu": self.judge.environment.gpu, **self.ended, **self.judge.copying()}
+            self.archive.finish_run(self.run_id, ended)
         return Result(
             task=self.task,
             best=best[0] if best else None,
@@ -387,7 +349,7 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
     with Judge(task, device=device, settings=settings) as court:
-        return court.evaluate(candidate)
+        return court.evaluate(candidate, timed=settings.timed)
 
 
 def write_source(candidate: Candidate, out: Path, name: str) -> Path:

@@ -22,7 +22,7 @@ from rich.text import Text
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
 from kernelwright.judge.baselines import HUGE_PAGES
 from kernelwright.report.facts import printable, ratio_text
-from kernelwright.search import Progress
+from kernelwright.result import Progress
 
 PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
 INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame

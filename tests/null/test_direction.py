@@ -10,7 +10,7 @@ LEVELS = {
     "core": 0,
     "dialects": 1, "load": 1, "tasks": 1, "parquet": 1,
     "propose": 2, "judge": 2, "archive": 2, "select": 2, "receipt": 2,
-    "compose": 2, "pairs": 2,
+    "compose": 2, "pairs": 2, "result": 2,
     "search": 3, "port": 3, "train": 3, "report": 3, "testing": 3, "doctor": 3,
     "dataset": 3,
     "build": 4, "dispatch": 4, "api": 4, "cli": 4, "answers": 4, "terminal": 4, "port_command": 4,

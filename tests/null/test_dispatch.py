@@ -8,7 +8,8 @@ import kernelwright as kw
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.search import Result, write_source
+from kernelwright.result import Result
+from kernelwright.search import write_source
 
 SOURCE = """
 import torch

@@ -179,7 +179,9 @@ class _Asked:
             n_missing = self.policy.samples - len(self.calls(entry))
             if n_missing:
                 self.archive.add_task(entry.task)
-                run = self.archive.start_run(entry.task, self.told)
+                run = self.archive.start_run(
+                    entry.task, dataclasses.replace(self.told, proposers=())
+                )
                 missing += [(run, self._blank(entry))] * n_missing
         if missing:
             self._ask(missing)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
-from kernelwright.dialects.devices import count, resolve
+from kernelwright.dialects.devices import count, gpu_name, resolve
 from kernelwright.judge.place import MOST_JUDGES, place_of
 
 ALL = "all"
@@ -99,10 +99,11 @@ def lanes(
             do=f"give --jobs {most}, or leave it out",
         )
     found = [resolve(replace(wanted, index=n)) for n in range(n_gpus)]
-    if len({device.key for device in found}) > 1:
+    names = [gpu_name(device) for device in found]
+    if len({*names}) > 1 or len({device.key for device in found}) > 1:
         raise DeviceError(
-            "a suite is searched on GPUs of one architecture only",
-            seen=", ".join(map(str, found)),
+            "a suite is searched on GPUs of one name only",
+            seen=", ".join(f"{device} {name}" for device, name in zip(found, names, strict=True)),
             do="set CUDA_VISIBLE_DEVICES to those of one, and search once for each",
         )
     units = [place_of(device).unit for device in found]

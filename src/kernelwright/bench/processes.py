@@ -61,7 +61,8 @@ def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
         if ended:
             with Archive(settings.archive) as archive:
                 archive.add_task(task, [judge.workload])
-                archive.finish_run(archive.start_run(task, settings), ended | judge.copying())
+                ended |= judge.copying() | {"gpu": judge.environment.gpu}
+                archive.finish_run(archive.start_run(task, settings), ended)
 
 
 def size_task(task: Task, settings: Settings, nursery: Nursery) -> int:

@@ -199,7 +199,14 @@ def _runs_here(archive: Archive, task: Task, device: Device) -> list[Run]:
         for run in archive.runs(task.digest)
         if run.finished_at
     ]
-    return [r for r, on in ended if on.kind == device.kind and on.arch in ("", device.arch)]
+    name = gpu_name(device)
+    return [
+        run
+        for run, on in ended
+        if on.kind == device.kind
+        and on.arch in ("", device.arch)
+        and run.settings.get("ended", {}).get("gpu", name) == name
+    ]
 
 
 def _is_searched(task: Task, settings: Settings, device: Device) -> bool:
@@ -210,6 +217,7 @@ def _is_searched(task: Task, settings: Settings, device: Device) -> bool:
             run
             for run in _runs_here(archive, task, device)
             if run.settings["budget_s"] >= settings.budget_s
+            and run.settings.get("timed", True) >= settings.timed
             and list(run.settings["proposers"]) == list(settings.proposers)
         ]
         verdicts = archive.evaluations(task=task.digest) if finished else []

@@ -67,7 +67,7 @@ class Draft:
     def input(self, name: str, shape: Shape, how: str = "torch.randn({shape})") -> str:
         """A new argument of the forward, drawn as ``how`` says."""
         name = self._fresh(name, self.inputs)
-        text = ", ".join(axis.text for axis in shape)
+        text = ", ".join(axis.text for axis in shape if axis.text)
         if "torch.rand" in how and "randint" not in how and self.dtype != "float32":
             how = how.replace("{shape}", f"{{shape}}, dtype=torch.{self.dtype}")
         self.inputs[name] = how.format(shape=text)

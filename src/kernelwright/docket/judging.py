@@ -43,7 +43,7 @@ def judge_all(
         ):
             archive.add_task(task, [judge.workload])
             verdicts |= _known(archive, judge)
-            run = archive.start_run(task, settings)
+            run = archive.start_run(task, replace(settings, proposers=()))
             todo: dict[str, Case] = {}
             for case in cases:
                 if case.candidate is not None and case.candidate.digest not in verdicts:

@@ -66,7 +66,8 @@ class BaselineRuns:
         self._empty: Runner | None = None
         self.is_crowded = one_by_one or CROWDED * oracle.moved_bytes > place.memory_bytes()
         if self.is_crowded:
-            oracle.forget_first()
+            with turns.beside():
+                oracle.forget_first()
         self.median_ns: dict[str, float] = {}
         """By setting, of a few rounds; empty until ``measure``."""
         self.dropped: dict[str, str] = {}
@@ -186,14 +187,14 @@ class BaselineRuns:
     def _is_hopeless(self, setting: baselines.Setting) -> bool:
         """Whether its copies alone take longer than another setting does in all."""
         fastest_ns = min(self.median_ns.values(), default=math.inf)
+        if fastest_ns == math.inf or not any(setting.copies):
+            return False
         oracle = self._oracle
         n_inputs, n_outputs = (
             sum(t.numel() * t.element_size() for t in leaves(tensors))
             for tensors in (oracle.first_arguments, oracle.example)
         )
         times_in, times_out = setting.copies
-        if fastest_ns == math.inf or not any(setting.copies):
-            return False
         copied = 2 * (times_in * n_inputs + times_out * n_outputs)
         least_ns = self._copying.least_ns(copied + n_inputs + n_outputs)
         if least_ns < fastest_ns:
@@ -220,7 +221,6 @@ class BaselineRuns:
             how["precision"] = lowered
         with runner.beside(self._turns):
             build(runner, self._oracle, self._task.source, self._task.entry, how)
-            # Not drawn here: the default dtype and the random state belong to the main thread.
             runner.put(self._oracle.first_arguments)
         # One after the other where the compiler is asked for the same: the second finds it cached.
         # No seat is held while waiting for the other, who may have to leave its own.

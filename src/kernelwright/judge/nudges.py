@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,9 @@ N_RANDOM = 12
 """Besides moving all up and all down: which of two sums is larger shows when terms part ways. Each
 shows half of what lies on a border: with four of them a quantiser by reciprocals was refused in one
 of twenty calls that had such a number."""
+LOOSE_SHARE = 0.005
+"""Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
+what they are is a convention that a candidate has to keep."""
 WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
 
 
@@ -33,9 +37,11 @@ def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
     """``arguments`` in float64, moved by LOOSE_ULP in several ways; ``zeros_too``: with zeros."""
     for sign in (1.0, -1.0):
         yield map_tensors(lambda t, sign=sign: _moved(t, sign * LOOSE_ULP, None), arguments)
-    for seed in range(N_RANDOM):
+    for number in range(N_RANDOM):
+        seeds = itertools.count(number, N_RANDOM)  # each tensor its own: x / s must part ways
 
-        def change(t: torch.Tensor, seed: int = seed) -> torch.Tensor:
+        def change(t: torch.Tensor, seeds: Iterator[int] = seeds) -> torch.Tensor:
+            seed = next(seeds)
             moved = _moved(t, LOOSE_ULP, seed)
             if not (zeros_too and t.is_floating_point() and t.numel()):
                 return moved

@@ -5,6 +5,7 @@ It runs in the judge's process. No candidate shares memory with it.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -61,16 +62,13 @@ from kernelwright.judge.layout import (
     without_memory,
 )
 from kernelwright.judge.lowering import lower, rounded
-from kernelwright.judge.nudges import all_loose, loose_places, nudge, widen
+from kernelwright.judge.nudges import LOOSE_SHARE, all_loose, loose_places, nudge, widen
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.results import flatten
 from kernelwright.load import open_reference
 from kernelwright.load.copies import copied
 from kernelwright.load.reference import task_code
 
-LOOSE_SHARE = 0.005
-"""Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
-what they are is a convention that a candidate has to keep."""
 Seat = Callable[[], AbstractContextManager[Any]]
 
 
@@ -88,6 +86,7 @@ class Oracle:
         self.device = device
         self.secret = secret
         self.reference = open_reference(task)
+        self._drawing = threading.Lock()  # seeds and standard output are the whole process's
         self.weight_seed = derive_seed(secret, "weights")
         self.initial = self.reference.init_inputs(self.weight_seed)
         module = self.reference.build(self.weight_seed)
@@ -125,8 +124,10 @@ class Oracle:
         return self._first_arguments or self.arguments(self.first)
 
     def forget_first(self) -> None:
-        """Draw them anew from now on, because memory is scarce: in one thread at a time."""
-        self._first_arguments = []
+        """Draw them anew from now on, because memory is scarce, where a draw repeats."""
+        pairs = zip(leaves(self.arguments(self.first)), leaves(self._first_arguments), strict=True)
+        if not any(differ(one, two) for one, two in pairs):
+            self._first_arguments = []
 
     def kept_arguments(self, draw: Draw) -> list[Any]:
         """``arguments`` of a draw that comes again; not to be written to."""
@@ -142,7 +143,8 @@ class Oracle:
         if draw.distribution in self.others:
             number = self.others[draw.distribution].number
             return self.reference.other_inputs(draw.seed, self.device)[number]
-        own = renew(self.reference.inputs(draw.seed, self.device), self._fixed, draw.seed)
+        with self._drawing:
+            own = renew(self.reference.inputs(draw.seed, self.device), self._fixed, draw.seed)
         if draw.distribution in (TASK, RANDOMISED):
             return own
         if draw.distribution == SPECIAL:
@@ -227,12 +229,12 @@ class Oracle:
             return module(*arguments)
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
-        # First, as it takes most memory.
-        exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
-        own = as_real(self.run(arguments, draw.weights))
+        run = partial(self.run, arguments, draw.weights)
         is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL, *self.others)
-        if not is_given and not is_telling(draw.distribution, own):
-            return None
+        if not is_given and not is_telling(draw.distribution, as_real(run())):
+            return None  # before float64, which costs most
+        exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
+        own = as_real(run())
         warnings: tuple[str, ...] = ()
         if exact is None:
             exact = [widen(t) for t in own]
@@ -248,7 +250,7 @@ class Oracle:
             return self._lowered(draw, arguments, expected)
         if self.convolves and may_be_rounded(self.device):
             is_own = draw.distribution in (TASK, RANDOMISED, *self.others)
-            return as_rounded(expected, partial(self.run, arguments, draw.weights), is_own=is_own)
+            return as_rounded(expected, run, is_own=is_own)
         return expected
 
     def _lowered(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected | None:

@@ -28,7 +28,12 @@ def copied(module: torch.nn.Module) -> torch.nn.Module:
     twin = copy.deepcopy(module, memo)
     for part in twin.modules():
         for name, value in vars(part).items():
-            if name not in PARTS and isinstance(value, (FunctionType, partial, list, tuple, dict)):
+            if name in PARTS or memo.get(id(value)) is value:
+                continue
+            if type(value) in (dict, OrderedDict):  # in place: others hold it, hooks' handles too
+                memo[id(value)] = value
+                value.update([(key, _moved(one, memo)) for key, one in value.items()])
+            elif isinstance(value, (FunctionType, partial, list, tuple)):
                 vars(part)[name] = _moved(value, memo)
     return twin
 
@@ -46,7 +51,9 @@ def _moved(held: Any, memo: dict[int, Any]) -> Any:
     if type(held) in (list, tuple):
         return type(held)(_moved(one, memo) for one in held)
     if type(held) in (dict, OrderedDict):  # the second holds a module's hooks
-        return type(held)((key, _moved(value, memo)) for key, value in held.items())
+        moved = memo[id(held)] = type(held)()  # before its values: it may hold itself
+        moved.update([(key, _moved(value, memo)) for key, value in held.items()])
+        return moved
     # A function of a file holds no module, and is pickled by its name.
     is_nested = isinstance(held, FunctionType) and "<locals>" in held.__qualname__
     return _moved_function(held, memo) if is_nested else held

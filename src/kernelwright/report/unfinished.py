@@ -21,15 +21,27 @@ class Unfinished:
 def cut_off(archive: Archive, task: str | None = None) -> list[Unfinished]:
     """The tasks (or the one with this digest) whose last search on a device has no end."""
     names = {known.digest: known.name for known in archive.tasks()}
-    last = {(run.task, run.settings["device"]): run for run in archive.runs(task)}
+    searches = [run for run in archive.runs(task) if run.settings["proposers"]]
+    last = {(run.task, run.settings["device"]): run for run in searches}
     open_runs = [run for run in last.values() if run.finished_at is None]
-    judged = Counter(found.task for found in archive.evaluations(task=task)) if open_runs else {}
-    return [_told(run, names[run.task], judged[run.task]) for run in open_runs]
+    found = archive.evaluations(task=task) if open_runs else []
+    judged = Counter((each.task, _kind(each.environment.device)) for each in found)
+    return [
+        _told(run, names[run.task], judged[run.task, _kind(run.settings["device"])])
+        for run in open_runs
+    ]
+
+
+def _kind(device: str) -> str:
+    return device.partition(":")[0]
 
 
 def _told(run: Run, name: str, n_judged: int) -> Unfinished:
     begun = run.started_at[:16].replace("T", " ")
     why = f"begun {begun}, cut off or still going on; verdicts so far: {n_judged}"
     settings = run.settings
-    again = f"--device {settings['device']} --budget {settings['budget_s']:g}s"
+    limits = [f"{settings['budget_s']:g}s"]
+    limits += [f"{settings['budget_tokens'] / 1e3:g}ktok"] if settings["budget_tokens"] else []
+    limits += [f"{settings['budget_usd']:g}usd"] if settings["budget_usd"] else []
+    again = " ".join([f"--device {settings['device']}", *(f"--budget {one}" for one in limits)])
     return Unfinished(name, why, again)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelwright import select
@@ -18,6 +18,7 @@ from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram
 from kernelwright.propose.swarm.answer import read
 from kernelwright.train.reward import Judged, jumps
 
+FAULT = Status.INFRA_ERROR
 NAME = "policy"
 N_OPEN = 2
 """Judges that stay open with their baselines, for when their task comes again, where a device bears
@@ -53,7 +54,7 @@ class Sitting:
     best: float
     """The speedup to beat, of earlier sittings."""
     right: dict[str, Evaluation] = field(default_factory=dict)
-    """Found right, and not yet timed."""
+    """Found right by the check alone, whether timed since or not."""
     n_new: int = 0
     """Answers that had to be judged."""
 
@@ -89,6 +90,10 @@ class Courtroom:
         sitting = self._sitting(task)
         for answer in answers:
             self._hear(answer, sitting, may_time)
+        # A fault of the machine may be of those that write meanwhile: ``sit`` tries again.
+        faults = [k for k, (found, _) in sitting.known.items() if found.status is FAULT]
+        for text in faults:
+            del sitting.known[text]
 
     def sit(self, answers: Sequence[Answer]) -> tuple[list[Judged], int]:
         """What became of each answer to one task, and how many of them had to be judged, those
@@ -163,7 +168,7 @@ class Courtroom:
             return verdict, None
         again = judge.evaluate(candidate)
         self.archive.add_evaluation(run, again)
-        return (again, None) if again.status is Status.INFRA_ERROR else (verdict, again)
+        return (again, None) if again.status is FAULT else (verdict, again)
 
     @property
     def _is_shared(self) -> bool:
@@ -182,7 +187,8 @@ class Courtroom:
         self._judges[task.digest] = judge  # the last to be closed
         if task.digest not in self._runs:
             self.archive.add_task(task, [judge.workload])
-            self._runs[task.digest] = self.archive.start_run(task, self.settings)
+            told = replace(self.settings, proposers=())  # it is no search
+            self._runs[task.digest] = self.archive.start_run(task, told)
         return judge
 
     def _close(self, n_kept: int) -> None:

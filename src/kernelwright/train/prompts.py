@@ -62,7 +62,7 @@ class Prompts:
 
         Where the machine was to blame, or the prompt would be too long, the same is asked again.
         """
-        code, found = read(answer, asked.dialect), judged.evaluation
+        code, found = read(answer, asked.dialect), judged.again or judged.evaluation
         if found is None:
             messages = prompt.in_form(asked.messages, answer, code.fault)
             return replace(asked, messages=messages) if self.fits(messages) else asked

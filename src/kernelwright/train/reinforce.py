@@ -6,6 +6,7 @@ without exemplars, and rewards by speed with them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,7 +67,15 @@ def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int]) -> Any:
     from trl import GRPOConfig
 
     group = recipe.group * recipe.turns
-    answers = min(recipe.tasks, n_tasks) * group
+    # TRL takes as many tasks at a time as all processes together, or none.
+    n_each = min(recipe.tasks, n_tasks // int(os.environ.get("WORLD_SIZE", "1")))
+    if not n_each:
+        raise UsageError(
+            "there are fewer tasks than processes that train",
+            seen=f"{n_tasks} tasks with a prompt that is short enough",
+            do="start fewer processes, or give more tasks",
+        )
+    answers = n_each * group
     # What the device holds at a time must divide what a step compares.
     batch = next(b for b in range(min(recipe.batch, answers), 0, -1) if answers % b == 0)
     return GRPOConfig(

@@ -41,9 +41,11 @@ class Deadline(TrainerCallback):
     def on_train_begin(
         self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **_: Any
     ) -> None:
+        used_s = max((line.get(USED, 0.0) for line in state.log_history), default=0.0)
+        self._began_s -= used_s
         if not self._ends_stage:
+            self._budget_s += used_s  # it is of this run
             return
-        self._began_s -= max((line.get(USED, 0.0) for line in state.log_history), default=0.0)
         self._look()
         rules = lr_scheduler.lr_lambdas
         lr_scheduler.lr_lambdas = [self._falling(rule, state.max_steps) for rule in rules]

@@ -29,6 +29,7 @@ def _two_gpus(monkeypatch):
     """Two GPUs beside sixteen cores without second threads; no driver is asked."""
     monkeypatch.setattr(lanes, "count", lambda kind: N_GPUS)
     monkeypatch.setattr(lanes, "resolve", lambda device: device)
+    monkeypatch.setattr(lanes, "gpu_name", lambda device: "")
     told = lambda device: SimpleNamespace(unit=f"GPU-{device.index}", most_judges=2)  # noqa: E731
     monkeypatch.setattr(lanes, "place_of", told)
     monkeypatch.setattr(lanes, "_first_sibling", lambda core: core)

@@ -11,7 +11,7 @@ from kernelwright.archive import Archive
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
-from kernelwright.search import Result
+from kernelwright.result import Result
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Progress: plain lines where stderr is no terminal, and the time that is left runs on."""
 
 from kernelwright.core.evaluation import Ratio
-from kernelwright.search import Progress
+from kernelwright.result import Progress
 from kernelwright.terminal import ShowProgress
 
 

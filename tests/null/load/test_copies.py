@@ -123,3 +123,23 @@ def test_functions_of_a_file_stay_what_they_are():
     module.act, module.acts = nn.functional.relu, [nn.functional.gelu]
     twin = copied(module)
     assert twin.act is nn.functional.relu and twin.acts[0] is nn.functional.gelu
+
+
+def test_a_dict_that_parts_share_is_shared_by_their_copies():
+    """A new one for each would leave what one notes unknown to the other."""
+    module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    module[0].notes = module[1].notes = {"act": lambda x: x}
+    module[0].notes["itself"] = module[0].notes
+    twin = copied(module)
+    assert twin[0].notes is twin[1].notes is twin[0].notes["itself"]
+    assert twin[0].notes is not module[0].notes
+
+
+def test_a_hook_that_is_removed_from_the_copy_is_gone():
+    module = nn.Linear(2, 2)
+    module.handle = module.register_forward_hook(lambda part, given, result: 0 * result)
+    twin, x = copied(module), torch.ones(1, 2)
+    assert torch.equal(twin(x), torch.zeros(1, 2))
+    twin.handle.remove()
+    assert not torch.equal(twin(x), torch.zeros(1, 2))
+    assert torch.equal(module(x), torch.zeros(1, 2))

@@ -64,6 +64,15 @@ def test_who_does_not_answer_is_not_asked_more():
     assert width(brief(*calls)) == 1
 
 
+def test_one_round_without_answers_does_not_hold_later_ones_back():
+    """A server that was loading its model."""
+    silent = rounds((4, 10), outcome=Outcome.FAILED)
+    later = tuple(
+        replace(c, id=f"{int(c.id[:12], 16) + 60_000:012x}{c.id[12:]}") for c in rounds((1, 10))
+    )
+    assert width(brief(*silent, *later)) == 2
+
+
 def test_earlier_runs_do_not_count():
     calls = rounds((4, 10), (8, 10))
     assert width(brief(*calls, since="f")) == FIRST

@@ -54,6 +54,8 @@ PROSE = {
     "pointwise": FLAT,
     "spread": FLAT,
     "loss": LOSS,
+    "pooling": ("Memory bandwidth limits it.", "One program per block of results."),
+    "whole norm": ("Memory bandwidth limits it.", "Sums of blocks, then one pass with the total."),
     "product": DOT,
     "gram": DOT,
     "linear": DOT,
@@ -87,6 +89,11 @@ def lessons(
 
     No task is degenerate: each is tried out on the CPU with long axes cut short. Kernels are in
     float32, and take what the task declares in any shape.
+
+    Not covered:
+        Rows of over 2**20 values in scans and second kernels, 2**31 elements, 65,535 matrices or
+        blocks of columns; long columns and products are added one by one. Batch norms leave the
+        running statistics alone, which no output of the training mode needs.
 
     Raises:
         UsageError: no such size or form.

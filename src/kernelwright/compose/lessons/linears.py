@@ -89,7 +89,7 @@ def _product(page: Page, found: Layer, epilogue: Sequence[str]) -> tuple[str, li
     page.given = {}
     if found.bias:
         called = "bias_" if "bias" in names else "bias"
-        epilogue = [BIAS.replace("bias", called) if line == BIAS else line for line in epilogue]
+        epilogue = [BIAS.replace("bias", called), *epilogue[1:]]  # a learned one may read the same
         names, values = [called, *names], [found.bias, *values]
     operands = ["a", "b", *names, "out", "m", "n", "k"]
     text = head(*operands) + block([*products.HEAD, *found.loop, *epilogue, products.STORE])

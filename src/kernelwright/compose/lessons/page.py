@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kernelwright.compose.draft import Axis, Draft, Shape
 
 NAMES = ("x", "x", "x", "x", "input", "inputs", "data", "inp", "a", "A", "t")
-RENAMED = ("y", "out", "result", "h", "z")
+RENAMED = ("h", "out", "result", "hidden")  # none that a form gives an argument
 RENAMED_SHARE = 0.15
 """Of the steps whose result the task gives another name: people do, and a reader must follow."""
 SMALL_WORK = 1 << 20
@@ -51,7 +51,7 @@ class Page(Draft):
         name = self.x
         if self.draw.random() < RENAMED_SHARE:
             taken = {*self.inputs, *self.numbers, *(line.split(" ")[0] for line in self.forward)}
-            name = next((n for n in RENAMED if n not in taken), name)
+            name = self.draw.choice([n for n in RENAMED if n not in taken] or [name])
         self.forward.append(f"{name} = {expression}")
         self.x = name
         self.words.append(word)

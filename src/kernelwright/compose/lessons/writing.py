@@ -23,6 +23,7 @@ def head(*parameters: str, name: str = "kernel") -> str:
 
 def answer(page: Page, kernel: str, forward: str) -> str:
     """The file: the kernels, and the module with the task's constructor."""
+    page.arguments.sort(key=page.defaults.__contains__)  # those with a default last
     arguments = ", ".join(["self", *_arguments(page)])
     module = ["class ModelNew(nn.Module):", f"    def __init__({arguments}):"]
     module += ["        super().__init__()", *(f"        {line}" for line in page.init), ""]
@@ -133,7 +134,7 @@ class Writing:
         for name, text_of in [*self.page.tuples.items(), *self.page.numbers.items()]:
             value = text_of if isinstance(text_of, str) else str(text_of[0])
             head = re.sub(rf"^{name} = .*\n", "", head, flags=re.M)
-            tail = re.sub(rf"(?<![\w.]){name}\b(?! =)", value, tail)
+            tail = re.sub(rf"(?<![\w.]){name}\b(?! ?=)", value, tail)
         return head.rstrip("\n") + "\n" * (3 - self.is_old) + mark + tail
 
 

@@ -35,7 +35,7 @@ class _Round:
 
 
 def width(brief: Brief) -> int:
-    """Questions to ask at once, one for each model at least.
+    """Questions to ask at once, as many as there are models at least.
 
     Twice as many as in the widest round while that pays, by measured times; then the fewest that
     are answered as fast, and no more than are answered at that pace in the time left. What is
@@ -52,7 +52,7 @@ def width(brief: Brief) -> int:
     if best == 0:
         return least  # who does not answer is not asked more
     enough = min(each.n_asked for each in rounds if each.pace * PAYS >= best)
-    is_widest = enough == max(each.n_asked for each in rounds)
+    is_widest = enough == max(each.n_asked for each in rounds if each.n_answered)
     wanted = 2 * enough if is_widest else enough
     in_time = best * max(brief.budget_s, MIN_CALL_S)
     return max(least, math.floor(min(most, wanted, in_time, _affordable(brief, calls))))

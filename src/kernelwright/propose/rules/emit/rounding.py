@@ -48,10 +48,16 @@ def _products(name: str, made: Mapping[str, Op], fused: Collection[str]) -> set[
 def _is_rounded(name: str, made: Mapping[str, Op]) -> bool:
     """Whether a product may be equal to the value: not to a constant, nor to what a function such
     as exp has made."""
-    op = made.get(name)
-    if isinstance(op, Const | Iota):
-        return False
-    if not isinstance(op, Compute) or op.op in PRODUCTS or op.op == QUOTIENT:
-        return True  # a load, a reduction, a scan; what a contraction sums
-    is_followed = op.op in _PASSED_ON or op.op in _SUMS
-    return is_followed and any(_is_rounded(arg, made) for arg in op.args)
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        op = made.get(name)
+        if name in seen or isinstance(op, Const | Iota):
+            continue
+        seen.add(name)
+        if not isinstance(op, Compute) or op.op in PRODUCTS or op.op == QUOTIENT:
+            return True  # a load, a reduction, a scan; what a contraction sums
+        if op.op in _PASSED_ON or op.op in _SUMS:
+            waiting += op.args
+    return False

@@ -58,7 +58,8 @@ def variance_of(arg: Node, dims: Sequence[int], correction: float) -> tuple[Node
     if count <= 0:
         raise Unsupported("the variance of too few values")
     variance = point("div", total, constant(total, float(count)))
-    return variance, point("add", mean, first), centred
+    left = mean_of(centred, dims, keepdim=True)  # what the mean lost by rounding at first's size
+    return variance, point("add", point("add", mean, first), left), centred
 
 
 def _shaped(node: Node, result: Result) -> Node:
