@@ -47,7 +47,8 @@ def variance_of(arg: Node, dims: Sequence[int], correction: float) -> tuple[Node
 
     All is computed of what values differ by from the first of their row. Equal values differ by
     nothing: what a rounded mean would leave, norms divide by sqrt(eps). And of values far from zero
-    sums lose digits of their differences, not of the values; no mean is rounded at their size.
+    sums lose digits of their differences, not of the values. Only the mean that is returned is
+    rounded at the first one's size: of a row whose first is far from its mean it loses digits.
     """
     first = first_of(arg, dims)
     apart = point("sub", arg, broadcast(first, arg.shape))
@@ -58,8 +59,7 @@ def variance_of(arg: Node, dims: Sequence[int], correction: float) -> tuple[Node
     if count <= 0:
         raise Unsupported("the variance of too few values")
     variance = point("div", total, constant(total, float(count)))
-    left = mean_of(centred, dims, keepdim=True)  # what the mean lost by rounding at first's size
-    return variance, point("add", point("add", mean, first), left), centred
+    return variance, point("add", mean, first), centred
 
 
 def _shaped(node: Node, result: Result) -> Node:
