@@ -53,8 +53,8 @@ class Along:
     def _next(self) -> str:
         return f"{self.written} + 1" if self.written.startswith("self") else str(self.axis + 1)
 
-    def launch(self, given: str, n_rows: str = "x.numel() // length") -> str:
-        grid = f"({n_rows},)" if self.way is ROW else "(batch, triton.cdiv(width, 128))"
+    def launch(self, given: str) -> str:
+        grid = "(x.numel() // length,)" if self.way is ROW else "(batch, triton.cdiv(width, 128))"
         lengths = "length" if self.way is ROW else "length, width"
         return f"kernel[{grid}](x, {given}{lengths}, BLOCK={1024 if self.way is ROW else 128})"
 
@@ -112,7 +112,7 @@ def reduction(page: Page) -> str:
     page.place = ""
     steps(page, 0, 1 if before else 2, learned=False)
     sweeps = Sweeps(along.way, before)
-    chosen.sweep(sweeps)
+    sweeps.find(chosen.found)
     sweeps.lines += [chosen.last, *page.take(), along.way.result]
     return _written(page, along, sweeps, f"x.new_empty({along.less(is_kept=is_kept)})")
 
@@ -126,7 +126,7 @@ def mapping(page: Page) -> str:
     _say(page, chosen, along)
     steps(page, 0, 1 if before else 2)
     sweeps = Sweeps(along.way, before)
-    chosen.sweep(sweeps)
+    sweeps.find(chosen.found)
     sweeps.write(chosen.last, *page.take())
     return _written(page, along, sweeps, "torch.empty_like(x)")
 
@@ -168,8 +168,6 @@ def _say(page: Page, chosen: Statistic, along: Along, kept: str = "") -> None:
         told = along.told.removeprefix("self.")
         called = page.module(chosen.word.replace("-", "_"), form.format(d=told))
         return page.step(f"{called}({page.x})", chosen.word)
-    if kept and "unbiased" in form:
-        kept = ", keepdim=True"
     return page.step(form.format(x=page.x, d=along.told, k=kept), chosen.word)
 
 

@@ -107,7 +107,7 @@ def lessons(
     number = 0
     while len(seen) < count:
         draw = random.Random(f"lesson {seed} {size} {number}")
-        (form,) = draw.choices(names, [WEIGHTS.get(name, 1) for name in names])
+        (form,) = draw.choices(names, [WEIGHTS[name] for name in names])
         page = Page(draw, known)
         code = FORMS[form](page)
         name = f"{len(seen) + 1:04d}_{slug(page)}"

@@ -48,7 +48,7 @@ def pointwise(page: Page) -> str:
 
 def _shape(page: Page) -> Shape:
     """Of two to four axes; learned vectors run along the last, or the channels of an image."""
-    kind = page.draw.choice("rrs i".replace(" ", ""))
+    kind = page.draw.choice("rrsi")
     if kind == "i":
         page.place, page.feature = "at // inner % channels", 1
         return tuple(page.lengths(axes.BATCHES, CHANNELS, axes.EDGES, axes.WIDTHS))
@@ -113,14 +113,13 @@ def spread(page: Page) -> str:
         f"v = w {sign} v" if is_first else f"v = v {sign} w", *after,
         "tl.store(out + at, v, mask=inside)",
     ])  # fmt: skip
-    given = "".join(f", {value}" for value in page.given.values())
     return answer(
         page,
         kernel,
         f"""x, d = {b}.contiguous(), {a}.contiguous()
 out = torch.empty_like(x)
 n = x.numel()
-kernel[(triton.cdiv(n, 1024),)](x, d, out, n, x.shape[1]{given}, BLOCK=1024)
+kernel[(triton.cdiv(n, 1024),)](x, d, out, n, x.shape[1]{page.more}, BLOCK=1024)
 return out""",
     )
 
@@ -177,21 +176,21 @@ def loss(page: Page) -> str:
     after = draw.choice(("", "", "", " * 0.5", " * 2.0"))
     if after:
         page.step(f"{page.x}{after}", "scaling")
-    names = ["x", "t_values", "parts", "n", *page.given, *["width"] * is_row]
+    names = ["x", "target", "parts", "n", *page.given, *["width"] * is_row]
     kernel = head(*names) + block([
         *HEAD, "v = tl.load(x + at, mask=inside, other=0.0)",
-        f"t = tl.load(t_values + at{' % width' * is_row}, mask=inside, other=0.0)", *before,
+        f"t = tl.load(target + at{' % width' * is_row}, mask=inside, other=0.0)", *before,
         *lines, "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
-    ]).replace("t_values", "target")  # fmt: skip
-    given = "".join(f", {v}" for v in [*page.given.values(), *["x.shape[1]"] * is_row])
+    ]).replace("target", "target")  # fmt: skip
+    width = ", x.shape[1]" * is_row
     return answer(
         page,
-        kernel.replace("t_values", "target"),
+        kernel.replace("target", "target"),
         f"""x, target = {x}.contiguous(), {t}.contiguous()
 n = x.numel()
 count = triton.cdiv(n, 1024)
 parts = x.new_empty(count)
-kernel[(count,)](x, target, parts, n{given}, BLOCK=1024)
+kernel[(count,)](x, target, parts, n{page.more}{width}, BLOCK=1024)
 return parts.sum() / n{after}""",
     )
 
@@ -240,16 +239,7 @@ def row_loss(page: Page) -> str:
         "total += tl.where(inside, v, 0.0)",
     ], 2)  # fmt: skip
     kernel += block(["total = tl.sum(total, 0)", f"v = {end}", *after, "tl.store(out + row, v)"])
-    given = "".join(f", {value}" for value in page.given.values())
-    return answer(
-        page,
-        kernel,
-        f"""x, target = {x}.contiguous(), {t}.contiguous()
-rows, length = x.shape
-out = x.new_empty(rows)
-kernel[(rows,)](x, target, out, length{given}, BLOCK=1024)
-return out{".mean()" if is_mean else ""}""",
-    )
+    return _by_rows(page, kernel, t, ".mean()" if is_mean else "")
 
 
 def cross_entropy(page: Page) -> str:
@@ -287,13 +277,17 @@ def cross_entropy(page: Page) -> str:
     kernel += block([*lines, "total += tl.where(inside, tl.exp(v - top), 0.0)"], 2)
     kernel += block(["v = top + tl.log(tl.sum(total, 0)) - tl.sum(chosen, 0)",
                      "tl.store(out + row, v)"])  # fmt: skip
-    given = "".join(f", {value}" for value in page.given.values())
+    return _by_rows(page, kernel, t, f"{end}{after}")
+
+
+def _by_rows(page: Page, kernel: str, target: str, end: str) -> str:
+    """The answer whose kernel has a program for each row of the first input and the target."""
     return answer(
         page,
         kernel,
-        f"""x, target = {x}.contiguous(), {t}.contiguous()
+        f"""x, target = {page.first}.contiguous(), {target}.contiguous()
 rows, length = x.shape
 out = x.new_empty(rows)
-kernel[(rows,)](x, target, out, length{given}, BLOCK=1024)
-return out{end}{after}""",
+kernel[(rows,)](x, target, out, length{page.more}, BLOCK=1024)
+return out{end}""",
     )

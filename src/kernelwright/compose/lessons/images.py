@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kernelwright.compose.lessons import axes
 from kernelwright.compose.lessons.page import Page, block
-from kernelwright.compose.lessons.statistics import CENTRED, REDUCTIONS, Fold
+from kernelwright.compose.lessons.statistics import CENTRED, KEEP, REDUCTIONS
 from kernelwright.compose.lessons.steps import steps
 from kernelwright.compose.lessons.sweeps import CHANNEL, ROW, Sweeps
 from kernelwright.compose.lessons.writing import answer, head
@@ -20,14 +22,6 @@ NORMAL = "v = (v - mean) / tl.sqrt(var / length + eps)"
 def _begin(page: Page, n_axes: int) -> None:
     rest = {3: (LENGTHS,), 4: (EDGES, WIDTHS), 5: (DEPTHS, EDGES, WIDTHS)}[n_axes]
     page.start(tuple(page.lengths((axes.BATCHES[0], (2, 3)), CHANNELS, *rest)), feature=1)
-
-
-def _swept(sweeps: Sweeps, found: tuple[Fold | str, ...]) -> None:
-    for each in found:
-        if isinstance(each, str):
-            sweeps.lines.append(each)
-        else:
-            sweeps.fold(*each)
 
 
 def image_norm(page: Page) -> str:
@@ -53,7 +47,7 @@ def image_norm(page: Page) -> str:
             "layer": [_weighted("at", "inside")], "batch": [_weighted("c", "")],
         }[kind]  # fmt: skip
     steps(page, 0, 2, learned=False)
-    _swept(sweeps, CENTRED)
+    sweeps.find(CENTRED)
     sweeps.write(*reads, *page.take())
     names = {"group": ["length", "inner", "groups"], "batch": ["length", "inner", "channels"]}.get(
         kind, ["length"])  # fmt: skip
@@ -61,10 +55,9 @@ def image_norm(page: Page) -> str:
         kind, "x.numel() // length"
     )
     kernel = head("x", "out", *page.given, *names) + sweeps.text()
-    given = "".join(f"{value}, " for value in page.given.values())
     lines = [f"x = {page.first}.contiguous()", "out = torch.empty_like(x)", *lines]
     lines += [
-        f"kernel[({n_programs},)](x, out, {given}{', '.join(names)}, BLOCK=1024)",
+        f"kernel[({n_programs},)](x, out{page.more}, {', '.join(names)}, BLOCK=1024)",
         "return out",
     ]
     return answer(page, kernel, "\n".join(lines))
@@ -87,18 +80,18 @@ def _group(page: Page, n_axes: int) -> tuple[str, list[str]]:
 
 
 def _instance(page: Page, n_axes: int) -> tuple[str, list[str]]:
-    channels = page.argument(page.shape[1])
-    told = page.draw.choice((channels, f"num_features={channels}"))
-    name = page.draw.choice(("norm", "inorm", "instance_norm"))
-    called = page.module(name, f"nn.InstanceNorm{n_axes - 2}d({told})")
+    called = _of_channels(page, f"InstanceNorm{n_axes - 2}d", ("norm", "inorm", "instance_norm"))
     return called, ["length = x.stride(1)"]
 
 
-def _batch(page: Page, n_axes: int) -> tuple[str, list[str]]:
+def _of_channels(page: Page, kind: str, names: Sequence[str]) -> str:
     channels = page.argument(page.shape[1])
     told = page.draw.choice((channels, f"num_features={channels}"))
-    name = page.draw.choice(("norm", "bn", "batch_norm"))
-    called = page.module(name, f"nn.BatchNorm{n_axes - 2}d({told})")
+    return page.module(page.draw.choice(names), f"nn.{kind}({told})")
+
+
+def _batch(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    called = _of_channels(page, f"BatchNorm{n_axes - 2}d", ("norm", "bn", "batch_norm"))
     return called, ["channels, inner = x.shape[1], x.stride(1)", "length = x.numel() // channels"]
 
 
@@ -128,7 +121,6 @@ def plane(page: Page) -> str:
     found = draw.choice([s for s in REDUCTIONS if s.word != "range"])
     dims = "(2, 3)" if n_axes == 4 else "(2, 3, 4)"
     is_kept = draw.random() < 0.5
-    kept = ", keepdim=True" if is_kept else ""
     forms = [f for f in found.forms if "[0]" not in f and "values" not in f]
     if found.word == "mean" and is_kept and n_axes == 4 and draw.random() < 0.5:
         told = draw.choice(("1", "(1, 1)"))
@@ -136,13 +128,14 @@ def plane(page: Page) -> str:
             f"{page.module('pool', f'nn.AdaptiveAvgPool2d({told})')}({page.x})", "global mean"
         )
     else:
-        page.step(draw.choice(forms).format(x=page.x, d=dims, k=kept), f"{found.word} of planes")
+        page.step(
+            draw.choice(forms).format(x=page.x, d=dims, k=KEEP * is_kept), f"{found.word} of planes"
+        )
     steps(page, 0, 2, learned=False)
     sweeps = Sweeps(ROW, before)
-    found.sweep(sweeps)
+    sweeps.find(found.found)
     sweeps.lines += [found.last, *page.take(), ROW.result]
     kernel = head("x", "out", *page.given, "length") + sweeps.text()
-    given = "".join(f"{value}, " for value in page.given.values())
     ones = f" + {'(1, 1)' if n_axes == 4 else '(1, 1, 1)'}" if is_kept else ""
     return answer(
         page,
@@ -150,7 +143,7 @@ def plane(page: Page) -> str:
         f"""x = {page.first}.contiguous()
 length = x.stride(1)
 out = x.new_empty(x.shape[:2]{ones})
-kernel[(x.numel() // length,)](x, out, {given}length, BLOCK=1024)
+kernel[(x.numel() // length,)](x, out{page.more}, length, BLOCK=1024)
 return out""",
     )
 
@@ -175,7 +168,7 @@ def whole_norm(page: Page) -> str:
     before = page.take()
     forms, word, each, last = draw.choice(WHOLE)
     page.step(draw.choice(forms).format(x=page.x), word)
-    given_first, names_first = [*page.given.values()], [*page.given]
+    names_first, more_first = [*page.given], page.more
     steps(page, 0, 2, learned=False)
     lines = ["at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n",
              "v = tl.load(x + at, mask=inside, other=0.0)", *before]  # fmt: skip
@@ -195,7 +188,6 @@ def whole_norm(page: Page) -> str:
             ]
         )
     )
-    first, then = ("".join(f", {v}" for v in vs) for vs in (given_first, page.given.values()))
     return answer(
         page,
         text,
@@ -203,9 +195,9 @@ def whole_norm(page: Page) -> str:
 n = x.numel()
 count = triton.cdiv(n, 1024)
 parts = x.new_empty(count)
-sums[(count,)](x, parts, n{first}, BLOCK=1024)
+sums[(count,)](x, parts, n{more_first}, BLOCK=1024)
 out = torch.empty_like(x)
-kernel[(count,)](x, parts.sum(), out, n{then}, BLOCK=1024)
+kernel[(count,)](x, parts.sum(), out, n{page.more}, BLOCK=1024)
 return out""",
     )
 

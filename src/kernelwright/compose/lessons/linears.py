@@ -271,10 +271,9 @@ def grouped(page: Page) -> str:
     ]  # fmt: skip
     names = ["out", "n", "groups", *page.given]
     text += "\n\n" + head(*names, name="rows") + block(body)
-    given = "".join(f", {value}" for value in page.given.values())
     lines += [
         f"groups = {called}.num_groups",
-        f"rows[(m * groups,)](out, n // groups, groups{given}, "
+        f"rows[(m * groups,)](out, n // groups, groups{page.more}, "
         "BLOCK=triton.next_power_of_2(n // groups))", "return out",
     ]  # fmt: skip
     return answer(page, text, "\n".join(lines))
@@ -301,8 +300,7 @@ def batch_normed(page: Page) -> str:
         "tl.store(out + row * n + column, v, mask=inside)",
     ]  # fmt: skip
     text += "\n\n" + head("out", "m", "n", *page.given, name="columns") + block(body)
-    given = "".join(f", {value}" for value in page.given.values())
-    lines += [f"columns[(n,)](out, m, n{given}, BLOCK=triton.next_power_of_2(m))", "return out"]
+    lines += [f"columns[(n,)](out, m, n{page.more}, BLOCK=triton.next_power_of_2(m))", "return out"]
     return answer(page, text, "\n".join(lines))
 
 
@@ -338,11 +336,10 @@ def pooled(page: Page) -> str:
         f"    {fold}",
         *body, ends,
     ])  # fmt: skip
-    given = "".join(f", {value}" for value in page.given.values())
     size = f"{called}.kernel_size" + ("" if is_most else "[0]")
     lines += [
         f"size = {size}", f"result = a.new_empty({shape})",
-        f"rows[(m,)](out, result, n // size, n, size{given}, "
+        f"rows[(m,)](out, result, n // size, n, size{page.more}, "
         "BLOCK=triton.next_power_of_2(n // size))", "return result",
     ]  # fmt: skip
     return answer(page, text, "\n".join(lines))
@@ -351,13 +348,11 @@ def pooled(page: Page) -> str:
 def _rows(page: Page, text: str, lines: list[str], body: list[str], shape: str) -> str:
     """A second kernel with a program for each row of the first one's result: in its place, or one
     value for each row."""
-    names, values = list(page.given), list(page.given.values())
-    given = "".join(f", {value}" for value in values)
     is_map = shape == "m, n"
     body = [line.replace("tl.load(x + ", "tl.load(out + ") for line in body] if is_map else body
-    text += "\n\n" + head(*["x"] * (not is_map), "out", "n", *names, name="rows") + block(body)
+    text += "\n\n" + head(*["x"] * (not is_map), "out", "n", *page.given, name="rows") + block(body)
     lines = [*lines, *[f"result = a.new_empty({shape})"] * (not is_map),
-             f"rows[(m,)](out, {'result, ' * (not is_map)}n{given}, "
+             f"rows[(m,)](out, {'result, ' * (not is_map)}n{page.more}, "
              "BLOCK=triton.next_power_of_2(n))",
              "return out" if is_map else "return result"]  # fmt: skip
     return answer(page, text, "\n".join(lines))

@@ -62,6 +62,11 @@ class Page(Draft):
         lines, self.lines = self.lines, []
         return lines
 
+    @property
+    def more(self) -> str:
+        """What a call of the kernel gives for its further arguments, after others."""
+        return "".join(f", {value}" for value in self.given.values())
+
     # -- what a constructor holds ----------------------------------------------------------------
 
     def number(self, name: str, value: float) -> str:
@@ -108,6 +113,11 @@ class Page(Draft):
             free = [name for name in names if name not in self.numbers] or [f"{names[0]}_more"]
             found.append(self.axis(self.draw.choice(free), length, most=most))
         return found
+
+    @property
+    def signature(self) -> list[str]:
+        """The constructor's arguments, those with a default last."""
+        return sorted(self.arguments, key=self.defaults.__contains__)
 
     @property
     def is_large(self) -> bool:

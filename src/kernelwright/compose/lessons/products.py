@@ -63,7 +63,7 @@ class Operands:
     """How two inputs lie and are called in a product."""
 
     left: str
-    """``{}`` is the input; the same text in the task and in the answer, unless ``task`` says."""
+    """``{}`` is the input; the same text in the task and in the answer."""
     right: str
     shapes: str
     """Of both inputs, by the letters of their axes."""
@@ -219,14 +219,13 @@ def vector(page: Page) -> str:
         "total += v * tl.load(b + at, mask=inside, other=0.0)",
     ], 2)  # fmt: skip
     text += block(["v = tl.sum(total, 0)", *page.take(), "tl.store(out + row, v)"])
-    given = "".join(f", {value}" for value in page.given.values())
     return answer(
         page,
         text,
         f"""a, b = {a}.contiguous(), {b}.contiguous()
 m, k = a.shape
 out = a.new_empty({"m, 1" if is_column else "m"})
-kernel[(m,)](a, b, out, k{given}, BLOCK=1024)
+kernel[(m,)](a, b, out, k{page.more}, BLOCK=1024)
 return out""",
     )
 

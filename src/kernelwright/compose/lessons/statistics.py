@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelwright.compose.lessons.sweeps import Sweeps
-
-Fold = tuple[str, str, str]  # the name, how, of what
+from kernelwright.compose.lessons.sweeps import Fold
 
 
 @dataclass(frozen=True)
@@ -16,17 +14,8 @@ class Statistic:
     word: str
     forms: tuple[str, ...]
     found: tuple[Fold | str, ...]
-    """Folds, and lines between them."""
     last: str
     """``v`` as it is then: for each element, or the one result."""
-
-    def sweep(self, sweeps: Sweeps) -> None:
-        """All but the last time."""
-        for each in self.found:
-            if isinstance(each, str):
-                sweeps.lines.append(each)
-            else:
-                sweeps.fold(*each)
 
 
 TOTAL: Fold = ("total", "sum", "v")

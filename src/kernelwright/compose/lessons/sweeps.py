@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from kernelwright.compose.lessons.page import block
 
+Fold = tuple[str, str, str]  # the name, how, of what
 STARTS = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")', "product": "1.0"}
 ENDS = {"sum": "tl.sum", "max": "tl.max", "min": "tl.min"}
 
@@ -85,6 +86,14 @@ class Sweeps:
             self.sweep(f"{name} {'+' if how == 'sum' else '*'}= {value}")
         if self.way.is_blocked:
             self.lines.append(f"{name} = {ENDS[how]}({name}, 0)")
+
+    def find(self, found: Sequence[Fold | str]) -> None:
+        """Folds, and lines between them."""
+        for each in found:
+            if isinstance(each, str):
+                self.lines.append(each)
+            else:
+                self.fold(*each)
 
     def write(self, *body: str) -> None:
         """A last time, with a result for every element."""

@@ -23,18 +23,13 @@ def head(*parameters: str, name: str = "kernel") -> str:
 
 def answer(page: Page, kernel: str, forward: str) -> str:
     """The file: the kernels, and the module with the task's constructor."""
-    page.arguments.sort(key=page.defaults.__contains__)  # those with a default last
-    arguments = ", ".join(["self", *_arguments(page)])
+    told = [f"{a}={page.defaults[a]}" if a in page.defaults else a for a in page.signature]
+    arguments = ", ".join(["self", *told])
     module = ["class ModelNew(nn.Module):", f"    def __init__({arguments}):"]
     module += ["        super().__init__()", *(f"        {line}" for line in page.init), ""]
     module += [f"    def forward({', '.join(['self', *page.inputs])}):"]
     module += [textwrap.indent(forward.strip("\n"), " " * 8)]
     return "\n".join([*IMPORTS, "", "", kernel.strip("\n"), "", "", *module]) + "\n"
-
-
-def _arguments(page: Page) -> list[str]:
-    """As the constructor lists them; those with a default last, as Python wants it."""
-    return [f"{a}={page.defaults[a]}" if a in page.defaults else a for a in page.arguments]
 
 
 class Writing:
@@ -71,11 +66,11 @@ class Writing:
             name + (f": {kinds[name]}" if self.is_typed and kinds[name] else "")
             + (f" = {page.defaults[name]}" if name in page.defaults and self.is_typed
                else f"={page.defaults[name]}" if name in page.defaults else "")
-            for name in page.arguments
+            for name in page.signature
         ]  # fmt: skip
         lines += [f"    def __init__({', '.join(['self', *given])}):"]
         if page.arguments:
-            lines += self._said("Keeps what the forward needs.", 2, 0.7, page.arguments)
+            lines += self._said("Keeps what the forward needs.", 2, 0.7, page.signature)
         lines += ["        super(Model, self).__init__()" if self.is_old
                   else "        super().__init__()"]  # fmt: skip
         lines += [f"        {line}" for line in page.init]
@@ -125,7 +120,7 @@ class Writing:
             lines += [f"    {name} = {how}" for name, how in page.inputs.items()]
             lines += [f"    return [{', '.join(page.inputs)}]"]
         end = "  # No special initialization inputs needed" * (not page.arguments and self.is_old)
-        given = ", ".join(a for a in page.arguments)
+        given = ", ".join(page.signature)
         return [*lines, "", *self._gap(), "def get_init_inputs():", f"    return [{given}]{end}"]
 
     def _bared(self, text: str) -> str:
