@@ -1,6 +1,7 @@
 """Lessons: the same for the same seed, tasks worth solving, kernels that launch their own code."""
 
 import ast
+import random
 import re
 
 import pytest
@@ -8,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelwright.compose.lessons import FORMS, lessons
+from kernelwright.compose.lessons.page import Page
 from kernelwright.compose.lessons.steps import LINES, WRITTEN
+from kernelwright.compose.lessons.writing import Writing
+from kernelwright.compose.sizes import sizes_of
 from kernelwright.core.errors import UsageError
 from kernelwright.load import check
 from kernelwright.propose.swarm.answer import read
@@ -72,3 +76,15 @@ def test_every_operator_that_has_lines_is_one_of_the_composer_s():
 def test_a_form_that_there_is_not_is_told():
     with pytest.raises(UsageError, match='no form "softmix"'):
         next(lessons(1, forms=["softmix"]))
+
+
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_what_is_drawn_is_python(form):
+    """What is none is dropped without a word, and with it a way of writing."""
+    for number in range(40):
+        draw = random.Random(f"{form} {number}")
+        page = Page(draw, sizes_of("small"))
+        code = FORMS[form](page)
+        ast.parse(code)
+        ast.parse(Writing(page, draw).text())
+        assert code.count("tl.load(bias_ + ") < 2  # the layer's own, beside a learned one

@@ -200,8 +200,7 @@ def mapped(page: Page) -> str:
     elif word == "instance norm":
         _instance_norm(page, found)
     else:
-        form = draw.choice([f for f in next(s for s in MAPS if s.word == word).forms
-                            if "normalize" not in f])  # fmt: skip
+        form = draw.choice(next(s for s in MAPS if s.word == word).forms)
         if form.startswith("nn."):
             form = f"{page.module(word.replace('-', '_'), form.format(d=1))}({{x}})"
         page.step(form.format(x=page.x, d=draw.choice(("1", "-1"))), word)
