@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from kernelwright.answers import DONE, NOTHING_PASSED
-from kernelwright.compose.lessons import FORMS, Lesson, lessons
+from kernelwright.compose.lessons import FORMS, PROPOSER, Lesson, lessons
 from kernelwright.compose.sizes import SIZES
 from kernelwright.core.device import Device
 from kernelwright.core.settings import load_settings
@@ -22,7 +22,6 @@ from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer
 from kernelwright.train.reward import Judged
 
-ORIGIN = "forms"
 AT_ONCE = 4  # for each process that judges: between two lines of progress
 
 
@@ -70,7 +69,7 @@ def lessons_command(
 def _said(lesson: Lesson) -> Answer:
     candidate = lesson.candidate
     text = f"```python\n{candidate.source}```\n"
-    return Answer(lesson.task, candidate.dialect, text, model=lesson.form, origin=ORIGIN)
+    return Answer(lesson.task, candidate.dialect, text, model=lesson.form, origin=PROPOSER)
 
 
 def _found(judged: Judged) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from kernelwright.compose.lessons import PROPOSER, prose
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.load.trace import Trace
@@ -16,6 +17,8 @@ from kernelwright.propose.rules.rewrite import LAYOUTS, RULES
 
 TEMPLATE = "answer-1.md.j2"
 """With its version: a change of the text is a new file."""
+LESSON = "lesson-1.md.j2"
+"""Of a kernel that was composed with its task: two lines of prose, for a small model."""
 HEAVY = 16.0
 """Operations for each byte that must move from which arithmetic decides: about the balance of a
 GPU's single precision and its memory (H200: 67 TFLOP/s over 4.8 TB/s, NVIDIA's data sheet)."""
@@ -43,8 +46,12 @@ KINDS = {
 
 def answer(proposal: Proposal, found: Evaluation, trace: Trace | None) -> str:
     """The three parts. The prose is about what the code does, and how it fared."""
+    if proposal.proposer == PROPOSER and found.passed:
+        analysis, design = prose(*proposal.lineage)
+        code = proposal.candidate.source.strip("\n")
+        return _template(LESSON).render(analysis=analysis, design=design, code=code)
     schedule = proposal.schedule.get("kernels", {})
-    return _template().render(
+    return _template(TEMPLATE).render(
         code=proposal.candidate.source.strip("\n"),
         dialect=proposal.candidate.dialect,
         reference=_reference(trace),
@@ -122,9 +129,9 @@ def _verdict(found: Evaluation) -> str:
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("kernelwright.dataset", "."), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
-    return environment.get_template(TEMPLATE)
+    return environment.get_template(name)

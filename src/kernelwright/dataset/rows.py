@@ -10,6 +10,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from kernelwright.compose.lessons import PROPOSER
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation, Status
@@ -26,7 +27,7 @@ FAILED_SHARE = 4
 """At most every fourth of what is kept of a task was not right."""
 LICENCES = {"composed": "Apache-2.0", "folder": "NOASSERTION", "kernelbench": "NOASSERTION"}
 """Of a task's text, by its origin; a candidate of OURS is under ours."""
-OURS = ("rules", "forms")
+OURS = ("rules", PROPOSER)
 """Proposers whose texts are kernelwright's own."""
 UNKNOWN = "NOASSERTION"
 """SPDX's word for a licence that nothing states. Source: SPDX specification 2.3, section 7.13."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelwright.compose.lessons import FORMS, lessons
+from kernelwright.compose.lessons import FORMS, lessons, prose
 from kernelwright.compose.lessons.page import Page
 from kernelwright.compose.lessons.steps import LINES, WRITTEN
 from kernelwright.compose.lessons.writing import Writing
@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_lessons(seed, form):
 def test_a_lesson_is_a_task_that_runs_and_an_answer_that_a_policy_may_give(form):
     for lesson in lessons(3, seed=3, forms=[form]):
         assert check(lesson.task).task == lesson.task.digest
-        assert all(lesson.prose)
+        assert all(prose(form))
         code = lesson.candidate.source
         assert read(f"```python\n{code}```\n", "triton").code == code
         model, new = (_methods(text) for text in (lesson.task.source, code))

@@ -13,6 +13,7 @@ from tests.null.archive.nouns import verdict
 from kernelwright.archive import Archive
 from kernelwright.cli import main
 from kernelwright.compose import compose
+from kernelwright.compose.lessons import PROPOSER, lessons, prose
 from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import ArchiveError, UsageError
@@ -215,3 +216,14 @@ def test_the_commands(tmp_path):
     assert len(list((tmp_path / "t").glob("*.py"))) == 2
     again = CliRunner().invoke(main, words)
     assert again.exit_code == 2 and "holds tasks already" in again.output
+
+
+def test_a_lesson_is_answered_in_few_words(tmp_path):
+    lesson = next(lessons(1, seed=1, forms=["scan"]))
+    said = Proposal(lesson.candidate, PROPOSER, lineage=("scan",))
+    url = fill(tmp_path / "a.sqlite", lesson.task, [(said, {"timing": None})])
+    (pair,) = build_dataset([url], out=tmp_path / "pairs").pairs
+    before, _, code = pair.answer.partition("```python\n")
+    assert prose("scan")[0] in before and prose("scan")[1] in before
+    assert len(before) < 200
+    assert read(pair.answer, "triton").code == code.removesuffix("```\n") == pair.code

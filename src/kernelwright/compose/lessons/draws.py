@@ -66,6 +66,8 @@ PROSE = {
 """What an answer says before its code: performance analysis, algorithm design."""
 ORIGIN = "composed"
 DIALECT = "triton"
+PROPOSER = "forms"
+"""What an archive has a lesson's kernel under, with the form for its lineage."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,11 @@ class Lesson:
     candidate: Candidate
     form: str
 
-    @property
-    def prose(self) -> tuple[str, str]:
-        """Performance analysis and algorithm design, as an answer begins with them."""
-        return PROSE.get(self.form, AXIS)
+
+def prose(form: str) -> tuple[str, str]:
+    """Performance analysis and algorithm design of a form's kernels, as an answer begins with
+    them: a line each, because a small model has few tokens."""
+    return PROSE.get(form, AXIS)
 
 
 def lessons(
