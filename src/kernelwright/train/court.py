@@ -95,22 +95,23 @@ class Court:
             DeviceError: the machine failed.
         """
         self._waiting.clear()  # they are among these
-        by_task: dict[str, list[int]] = {}
+        by_room: dict[ProcessPoolExecutor, dict[str, list[int]]] = {}
         for number, answer in enumerate(answers):
-            by_task.setdefault(answer.task.digest, []).append(number)
+            digest = answer.task.digest
+            by_room.setdefault(self._room(digest), {}).setdefault(digest, []).append(number)
         judged = [Judged(None)] * len(answers)
         with _alive():
             sittings = [
-                self._room(digest).submit(courtroom.sit, [answers[n] for n in numbers])
-                for digest, numbers in by_task.items()
+                room.submit(courtroom.sit, [[answers[n] for n in each] for each in tasks.values()])
+                for room, tasks in by_room.items()
             ]
             for begun in self._begun.values():
                 begun.result()
-            for numbers, sitting in zip(by_task.values(), sittings, strict=True):
-                found, n_new = sitting.result()
-                self.n_judged += n_new
-                for number, each in zip(numbers, found, strict=True):
-                    judged[number] = each
+            for tasks, sitting in zip(by_room.values(), sittings, strict=True):
+                for numbers, (found, n_new) in zip(tasks.values(), sitting.result(), strict=True):
+                    self.n_judged += n_new
+                    for number, each in zip(numbers, found, strict=True):
+                        judged[number] = each
         return judged
 
     def _room(self, digest: str) -> ProcessPoolExecutor:

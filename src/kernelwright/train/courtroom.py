@@ -95,14 +95,21 @@ class Courtroom:
         for text in faults:
             del sitting.known[text]
 
-    def sit(self, answers: Sequence[Answer]) -> tuple[list[Judged], int]:
-        """What became of each answer to one task, and how many of them had to be judged, those
-        included with which it was begun.
+    def sit(self, by_task: Sequence[Sequence[Answer]]) -> list[tuple[list[Judged], int]]:
+        """What became of each answer to each task, and how many of a task's had to be judged,
+        those included with which it was begun.
 
         Raises:
-            TaskError: the task cannot be run.
+            TaskError: a task cannot be run.
             DeviceError: the machine failed.
         """
+        # First the one whose judge is open, which would close: its library settings are compiled.
+        numbers = range(len(by_task))
+        order = sorted(numbers, key=lambda n: by_task[n][0].task.digest not in self._judges)
+        found = {number: self._sit(by_task[number]) for number in order}
+        return [found[number] for number in numbers]
+
+    def _sit(self, answers: Sequence[Answer]) -> tuple[list[Judged], int]:
         sitting = self._sitting(answers[0].task)
         try:
             return [self._hear(answer, sitting, True) for answer in answers], sitting.n_new
@@ -212,10 +219,10 @@ def begin(answers: Sequence[Answer], may_time: bool) -> None:
     _room.begin(answers, may_time)
 
 
-def sit(answers: Sequence[Answer]) -> tuple[list[Judged], int]:
+def sit(by_task: Sequence[Sequence[Answer]]) -> list[tuple[list[Judged], int]]:
     """``Courtroom.sit`` in a process that is one."""
     assert _room is not None
-    return _room.sit(answers)
+    return _room.sit(by_task)
 
 
 def leave() -> None:

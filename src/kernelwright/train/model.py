@@ -59,10 +59,12 @@ def open_model(model: str, tokenizer: Any) -> Any:
         UsageError: there is no such model.
     """
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, GgufConfig
 
-    dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
-    opened = _from_pretrained(AutoModelForCausalLM, model, dtype=dtype)
+    told = {"dtype": torch.bfloat16 if torch.cuda.is_available() else torch.float32}
+    if model.endswith(".gguf"):  # left in their blocks, weights could be neither trained nor saved
+        told["quantization_config"] = GgufConfig(dequantize=True)
+    opened = _from_pretrained(AutoModelForCausalLM, model, **told)
     opened.generation_config.eos_token_id = ends(tokenizer, opened)  # what servers stop at
     opened.generation_config.pad_token_id = tokenizer.pad_token_id
     return opened

@@ -1,11 +1,14 @@
 """A courtroom on a device that bears few judges keeps no judge's chair, whatever happened."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
+from tests.null.archive.nouns import verdict
 
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
+from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.train import courtroom
@@ -35,17 +38,50 @@ class Broken:
         raise DeviceError("the device failed", seen="error 46", do="try again")
 
 
-def test_a_judge_that_failed_gives_its_chair_back(tmp_path, monkeypatch):
-    """Its process would wait for that chair with the next task."""
-    monkeypatch.setattr(courtroom, "Judge", Broken)
+class Refusing(Broken):
+    """A judge that refuses everything; which opened is kept."""
+
+    opened: ClassVar[list[str]] = []
+
+    def __init__(self, task, **how):
+        super().__init__(task)
+        self.name = task.name
+
+    def __enter__(self):
+        self.opened.append(self.name)
+        return self
+
+    def evaluate(self, candidate, **how):
+        return verdict(candidate, status=Status.WRONG_VALUES, timing=None)
+
+
+@pytest.fixture
+def room(tmp_path, monkeypatch):
     monkeypatch.setattr(courtroom.WarmProgram, "__enter__", lambda program: None)
     monkeypatch.setattr(courtroom.WarmProgram, "__exit__", lambda program, *error: None)
-    monkeypatch.setattr(courtroom.Archive, "add_task", lambda *given: None)
+    for name in ("add_task", "add_proposal", "add_evaluation"):
+        monkeypatch.setattr(courtroom.Archive, name, lambda *given: None)
     monkeypatch.setattr(courtroom.Archive, "start_run", lambda *given: "run")
-    monkeypatch.setattr(courtroom.Archive, "add_proposal", lambda *given: None)
     settings = Settings(archive=f"sqlite:///{tmp_path}/archive.sqlite")
-    room = Courtroom(settings, Device.parse("cpu"), timed=False)
+    opened = Courtroom(settings, Device.parse("cpu"), timed=False)
+    yield opened
+    opened.close()
+
+
+def test_a_judge_that_failed_gives_its_chair_back(room, monkeypatch):
+    """Its process would wait for that chair with the next task."""
+    monkeypatch.setattr(courtroom, "Judge", Broken)
     with pytest.raises(DeviceError):
-        room.sit([Answer(TASK, "torch", KERNEL)])
+        room.sit([[Answer(TASK, "torch", KERNEL)]])
     assert not Broken.is_open
-    room.close()
+
+
+def test_what_was_begun_goes_on_before_its_judge_would_close(room, monkeypatch):
+    """Opened again, it would compile and measure the library's settings again."""
+    monkeypatch.setattr(courtroom, "Judge", Refusing)
+    other = Task("another", "test", TASK.source + "\n")
+    room.begin([Answer(other, "torch", KERNEL)], may_time=False)
+    told = [[Answer(task, "torch", KERNEL)] for task in (TASK, other)]
+    found = room.sit(told)
+    assert Refusing.opened == ["another", "a task"]
+    assert [n_new for _, n_new in found] == [1, 1]
