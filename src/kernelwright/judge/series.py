@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernelwright.core.evaluation import CANDIDATE, Timing
-from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.late import late_ns
 from kernelwright.judge.runner import Call
 
@@ -17,10 +16,13 @@ class Series:
     """The times of the candidate and of every baseline, in the order of the rounds."""
 
     samples_ns: dict[str, list[int]]
-    after_ns: dict[str, list[tuple[int, ...]]] = field(
-        default_factory=lambda: {CANDIDATE: [], EAGER: []}
-    )
+    beside: str
+    """The baseline whose outputs are taken as the candidate's are."""
+    after_ns: dict[str, list[tuple[int, ...]]] = field(init=False)
     """What was timed after the same calls, where children copy their outputs."""
+
+    def __post_init__(self) -> None:
+        self.after_ns = {CANDIDATE: [], self.beside: []}
 
     def add(self, calls: Mapping[str, Call]) -> None:
         """Note a round's calls."""
@@ -31,7 +33,7 @@ class Series:
 
     def timing(self, cache: str) -> Timing:
         """The whole, with work that the candidate had put off added to its times."""
-        mine, theirs = (zip(*self.after_ns[name], strict=True) for name in (CANDIDATE, EAGER))
+        mine, theirs = (zip(*self.after_ns[name], strict=True) for name in (CANDIDATE, self.beside))
         late = sum(late_ns(a, b) for a, b in zip(mine, theirs, strict=True))
         found = {name: tuple(samples) for name, samples in self.samples_ns.items()}
         found[CANDIDATE] = tuple(sample + late for sample in found[CANDIDATE])

@@ -276,7 +276,8 @@ class Stopwatch:
             Pairing within rounds and random order: STABILIZER (Curtsinger & Berger 2013).
         """
         runners = {CANDIDATE: candidate, **baselines}
-        series = Series({name: [] for name in runners})
+        beside = EAGER if EAGER in baselines else strongest  # it may have failed to run
+        series = Series({name: [] for name in runners}, beside)
         samples = series.samples_ns
         order = random.Random(derive_seed(seed, "order"))
         start_s = time.monotonic()
@@ -295,7 +296,8 @@ class Stopwatch:
             draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
             arguments = arguments_of(draw)
             turns = order.sample(turns, len(turns))
-            calls = self._round(runners, turns, arguments=arguments, check=check, look=look)
+            told = {"beside": beside, "check": check, "look": look}
+            calls = self._round(runners, turns, arguments=arguments, **told)
             series.add(calls)
             claims = calls[CANDIDATE].claims
             check.compare_timed(draw, arguments, calls)
@@ -314,6 +316,7 @@ class Stopwatch:
         turns: Sequence[str],
         *,
         arguments: list[Any],
+        beside: str,
         check: Check,
         look: Callable[[], None],
     ) -> dict[str, Call]:
@@ -323,7 +326,7 @@ class Stopwatch:
             if name == LOOK:
                 look()
                 continue
-            take = name in (CANDIDATE, EAGER)
+            take = name in (CANDIDATE, beside)
             calls[name] = self.turn(runners[name], arguments, take=take)
             if name == CANDIDATE:
                 check.look(arguments, calls[name])

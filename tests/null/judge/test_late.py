@@ -7,6 +7,8 @@ import pytest
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.late import late_ns
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.runner import Call
+from kernelwright.judge.series import Series
 
 
 def copies(draw, n, late=0):
@@ -38,3 +40,15 @@ def test_much_of_it_is_tampering_whatever_single_copies_of_a_baseline_took():
 
 def test_without_copies_there_is_nothing_to_say():
     assert late_ns([], []) == 0
+
+
+@pytest.mark.parametrize("beside", ["eager", "compile"])
+def test_late_work_counts_against_whichever_baseline_runs(beside):
+    """Eager may fail to run on a device on which compiled code runs."""
+    draw, series = random.Random(1), Series({"candidate": [], beside: []}, beside)
+    for mine, theirs in zip(copies(draw, 14, 30_000), copies(draw, 14), strict=True):
+        waits = {"candidate": (mine, 900), beside: (theirs, 900)}
+        series.add({name: Call(100_000, [], None, wait) for name, wait in waits.items()})
+    found = series.timing("cold")
+    assert found.strongest == beside
+    assert min(found.samples_ns["candidate"]) > 115_000
