@@ -13,9 +13,12 @@ import torch
 from kernelwright import bench
 from kernelwright.archive import Archive
 from kernelwright.bench.lanes import lanes
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
+from kernelwright.judge import Judge
 from kernelwright.judge.place import place_of
 
 pytestmark = [
@@ -46,3 +49,39 @@ def test_a_suite_on_two_gpus_resumes_on_either(tmp_path):
     bench.run(entries, settings=replace(told, device="cuda:1"), limit_s=120)
     with Archive(told.archive) as archive:
         assert len(archive.runs()) == n_runs
+
+
+ALONE = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        assert torch.cuda.device_count() == 1
+        return torch.add(x, torch.tanh(torch.ones(len(x), device="cuda")))
+"""
+SUM = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + torch.tanh(torch.ones_like(x))
+
+
+def get_inputs():
+    return [torch.randn(1 << 22)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_candidate_for_the_second_gpu_sees_no_other():
+    """What it launches without saying where would run on the first, and eager's graphs fail."""
+    task, device = Task("sum", "test", SUM), resolve(Device("cuda", index=1))
+    with Judge(task, device=device, settings=Settings(device="cuda:1")) as judge:
+        found = judge.evaluate(Candidate(ALONE, "torch"))
+    assert found.passed, found.reasons
+    assert not [told for told in found.warnings if "was not measured" in told]

@@ -40,7 +40,8 @@ class Children:
         with self._lock:
             if key not in self._zygotes:
                 nursery = None if READ_AT_IMPORT & extra.keys() else self._nursery
-                self._zygotes[key] = Zygote(extra, threads=self._threads, nursery=nursery)
+                told = {**self._place.sight, **extra}
+                self._zygotes[key] = Zygote(told, threads=self._threads, nursery=nursery)
             return self._zygotes[key]
 
     def spawn(

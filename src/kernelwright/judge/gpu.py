@@ -16,6 +16,7 @@ import torch
 
 from kernelwright.core.errors import DeviceError
 
+SEEN = "CUDA_VISIBLE_DEVICES"
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
 PINNED, ON_DEVICE, FILE_DESCRIPTOR, READ_AND_WRITE = 1, 1, 1, 3  # enums of cuda.h
 
@@ -71,6 +72,12 @@ def _driver(name: str, *arguments: object) -> None:
 def unit(index: int) -> str:
     """The GPU's own name, by which the driver and its management library know it."""
     return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
+
+
+def seen_as(index: int) -> str:
+    """What ``SEEN`` has to be for a process that sees this GPU alone."""
+    seen = os.environ.get(SEEN)
+    return seen.split(",")[index].strip() if seen else unit(index)
 
 
 def _rounded(n_bytes: int, index: int) -> tuple[int, _Properties]:

@@ -299,7 +299,7 @@ class Runner:
     def _map(self, region: Region, limit_s: float) -> None:
         # The whole region, even where less is needed: the driver maps no part of it (error 801).
         n_bytes = region.memory.numel()
-        how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.name}
+        how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.inside}
         # A driver is not interrupted while it starts: who wants to measure waits half a second.
         seat, self.child.seat = self.child.seat, None
         self._ask("map", limit_s, fds=(region.fd,), **how)

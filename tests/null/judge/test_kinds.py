@@ -1,0 +1,18 @@
+"""Whose code did the work, from a profile: what a loaded machine adds is nobody's."""
+
+import pytest
+
+from kernelwright.judge.kinds import LARGE_SHARE, _shares
+
+RELU = {"kernels": [], "operators": [("aten::relu", 12_000)]}
+
+
+@pytest.mark.parametrize("wall_ns", [20_000, 900_000])
+def test_waiting_in_a_profiled_call_is_no_work_of_its_own(wall_ns):
+    own, library = _shares({**RELU, "wall_ns": wall_ns}, "", timed_ns=14_000)
+    assert own < LARGE_SHARE < library
+
+
+def test_what_no_operator_explains_is_own_work():
+    own, _ = _shares({**RELU, "wall_ns": 900_000}, "", timed_ns=880_000)
+    assert own > 0.9
