@@ -72,6 +72,15 @@ def test_outliers_are_few_and_large():
     assert float(y.min()) < -100 and float(y.max()) > 100
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_outliers_of_two_arguments_are_not_both_huge(seed):
+    """Products of two such are beyond what any order of sums can promise."""
+    drawn = transform([torch.rand(512), torch.arange(4), torch.rand(64, 64)], "outliers", seed)
+    one, _, other = (float(x.abs().max()) for x in drawn)
+    assert max(one, other) > 100
+    assert 8 < min(one, other) < 18
+
+
 def test_complex_inputs_are_changed_in_both_parts_and_float64_keeps_its_digits():
     z = torch.randn(8, 6, dtype=torch.complex64)
     (changed,) = transform([z], "shifted", 1)
