@@ -31,7 +31,7 @@ OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
 NEXT_TO_HUGE = 17.0
 """Outliers of all arguments but one. Where two of 300 meet in a product the error of a sound order
-is luck: of 40 verdicts on Strassen's algorithm one was refused, and an attention of the library's."""
+is luck: one of 40 verdicts refused Strassen's algorithm, and one the library's own attention."""
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)

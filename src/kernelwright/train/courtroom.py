@@ -137,7 +137,9 @@ class Courtroom:
         candidate = Candidate(code, answer.dialect)
         found, again = sitting.known.get(candidate.normal, (None, None))
         if found is None or (self.timed and found.passed and found.timing is None):
-            checked = self._check(answer, candidate, sitting)
+            # Where the library's settings run anyway, one process checks and is timed.
+            is_at_once = self.timed and may_time and bool(sitting.right)
+            checked = self._check(answer, candidate, sitting, timed=is_at_once)
             if checked.passed and self.timed and not may_time:
                 self._open(answer.task).start_baselines()
                 return Judged(None)
@@ -146,8 +148,11 @@ class Courtroom:
         shown = {e.proposal.candidate.normal for e in answer.exemplars}
         return Judged(found, candidate.normal in shown.union(answer.earlier), again)
 
-    def _check(self, answer: Answer, candidate: Candidate, sitting: Sitting) -> Evaluation:
-        """The verdict without the clock, for what has none yet in this sitting."""
+    def _check(
+        self, answer: Answer, candidate: Candidate, sitting: Sitting, *, timed: bool
+    ) -> Evaluation:
+        """The verdict, without the clock unless ``timed``, for what has none yet in this
+        sitting."""
         if candidate.normal in sitting.right:
             return sitting.right[candidate.normal]
         judge = self._open(answer.task)
@@ -158,7 +163,7 @@ class Courtroom:
         said = Proposal(candidate, lineage=(answer.model,), parent=answer.parent, **told)
         self.archive.add_proposal(self._runs[answer.task.digest], said, answer.exemplars)
         sitting.n_new += 1
-        checked = judge.evaluate(candidate, timed=False)
+        checked = judge.evaluate(candidate, timed=timed)
         if checked.passed:
             sitting.right[candidate.normal] = checked
         return checked
@@ -168,7 +173,7 @@ class Courtroom:
     ) -> tuple[Evaluation, Evaluation | None]:
         """The verdict, and a second one where the first is too good to be believed at once."""
         judge, run = self._open(task), self._runs[task.digest]
-        is_to_time = checked.passed and self.timed
+        is_to_time = checked.passed and self.timed and checked.timing is None
         verdict = judge.evaluate(candidate) if is_to_time else checked
         self.archive.add_evaluation(run, verdict)
         if not jumps(verdict.speedup, best):

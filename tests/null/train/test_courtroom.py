@@ -85,3 +85,28 @@ def test_what_was_begun_goes_on_before_its_judge_would_close(room, monkeypatch):
     found = room.sit(told)
     assert Refusing.opened == ["another", "a task"]
     assert [n_new for _, n_new in found] == [1, 1]
+
+
+class Praising(Refusing):
+    """A judge that finds everything right; how it was asked is kept."""
+
+    asked: ClassVar[list[bool]] = []
+
+    def start_baselines(self):
+        pass
+
+    def evaluate(self, candidate, timed=True):
+        self.asked.append(timed)
+        return verdict(candidate, **({} if timed else {"timing": None}))
+
+
+def test_only_the_first_right_answer_is_checked_and_then_timed_by_another_process(
+    room, monkeypatch
+):
+    """A process costs a third of a second of the driver of all GPUs of a host."""
+    monkeypatch.setattr(courtroom, "Judge", Praising)
+    room.timed = True
+    told = [Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]
+    ((found, n_new),) = room.sit([told])
+    assert [one.evaluation.passed for one in found] == [True] * 3 and n_new == 3
+    assert Praising.asked == [False, True, True, True]
