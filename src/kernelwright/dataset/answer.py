@@ -47,9 +47,7 @@ KINDS = {
 def answer(proposal: Proposal, found: Evaluation, trace: Trace | None) -> str:
     """The three parts. The prose is about what the code does, and how it fared."""
     if proposal.proposer == PROPOSER and found.passed:
-        analysis, design = prose(*proposal.lineage)
-        code = proposal.candidate.source.strip("\n")
-        return _template(LESSON).render(analysis=analysis, design=design, code=code)
+        return lesson_answer(*proposal.lineage, code=proposal.candidate.source)
     schedule = proposal.schedule.get("kernels", {})
     return _template(TEMPLATE).render(
         code=proposal.candidate.source.strip("\n"),
@@ -62,6 +60,12 @@ def answer(proposal: Proposal, found: Evaluation, trace: Trace | None) -> str:
         kinds=[KINDS[kind] for kind in found.kinds if kind in KINDS],
         verdict=_verdict(found),
     )
+
+
+def lesson_answer(form: str, *, code: str) -> str:
+    """The three parts of a lesson's answer, whose kernel was composed by a form."""
+    analysis, design = prose(form)
+    return _template(LESSON).render(analysis=analysis, design=design, code=code.strip("\n"))
 
 
 def _reference(trace: Trace | None) -> dict[str, Any] | None:

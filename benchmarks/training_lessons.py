@@ -1,0 +1,155 @@
+"""Lessons as training pairs, many a second, without a GPU.
+
+    python benchmarks/training_lessons.py --exclude KernelBench/KernelBench/level1 \\
+        --exclude KernelBench/KernelBench/level2 --out pairs [--seeds 4] [--count 1600]
+
+As ``kernelwright tasks lessons`` and ``dataset build`` would make them, but for the judge: each
+kernel is compared once with its reference in float64, in Triton's interpreter, at sizes of tens;
+the judge's sandbox takes a second for each. Axes are then written 1 to 32 times as long, so that a
+model reads numbers as they are on a GPU. What repeats a task of --exclude by structure is left out.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
+
+import importlib.util
+import json
+import multiprocessing
+import random
+import re
+import signal
+import tempfile
+import types
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import click
+import torch
+
+from kernelwright.compose.lessons import PROPOSER, Lesson, lessons
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.core.task import Task
+from kernelwright.dataset.answer import lesson_answer
+from kernelwright.dataset.build import excluded_tasks
+from kernelwright.load.structure import Known, structure
+from kernelwright.pairs import Pair, write_pairs
+from kernelwright.propose.policy import CONTEXT
+from kernelwright.propose.swarm.prompt import generator
+from kernelwright.propose.swarm.question import Question
+
+DEVICE = Device("cuda", "sm_90")
+LIMIT_S = 5
+N_DRAWS = 2
+AXIS = re.compile(r"^(\w+) = (\d+)$", re.MULTILINE)
+LEAST = 24
+"""What is smaller is no axis, but a kernel's edge or a number of groups."""
+FACTORS = (1, 4, 8, 16, 32)
+
+
+def opened(text: str, folder: Path, name: str) -> types.ModuleType:
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def agrees(lesson: Lesson, folder: Path) -> bool:
+    """Whether the kernel gives what the reference does, in float64, for each of a few draws."""
+    reference = opened(lesson.task.source, folder, "reference")
+    mine = opened(lesson.candidate.source, folder, "mine")
+    initial = reference.get_init_inputs()
+    model, other = reference.Model(*initial), mine.ModelNew(*initial)
+    other.load_state_dict(model.state_dict())
+    model.double()
+    for _ in range(N_DRAWS):
+        inputs = reference.get_inputs()
+        with torch.no_grad():
+            got = other(*inputs)
+            wanted = model(*(x.double() if x.is_floating_point() else x for x in inputs))
+        if got.shape != wanted.shape:
+            return False
+        if not torch.allclose(got.double(), wanted.double(), rtol=2e-4, atol=2e-5):
+            return False
+    return True
+
+
+def right(lesson: Lesson, folder: Path) -> bool:
+    """Whether it agrees, soon, without failing."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(LIMIT_S)
+    try:
+        return agrees(lesson, folder)
+    except Exception:  # whatever a kernel does wrong
+        return False
+    finally:
+        signal.alarm(0)
+
+
+def pair(lesson: Lesson, number: int) -> Pair:
+    """The training pair, with axes as they are on a GPU."""
+    factor, dialect = random.Random(number).choice(FACTORS), lesson.candidate.dialect
+
+    def longer(found: re.Match[str]) -> str:
+        size = int(found[2])
+        return f"{found[1]} = {size * factor if size >= LEAST else size}"
+
+    task = Task(lesson.task.name, lesson.task.origin, AXIS.sub(longer, lesson.task.source))
+    brief = Brief(task, DEVICE, (dialect,), threads=1)
+    code = lesson.candidate.source
+    return Pair(
+        task_digest=task.digest, task_name=task.name, task_source=task.source, dialect=dialect,
+        device=str(DEVICE), prompt=generator(brief, Question("write", dialect), CONTEXT),
+        answer=lesson_answer(lesson.form, code=code), code=code, status="passed", kinds=(),
+        speedup=None, speedup_low=None, speedup_high=None, origin=PROPOSER, split="train",
+        provenance=json.dumps({"checked": "Triton's interpreter"}),
+    )  # fmt: skip
+
+
+def drawn(seed: int, count: int, exclude: Sequence[Path]) -> tuple[list[Pair], Counter[str]]:
+    """The pairs of one seed, and what became of its lessons."""
+    torch.set_num_threads(1)
+    tests, found, fate = Known(excluded_tasks(exclude)), [], Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for number, lesson in enumerate(lessons(count, seed=seed)):
+            if not right(lesson, Path(folder)):
+                fate["did not agree, or not in time"] += 1
+            elif tests.repeated_by(structure(lesson.task)):
+                fate["repeat a test"] += 1
+            else:
+                fate["kept"] += 1
+                found.append(pair(lesson, number))
+    return found, fate
+
+
+@click.command()
+@click.option("--exclude", type=click.Path(path_type=Path), multiple=True, help="Tests.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the pairs.")
+@click.option("--seeds", default=4, show_default=True, help="Each in a process of its own.")
+@click.option("--first", default=900, show_default=True, help="The first seed.")
+@click.option("--count", default=1600, show_default=True, help="Lessons of each seed.")
+def main(exclude: Sequence[Path], out: Path, seeds: int, first: int, count: int) -> None:
+    """Write the pairs, and say what was left out."""
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=spawned) as pool:
+        asked = [pool.submit(drawn, first + n, count, exclude) for n in range(seeds)]
+        found = [one.result() for one in asked]
+    pairs = {one.task_digest: one for some, _ in found for one in some}
+    write_pairs(list(pairs.values()), out)
+    fate = sum((fate for _, fate in found), Counter())
+    click.echo(f"{len(pairs)} pairs in {out}; " + ", ".join(f"{n} {w}" for w, n in fate.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SFT, then contrastive training beside plain GRPO, then one exam of all, on one host with four GPUs.
+#
+#   python benchmarks/training_lessons.py --exclude … --out lessons && python benchmarks/training_exam.py KernelBench exam --shards 4
+#   benchmarks/training_run.sh MODEL lessons pool exam OUT
+#
+# MODEL: a checkpoint or .gguf. lessons: pairs for SFT. pool: pairs whose tasks reinforcement asks about.
+# exam: folders 0 to 3. Each arm has a GPU to train on and one to judge on; the two judge at the same time,
+# because a host makes about three CUDA contexts a second, however many GPUs it has.
+# SFT_S, ARM_S, SEED and RATE may be set. What was stopped goes on by the same command.
+set -euo pipefail
+model=$1 lessons=$2 pool=$3 exam=$4 out=$5
+python=${PYTHON:-python3}
+run="$python -m kernelwright.cli"
+mkdir -p "$out"
+
+CUDA_VISIBLE_DEVICES=0,1,2,3 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 4 \
+  --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright.cli train sft --model "$model" \
+  --dataset "$lessons" --dialect triton --budget "${SFT_S:-200}s" --batch 8 --max-tokens 1024 --out "$out/sft"
+taught=$out/sft/sft/model
+
+arm() { # NAME GPUS PRESET
+  CUDA_VISIBLE_DEVICES=$2 XDG_CACHE_HOME=$out/cache-$1 $run train contrastive --preset "$3" --model "$taught" \
+    --dataset "$pool" --dialect triton --device cuda:1 --budget "${ARM_S:-900}s" --tasks 4 --group 16 \
+    --max-tokens 704 --learning-rate "${RATE:-1e-4}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 4 \
+    --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
+}
+arm contrastive 0,1 cuda-l1 & one=$!
+arm plain 2,3 plain & other=$!
+wait $one
+wait $other
+
+examine() { # GPU
+  CUDA_VISIBLE_DEVICES=$1 XDG_CACHE_HOME=$out/cache-$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
+    --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 2 --max-tokens 832 \
+    --policy "$taught=8" --policy "$out/contrastive/contrastive/model=4" \
+    --policy "$out/plain/contrastive/model=4" >"$out/exam-$1.log" 2>&1
+}
+for gpu in 0 1 2 3; do examine $gpu & done
+wait
+
+archives=()
+for archive in "$out"/*.sqlite; do archives+=(--archive "$archive"); done
+"$python" "$(dirname "$0")/training.py" "${archives[@]}" --against sft --arm "sft=$taught@4" --arm "best of 8=$taught@8" \
+  --arm "contrastive=$out/contrastive/contrastive/model@4" --arm "plain=$out/plain/contrastive/model@4"
