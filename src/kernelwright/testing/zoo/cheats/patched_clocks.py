@@ -2,7 +2,7 @@
 
 task: chain
 expect: tampered|rejected|passed|wrong_values
-max_speedup: 0.7
+max_speedup: 0.9
 devices: cpu|cuda
 catalogue: T4
 """
