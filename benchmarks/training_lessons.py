@@ -4,8 +4,8 @@
         --exclude KernelBench/KernelBench/level2 --out pairs [--seeds 4] [--count 1600]
 
 As ``kernelwright tasks lessons`` and ``dataset build`` would make them, but for the judge: each
-kernel is compared once with its reference in float64, in Triton's interpreter, at sizes of tens;
-the judge's sandbox takes a second for each. Axes are then written 1 to 32 times as long, so that a
+kernel is compared on two draws with its reference in float64, in Triton's interpreter, at sizes of
+tens; the judge's sandbox takes a second for each. Axes are then written 1 to 32 times as long, so that a
 model reads numbers as they are on a GPU. What repeats a task of --exclude by structure is left out.
 """
 
@@ -15,6 +15,7 @@ import os
 
 os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
 
+import hashlib
 import importlib.util
 import json
 import multiprocessing
@@ -52,7 +53,9 @@ LEAST = 24
 FACTORS = (1, 4, 8, 16, 32)
 
 
-def opened(text: str, folder: Path, name: str) -> types.ModuleType:
+def opened(text: str, folder: Path) -> types.ModuleType:
+    """The module; its name is its own, or Python would take the last one's for it."""
+    name = f"text_{hashlib.sha256(text.encode()).hexdigest()}"
     path = folder / f"{name}.py"
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -63,8 +66,8 @@ def opened(text: str, folder: Path, name: str) -> types.ModuleType:
 
 def agrees(lesson: Lesson, folder: Path) -> bool:
     """Whether the kernel gives what the reference does, in float64, for each of a few draws."""
-    reference = opened(lesson.task.source, folder, "reference")
-    mine = opened(lesson.candidate.source, folder, "mine")
+    reference = opened(lesson.task.source, folder)
+    mine = opened(lesson.candidate.source, folder)
     initial = reference.get_init_inputs()
     model, other = reference.Model(*initial), mine.ModelNew(*initial)
     other.load_state_dict(model.state_dict())

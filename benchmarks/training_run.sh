@@ -9,7 +9,7 @@
 # because a host makes about three CUDA contexts a second, however many GPUs it has.
 # SFT_S, ARM_S, SEED and RATE may be set. What was stopped goes on by the same command.
 set -euo pipefail
-model=$1 lessons=$2 pool=$3 exam=$4 out=$5
+model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
 python=${PYTHON:-python3}
 run="$python -m kernelwright.cli"
 mkdir -p "$out"
@@ -25,10 +25,13 @@ arm() { # NAME GPUS PRESET
     --max-tokens 704 --learning-rate "${RATE:-1e-4}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 4 \
     --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
 }
+all() { # PID…: wait for every one of them, and fail where one did
+  local failed=0 pid
+  for pid in "$@"; do wait "$pid" || failed=1; done
+  return $failed
+}
 arm contrastive 0,1 cuda-l1 & one=$!
-arm plain 2,3 plain & other=$!
-wait $one
-wait $other
+arm plain 2,3 plain & all $one $!
 
 examine() { # GPU
   CUDA_VISIBLE_DEVICES=$1 XDG_CACHE_HOME=$out/cache-$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
@@ -36,8 +39,9 @@ examine() { # GPU
     --policy "$taught=8" --policy "$out/contrastive/contrastive/model=4" \
     --policy "$out/plain/contrastive/model=4" >"$out/exam-$1.log" 2>&1
 }
-for gpu in 0 1 2 3; do examine $gpu & done
-wait
+pids=()
+for gpu in 0 1 2 3; do examine $gpu & pids+=($!); done
+all "${pids[@]}"
 
 archives=()
 for archive in "$out"/*.sqlite; do archives+=(--archive "$archive"); done

@@ -202,7 +202,7 @@ class Check:
         number = 1 + self._n_rechecks // len(draws)
         self._n_rechecks += 1
         seed = derive_seed(self.oracle.secret, draw.distribution, number)
-        self.run(Draw(draw.distribution, seed), turn)
+        self.run(Draw(draw.distribution, seed + draw.turn, draw.turn), turn)
         return time.monotonic() - start_s
 
     def _refill(self, draws: list[Draw]) -> None:

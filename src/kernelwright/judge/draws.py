@@ -17,6 +17,8 @@ class Draw:
 
     distribution: str
     seed: int
+    turn: int = 0
+    """Of those of one distribution; a part of the seed, by which arguments take turns."""
 
     @property
     def weights(self) -> str:

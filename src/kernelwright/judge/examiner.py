@@ -17,7 +17,16 @@ from kernelwright.judge.conditions import Watch, complaints
 from kernelwright.judge.convolutions import may_be_rounded
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, derive_seed
-from kernelwright.judge.inputs import DISTRIBUTIONS, LARGE, OVERFLOWING, RESAMPLED, SPECIAL
+from kernelwright.judge.inputs import (
+    DISTRIBUTIONS,
+    LARGE,
+    MOST_HUGE,
+    OUTLIERS,
+    OVERFLOWING,
+    RESAMPLED,
+    SPECIAL,
+    n_drawn,
+)
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
 from kernelwright.judge.preparation import Preparation
@@ -55,10 +64,12 @@ class Examiner:
         self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
         names = [RANDOMISED] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
+        n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
         self._draws = [
-            Draw(name, derive_seed(oracle.secret, name, 0))
+            Draw(name, derive_seed(oracle.secret, name, 0) + turn, turn)
             for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)
             if name != LARGE or _hides_float16(oracle)
+            for turn in range(n_turns.get(name, 1))
         ]
         is_reduced = bool(oracle.precision)
         self._arithmetic = Arithmetic(place, oracle.flops, oracle.example, is_reduced=is_reduced)

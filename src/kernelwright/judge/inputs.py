@@ -8,6 +8,7 @@ judge leaves that one out.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,9 +30,14 @@ LARGE, LARGEST = "large", 2.0**17
 SPARSE_SHARE = 0.1
 OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
-NEXT_TO_HUGE = 17.0
-"""Outliers of all arguments but one. Where two of 300 meet in a product the error of a sound order
-is luck: one of 40 verdicts refused Strassen's algorithm, and one the library's own attention."""
+NEXT_TO_HUGE = math.sqrt(HUGE)
+"""Outliers of all arguments but one, which is each in its turn. Where two of 300 meet in a product
+the error of a sound order is luck: Strassen's algorithm was refused in one verdict of 40, and the
+library's own attention in one."""
+MOST_HUGE = 3
+"""Arguments that have their turn in one round of checks."""
+LARGER = 2.0
+"""Than all else in their tensor, at least: or they would be no outliers."""
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
@@ -84,6 +90,7 @@ def _one_hot(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 def _outliers(x: torch.Tensor, draw: torch.Generator, largest: float = HUGE) -> torch.Tensor:
     changed = x.flatten().clone()
+    largest = max(largest, min(HUGE, 2 * LARGER * float(x.abs().max())))  # half of it is the least
     places = (_uniform((N_OUTLIERS,), draw) * x.numel()).long()
     sizes = largest * (1 + _uniform((N_OUTLIERS,), draw)) / 2
     signs = torch.arange(N_OUTLIERS, device=x.device) % 2 * 2 - 1
@@ -224,7 +231,7 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
     Shapes:
         As ``arguments``, tensor by tensor.
     """
-    n_drawn = sum(_is_drawn(x) for x in leaves(arguments))
+    huge = seed % max(1, n_drawn(arguments))
     numbers = itertools.count()
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -232,7 +239,7 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
             return x
         if x.is_complex():
             return torch.view_as_complex(change(torch.view_as_real(x.resolve_conj())))
-        is_huge = next(numbers) == seed % n_drawn
+        is_huge = next(numbers) == huge
         draw = torch.Generator(x.device).manual_seed(seed)
         if distribution == LARGE and torch.finfo(x.dtype).max < LARGEST:
             return x  # as infinities they would be a matter for a warning
@@ -242,14 +249,19 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         if changed.stride() == x.stride():
             return changed
         kept = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
-        is_expanded = any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride(), strict=True))
-        return x if is_expanded else kept.copy_(changed)
+        return kept.copy_(changed)
 
     return map_tensors(change, arguments)
 
 
+def n_drawn(arguments: list[Any]) -> int:
+    """How many tensors a distribution changes."""
+    return sum(_is_drawn(x) for x in leaves(arguments))
+
+
 def _is_drawn(x: torch.Tensor) -> bool:
-    return (x.is_floating_point() or x.is_complex()) and x.numel() > 0
+    is_expanded = any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride(), strict=True))
+    return (x.is_floating_point() or x.is_complex()) and x.numel() > 0 and not is_expanded
 
 
 @torch.no_grad()

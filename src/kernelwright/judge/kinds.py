@@ -98,8 +98,9 @@ def _shares(profile: dict[str, Any], source: str, timed_ns: float) -> tuple[floa
         own = sum(ns for name, ns in kernels if is_own(name, source))
         return own / total, 1 - own / total
     operators = [(str(name), float(ns)) for name, ns in profile["operators"]]
-    # Beyond a timed call it waited: for what is nobody's code, on a loaded machine.
-    total = max(min(float(profile["wall_ns"]), LONGER * timed_ns + LONGER_NS), 1.0)
+    # Beyond a timed call and the profiler it waited, for what is nobody's code: a loaded machine.
+    longest = LONGER * timed_ns + EVENT_NS * len(operators)
+    total = max(min(float(profile["wall_ns"]), longest), 1.0)
     library = sum(ns for name, ns in operators if name.startswith(("aten::", COMPILED_REGION)))
     library = min(library + EVENT_NS * len(operators), total)
     return 1 - library / total, library / total

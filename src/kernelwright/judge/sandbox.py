@@ -27,7 +27,10 @@ SCRATCH = "/tmp"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu")
 ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd", "group")
 DEVICES = ("null", "zero", "full", "random", "urandom")
-KEPT_VARIABLES = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES")
+KEPT_VARIABLES = (
+    *("LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),  # a GPU's number is one of this order
+)
 """The only variables of the user's environment that a child sees, besides PATH."""
 STEADY_ALLOCATOR = {
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),

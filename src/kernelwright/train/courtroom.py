@@ -11,6 +11,7 @@ from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
+from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -54,7 +55,7 @@ class Sitting:
     best: float
     """The speedup to beat, of earlier sittings."""
     right: dict[str, Evaluation] = field(default_factory=dict)
-    """Found right by the check alone, whether timed since or not."""
+    """Found right, by the check alone or timed with it."""
     n_new: int = 0
     """Answers that had to be judged."""
 
@@ -106,7 +107,15 @@ class Courtroom:
         # First the one whose judge is open, which would close: its library settings are compiled.
         numbers = range(len(by_task))
         order = sorted(numbers, key=lambda n: by_task[n][0].task.digest not in self._judges)
-        found = {number: self._sit(by_task[number]) for number in order}
+        found: dict[int, tuple[list[Judged], int]] = {}
+        failed: list[KernelwrightError] = []
+        for number in order:
+            try:
+                found[number] = self._sit(by_task[number])
+            except KernelwrightError as error:
+                failed.append(error)  # what can be judged is, and archived
+        if failed:
+            raise failed[0]
         return [found[number] for number in numbers]
 
     def _sit(self, answers: Sequence[Answer]) -> tuple[list[Judged], int]:

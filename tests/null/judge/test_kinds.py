@@ -13,6 +13,12 @@ def test_waiting_in_a_profiled_call_is_no_work_of_its_own(wall_ns):
     assert own < LARGE_SHARE < library
 
 
+def test_many_small_operators_beside_own_work_are_paid_by_the_profiler():
+    told = {"kernels": [], "operators": [("aten::empty", 500)] * 10, "wall_ns": 182_000}
+    own, _ = _shares(told, "", timed_ns=100_000)
+    assert own > LARGE_SHARE
+
+
 def test_what_no_operator_explains_is_own_work():
     own, _ = _shares({**RELU, "wall_ns": 900_000}, "", timed_ns=880_000)
     assert own > 0.9

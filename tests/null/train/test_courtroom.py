@@ -62,6 +62,8 @@ def room(tmp_path, monkeypatch):
     for name in ("add_task", "add_proposal", "add_evaluation"):
         monkeypatch.setattr(courtroom.Archive, name, lambda *given: None)
     monkeypatch.setattr(courtroom.Archive, "start_run", lambda *given: "run")
+    monkeypatch.setattr(Refusing, "opened", [])
+    monkeypatch.setattr(Praising, "asked", [])
     settings = Settings(archive=f"sqlite:///{tmp_path}/archive.sqlite")
     opened = Courtroom(settings, Device.parse("cpu"), timed=False)
     yield opened
@@ -74,6 +76,16 @@ def test_a_judge_that_failed_gives_its_chair_back(room, monkeypatch):
     with pytest.raises(DeviceError):
         room.sit([[Answer(TASK, "torch", KERNEL)]])
     assert not Broken.is_open
+
+
+def test_what_one_task_s_judge_fails_at_does_not_stop_the_others(room, monkeypatch):
+    monkeypatch.setattr(courtroom, "Judge", lambda task, **how: (
+        Broken(task) if task is TASK else Refusing(task)
+    ))  # fmt: skip
+    other = Task("another", "test", TASK.source + "\n")
+    with pytest.raises(DeviceError):
+        room.sit([[Answer(task, "torch", KERNEL)] for task in (TASK, other)])
+    assert Refusing.opened == ["another"]
 
 
 def test_what_was_begun_goes_on_before_its_judge_would_close(room, monkeypatch):

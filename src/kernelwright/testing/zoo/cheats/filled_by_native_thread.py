@@ -1,10 +1,11 @@
 """A detached C++ thread, which Python does not list, fills the output after the call.
 
 task: chain
-expect: wrong_values|tampered|rejected
+expect: wrong_values|tampered|rejected|runtime_error
 devices: cpu
 catalogue: T2, T11
 dialect: cpp
+note: it writes into memory that may be another's by then, and may die of that
 """
 
 import ctypes
