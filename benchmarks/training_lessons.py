@@ -5,8 +5,9 @@
 
 As ``kernelwright tasks lessons`` and ``dataset build`` would make them, but for the judge: each
 kernel is compared on two draws with its reference in float64, in Triton's interpreter, at sizes of
-tens; the judge's sandbox takes a second for each. Axes are then written 1 to 32 times as long, so that a
-model reads numbers as they are on a GPU. What repeats a task of --exclude by structure is left out.
+tens; the judge's sandbox takes a second for each. Axes are then written 1 to 32 times as long, so
+that a model reads numbers as they are on a GPU. What repeats a task of --exclude by structure is
+left out.
 """
 
 from __future__ import annotations
