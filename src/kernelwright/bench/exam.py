@@ -21,7 +21,7 @@ from kernelwright.core.call import Outcome as Ending
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.settings import Settings
-from kernelwright.dialects.devices import resolve
+from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.policy import CONTEXT, LOCAL
 from kernelwright.propose.swarm.endpoint import Endpoint, Reply, open_endpoint
@@ -214,7 +214,7 @@ class _Asked:
         prompts = Prompts(self.archive, self.device, self.told.threads, exemplars=0)
         parameters = {
             "weights": self.policy.weights, "device": self.device.key,
-            "max_output_tokens": self.max_tokens,
+            "gpu": gpu_name(self.device), "max_output_tokens": self.max_tokens,
         }  # fmt: skip
         return Call(
             id="", model=self.policy.name, purpose=EXAM, context=CONTEXT, template=GENERATOR,

@@ -12,13 +12,15 @@ from statistics import NormalDist, fmean, geometric_mean, median
 from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.call import EXAM, Call, Outcome
-from kernelwright.core.candidate import Candidate
+from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.evaluation import CONFIDENCE, Evaluation, Status
 from kernelwright.propose.swarm.answer import read
 
 ALL = "all"
 FAST = (1.0, 1.2)
 REFUSED = {Status.REJECTED, Status.TAMPERED}
+Place = tuple[str, str]
+"""A device and the GPU's name: an H100 and an H200 are one device, and not one exam."""
 N_DRAWS = 2000  # of tasks; an end of the interval moves by about a fiftieth of its width
 
 
@@ -116,28 +118,37 @@ def answered(
         known = _verdicts(archive, task.digest) if calls else {}
         for call in calls:
             code = read(call.answer, call.dialect).code
-            key = (str(call.parameters["device"]), Candidate(code, call.dialect).normal)
+            key = (_place(call), Candidate(code, call.dialect).normal)
             if not code or key in known:
                 verdict = known[key] if code else None
                 found.append(Answered(_name(call), level, task.name, verdict, call.model))
     return found
 
 
-def _verdicts(archive: Archive, task: str) -> dict[tuple[str, str], Evaluation]:
-    """The last verdict of the newest judge on each text of a task, by device."""
-    newest = select.newest(archive.history(task))
+def _verdicts(archive: Archive, task: str) -> dict[tuple[Place, str], Evaluation]:
+    """The last verdict of the newest judge on each text of a task, by place."""
+    by_place: dict[Place, list[tuple[Proposal, Evaluation]]] = {}
+    for said, found in select.newest(archive.history(task)):
+        place = (found.environment.device, found.environment.gpu)
+        by_place.setdefault(place, []).append((said, found))
     return {
-        (device, said.candidate.normal): found
-        for device in {found.environment.device for _, found in newest}
-        for said, found in select.latest(p for p in newest if p[1].environment.device == device)
+        (place, said.candidate.normal): found
+        for place, history in by_place.items()
+        for said, found in select.latest(history)
     }
+
+
+def _place(call: Call) -> Place:
+    return str(call.parameters["device"]), str(call.parameters.get("gpu", ""))
 
 
 def _name(call: Call) -> str:
     """'contrastive/model 1a2b3c, triton on cuda:sm_90': folders that do not tell them apart go."""
     parts = PurePath(call.model.removeprefix("hf:")).parts[-2:]
     weights = str(call.parameters["weights"])[:6]
-    return f"{'/'.join(parts)} {weights}, {call.dialect} on {call.parameters['device']}"
+    device, gpu = _place(call)
+    where = f"{device} ({gpu})" if gpu else device
+    return f"{'/'.join(parts)} {weights}, {call.dialect} on {where}"
 
 
 def examined(answers: Sequence[Answered]) -> list[PolicySummary]:

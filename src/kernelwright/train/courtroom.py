@@ -15,6 +15,7 @@ from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.dialects.devices import gpu_name
 from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram
 from kernelwright.propose.swarm.answer import read
 from kernelwright.train.reward import Judged, jumps
@@ -133,7 +134,9 @@ class Courtroom:
             history = self.archive.history(
                 task.digest, device=self.device.key, judge_version=JUDGE_VERSION
             )
-            known = {p.candidate.normal: found for p, found in select.latest(history)}
+            gpu = gpu_name(self.device)  # another of the same architecture has other speeds
+            here = [pair for pair in history if pair[1].environment.gpu == gpu]
+            known = {p.candidate.normal: found for p, found in select.latest(here)}
             best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
             self._sittings[task.digest] = Sitting({k: (v, None) for k, v in known.items()}, best)
         return self._sittings[task.digest]

@@ -112,12 +112,12 @@ def task(archive):
     return task
 
 
-def judged(archive, task, run, text, status=Status.PASSED, device="cpu"):
+def judged(archive, task, run, text, status=Status.PASSED, device="cpu", **facts):
     noun = proposal(text)
     archive.add_proposal(run, noun)
     told = {"timing": timed(2.0), "kinds": ("kernel",)} if status is Status.PASSED else {}
     found = verdict(
-        noun.candidate, status, task=task.digest, environment=Environment(device, {}),
+        noun.candidate, status, task=task.digest, environment=Environment(device, facts),
         workload=Workload(task.digest, WORKLOAD.shapes).digest, **told,
     )  # fmt: skip
     archive.add_evaluation(run, found)
@@ -139,6 +139,15 @@ def test_an_exam_is_read_back_from_the_archive_with_its_verdicts(archive, task):
     assert [(each.level, each.is_faster(1.2)) for each in counted] == [("2", True)] * 2
     assert answered(archive, {}) == []
     assert archive.is_examined(task.digest) and tasks_of((), archive) == []
+
+
+def test_two_gpus_of_one_architecture_are_two_exams(archive, task):
+    for gpu, status in (("H100", Status.PASSED), ("H200", Status.WRONG_VALUES)):
+        asked = {"weights": "1a2b3c4d", "device": "cuda:sm_90", "gpu": gpu}
+        run, _, text = said(archive, task, 1, parameters=asked)
+        judged(archive, task, run, text, status, device="cuda:sm_90", gpu=gpu)
+    found = {each.policy.rpartition(" on ")[2]: each.is_right for each in answered(archive)}
+    assert found == {"cuda:sm_90 (H100)": True, "cuda:sm_90 (H200)": False}
 
 
 def test_a_report_shows_checkpoints_and_the_curve_of_training(archive, task, tmp_path):
