@@ -186,7 +186,8 @@ def tell(found: dict[str, Found], n_given: int, console: Console) -> None:
     console.print(table)
     if len(found) == 2:
         mine, theirs = found.values()
-        console.print(f"{mine.per_hour / theirs.per_hour:.2f} times KernelBench's rate")
+        if theirs.n_judged:
+            console.print(f"{mine.per_hour / theirs.per_hour:.2f} times KernelBench's rate")
         for name, verdict in mine.passed.items():
             if name in theirs.passed and verdict != theirs.passed[name]:
                 console.print(f"{name}: ours {verdict}, KernelBench's {theirs.passed.get(name)}")
