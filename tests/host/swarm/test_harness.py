@@ -40,7 +40,8 @@ def test_every_column_is_measured_once_and_compared_by_task(compare, scripted):
     rows, printed = compare("--total", "300s")
     assert [row["column"] for row in rows] == ["a", "b", "swarm", "swarm without verdicts"]
     assert all(row["passed"] and not row["timed"] and row["best"] is None for row in rows)
-    assert {name for row in rows[2:] for name in row["asked_of"]} == {"a", "b"}
+    asked = {name for row in rows[2:] for name in row["asked_of"]}
+    assert asked and asked <= {"a", "b"}  # which of them few questions go to is drawn
     assert "not timed" in printed and "1/1 (21–100 %)" in printed
     assert "swarm against a: +0 points of 1 tasks" in printed
 
