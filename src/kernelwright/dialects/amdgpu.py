@@ -75,11 +75,24 @@ def find_clang() -> str | None:
 @functools.cache
 def compile_missing() -> str | None:
     """What this machine lacks to compile HIP for AMD targets, and how to get it; None: nothing."""
-    if find_clang() is None:
-        return "no clang++ on PATH; run: apt-get install clang lld (19 or newer)"
-    if _rocm() is None and _wheel() is None:
+    clang, wheel = find_clang(), _wheel()
+    if clang is None:
+        return "no clang++ on PATH; run: apt-get install clang lld (20 or newer)"
+    if _rocm() is not None:
+        return None
+    if wheel is None:
         return 'no HIP headers; run: pip install "kernelwright[triton]", or install ROCm'
+    if not _reads(clang, wheel / "lib" / "ockl.bc"):
+        why = f"{clang} is too old for the triton wheel's device libraries"
+        return f"{why}; install clang and lld, 20 or newer"
     return None
+
+
+def _reads(clang: str, bitcode: Path) -> bool:
+    """Whether a compiler reads bitcode: a newer one's it does not."""
+    command = [clang, "--target=amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir", "-emit-llvm", "-c"]
+    told = [*command, str(bitcode), "-o", os.devnull]
+    return subprocess.run(told, capture_output=True, check=False).returncode == 0
 
 
 def gpu_missing() -> str | None:

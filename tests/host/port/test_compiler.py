@@ -1,0 +1,19 @@
+"""A compiler that cannot read the device libraries is told as what is missing, not as an error."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.dialects import amdgpu
+
+
+@pytest.mark.skipif(amdgpu._wheel() is None, reason="no triton wheel")
+def test_a_compiler_that_is_too_old_is_what_is_missing(monkeypatch, tmp_path):
+    old = tmp_path / "clang++-17"
+    old.write_text("#!/bin/sh\necho 'Invalid record' >&2\nexit 1\n")
+    old.chmod(0o755)
+    monkeypatch.setattr(amdgpu, "find_clang", lambda: str(old))
+    monkeypatch.setattr(amdgpu, "_rocm", lambda: None)
+    assert "too old" in amdgpu.compile_missing.__wrapped__()
+    monkeypatch.setattr(amdgpu, "_rocm", lambda: Path("/opt/rocm"))  # which brings its own
+    assert amdgpu.compile_missing.__wrapped__() is None
