@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
+import time
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -18,6 +20,7 @@ from kernelwright.core.errors import ArchiveError
 
 FILE_NAME = "archive.sqlite"
 BUSY_S = 10  # how long a writer waits for another; a URL's ?timeout= overrides it
+PAUSE_S = 0.01
 MIGRATION_LOCK = 0x6B77  # 'kw': any number that no other program on the server takes
 
 
@@ -114,8 +117,22 @@ def _prepare_sqlite(connection, _record) -> None:
     never torn: https://www.sqlite.org/pragma.html#pragma_synchronous
     """
     connection.isolation_level = None  # the driver's own BEGINs would hide ours
-    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+    _use_wal(connection)
+    for pragma in ("synchronous = NORMAL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _use_wal(connection) -> None:
+    """Of two that open a new file at once, SQLite lets one fail at this without waiting."""
+    end_s = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end_s:
+                raise
+            time.sleep(PAUSE_S)
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

@@ -1,5 +1,6 @@
 """Archives that are damaged, foreign, newer, locked, absent, or on a full disk."""
 
+import contextlib
 import resource
 import shutil
 import signal
@@ -12,6 +13,7 @@ import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
 from kernelwright.archive import Archive
+from kernelwright.archive.connect import _use_wal
 from kernelwright.core.errors import ArchiveError, DeviceError
 from kernelwright.core.settings import Settings
 
@@ -124,6 +126,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 from kernelwright.archive import Archive
+from kernelwright.archive.connect import _use_wal
 from kernelwright.core.settings import Settings
 with Archive(sys.argv[1]) as archive:
     archive.add_task(TASK, [WORKLOAD])
@@ -177,3 +180,20 @@ def test_a_copied_archive_is_whole(path, tmp_path):
     copy = shutil.copy(path, tmp_path / "copy.sqlite")
     with Archive(copy, create=False) as archive:
         assert len(archive.history(TASK.digest)) == 3
+
+
+@pytest.mark.parametrize("fault, times, is_waited_for", [
+    ("database is locked", 2, True), ("disk I/O error", 1, False),
+])  # fmt: skip
+def test_a_file_that_another_opens_first_is_waited_for(fault, times, is_waited_for):
+    left = [sqlite3.OperationalError(fault)] * times
+
+    class Connection:
+        def execute(self, text):
+            if left:
+                raise left.pop()
+
+    told = contextlib.nullcontext() if is_waited_for else pytest.raises(sqlite3.OperationalError)
+    with told:
+        _use_wal(Connection())
+    assert not left
