@@ -33,6 +33,8 @@ SWITCHES = {
 """Variables of the device libraries, and the names of their files."""
 TREE_VERSION = 2  # of what rocm_tree makes
 ABI_VERSIONS = (400, 500, 600)
+TO_BITCODE = ("--target=amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir", "-emit-llvm", "-c")
+"""What clang is told to read IR, as text or as bitcode, and to write bitcode."""
 HEADERS = Path(__file__).parent / "simt" / "include"
 _LAYOUT = (
     "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-"
@@ -90,8 +92,7 @@ def compile_missing() -> str | None:
 
 def _reads(clang: str, bitcode: Path) -> bool:
     """Whether a compiler reads bitcode: a newer one's it does not."""
-    command = [clang, "--target=amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir", "-emit-llvm", "-c"]
-    told = [*command, str(bitcode), "-o", os.devnull]
+    told = [clang, *TO_BITCODE, str(bitcode), "-o", os.devnull]
     return subprocess.run(told, capture_output=True, check=False).returncode == 0
 
 
@@ -159,9 +160,8 @@ def _write_constants(clang: str, bitcode: Path) -> None:
     for name, text in texts.items():
         source = bitcode / f"{name}.ll"
         source.write_text(head + text)
-        command = [clang, "--target=amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir", "-emit-llvm", "-c"]
         subprocess.run(
-            [*command, str(source), "-o", str(bitcode / f"{name}.bc"), "-w"],
+            [clang, *TO_BITCODE, str(source), "-o", str(bitcode / f"{name}.bc"), "-w"],
             check=True, capture_output=True,
         )  # fmt: skip
         source.unlink()
