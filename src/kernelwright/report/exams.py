@@ -19,7 +19,7 @@ from kernelwright.propose.swarm.answer import read
 ALL = "all"
 FAST = (1.0, 1.2)
 REFUSED = {Status.REJECTED, Status.TAMPERED}
-Place = tuple[str, str]
+Where = tuple[str, str]
 """A device and the GPU's name: an H100 and an H200 are one device, and not one exam."""
 N_DRAWS = 2000  # of tasks; an end of the interval moves by about a fiftieth of its width
 
@@ -118,27 +118,27 @@ def answered(
         known = _verdicts(archive, task.digest) if calls else {}
         for call in calls:
             code = read(call.answer, call.dialect).code
-            key = (_place(call), Candidate(code, call.dialect).normal)
+            key = (_where(call), Candidate(code, call.dialect).normal)
             if not code or key in known:
                 verdict = known[key] if code else None
                 found.append(Answered(_name(call), level, task.name, verdict, call.model))
     return found
 
 
-def _verdicts(archive: Archive, task: str) -> dict[tuple[Place, str], Evaluation]:
-    """The last verdict of the newest judge on each text of a task, by place."""
-    by_place: dict[Place, list[tuple[Proposal, Evaluation]]] = {}
+def _verdicts(archive: Archive, task: str) -> dict[tuple[Where, str], Evaluation]:
+    """The last verdict of the newest judge on each text of a task, by where it was judged."""
+    by_gpu: dict[Where, list[tuple[Proposal, Evaluation]]] = {}
     for said, found in select.newest(archive.history(task)):
-        place = (found.environment.device, found.environment.gpu)
-        by_place.setdefault(place, []).append((said, found))
+        where = (found.environment.device, found.environment.gpu)
+        by_gpu.setdefault(where, []).append((said, found))
     return {
-        (place, said.candidate.normal): found
-        for place, history in by_place.items()
+        (where, said.candidate.normal): found
+        for where, history in by_gpu.items()
         for said, found in select.latest(history)
     }
 
 
-def _place(call: Call) -> Place:
+def _where(call: Call) -> Where:
     return str(call.parameters["device"]), str(call.parameters.get("gpu", ""))
 
 
@@ -146,9 +146,9 @@ def _name(call: Call) -> str:
     """'contrastive/model 1a2b3c, triton on cuda:sm_90': folders that do not tell them apart go."""
     parts = PurePath(call.model.removeprefix("hf:")).parts[-2:]
     weights = str(call.parameters["weights"])[:6]
-    device, gpu = _place(call)
-    where = f"{device} ({gpu})" if gpu else device
-    return f"{'/'.join(parts)} {weights}, {call.dialect} on {where}"
+    device, gpu = _where(call)
+    named = f"{device} ({gpu})" if gpu else device
+    return f"{'/'.join(parts)} {weights}, {call.dialect} on {named}"
 
 
 def examined(answers: Sequence[Answered]) -> list[PolicySummary]:
