@@ -44,6 +44,9 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option("--group", type=click.IntRange(min=1), help="Answers per task and step.")
 @click.option("--turns", type=click.IntRange(min=1), help="Answers in a row, each to a verdict.")
 @click.option("--batch", type=click.IntRange(min=1), help="That fits the trainer's device.")
+@click.option(
+    "--recompute/--no-recompute", default=None, help="Keep activations: faster, more memory."
+)
 @click.option("--epochs", type=click.IntRange(min=1), help="Of sft.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Of one answer.")
 @click.option("--max-prompt-tokens", type=click.IntRange(min=1), help="Of one prompt.")

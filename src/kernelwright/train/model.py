@@ -92,7 +92,7 @@ def settings(recipe: Recipe) -> dict[str, Any]:
         "bf16": on_gpu,
         # Told so, several processes find one another without a GPU as well.
         "use_cpu": not torch.accelerator.is_available(),
-        "gradient_checkpointing": on_gpu,
+        "gradient_checkpointing": on_gpu and recipe.recompute,
         "save_strategy": "steps",
         "save_steps": recipe.checkpoint_every,
         "save_total_limit": 2,

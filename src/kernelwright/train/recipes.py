@@ -17,7 +17,9 @@ from kernelwright.train import reward
 STAGES = ("sft", "selfsup", "contrastive")
 FILE_NAME = "recipe.json"
 COLOCATE = "colocate"
-FREE = ("budget_s", "steps", "out", "threads", "jobs", "checkpoint_every", "vllm")
+FREE = (
+    "budget_s", "steps", "out", "threads", "jobs", "checkpoint_every", "vllm", "recompute",
+)  # fmt: skip
 """What may differ when a stage goes on: how long, where, and with how many hands."""
 
 
@@ -49,6 +51,9 @@ class Recipe:
     """0: 2e-4 for an adapter's sft, a tenth for all weights, a tenth again by reinforcement."""
     batch: int = 8
     """Examples, or answers, that the trainer's device holds at a time."""
+    recompute: bool = True
+    """Whether a GPU that trains keeps little of the forward pass and computes it again in the
+    backward pass: a third more work, a fraction of the memory."""
     epochs: int = 3
     """Of sft."""
     max_tokens: int = 2048

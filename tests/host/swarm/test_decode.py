@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from kernelwright.propose.swarm import decode  # noqa: E402
+from kernelwright.propose.swarm import decode, grouped  # noqa: E402
 
 END = 7
 
@@ -36,6 +36,22 @@ def test_each_token_is_what_generate_says(model, read):
                             pad_token_id=0)  # fmt: skip
     theirs = [[*row, END] for row in theirs[:, 6:].tolist()]
     assert written == [row[: min(row.index(END) + 1, 20)] for row in theirs]
+
+
+def test_keys_that_heads_share_are_not_copied_and_the_model_is_left_as_it_was(
+    model, read, monkeypatch
+):
+    seen = []
+
+    def spy(module, query, key, *rest, **told):
+        seen.append((query.shape[1], key.shape[1]))
+        return attend(module, query, key, *rest, **told)
+
+    attend = grouped.attend
+    monkeypatch.setattr(grouped, "attend", spy)
+    decode.recorded(model, read, limit=3, draw=lambda logits: logits.argmax(-1), stops=[END])
+    assert seen and set(seen) == {(4, 2)}
+    assert model.config._attn_implementation == "sdpa"
 
 
 def test_an_answer_ends_with_its_end_and_with_the_time(model, read):

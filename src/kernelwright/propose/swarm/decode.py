@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from kernelwright.propose.swarm.grouped import grouped
+
 N_TOP = 50
 """Tokens to draw from, the likeliest: what transformers' ``generate`` does unless it is told."""
 ALIGNED = 8  # places; attention with a mask of another length copies it first
@@ -104,15 +106,16 @@ def recorded(
         writer = _Writer(model, read, limit)
         token = draw(writer.first())
         fresh = [token]
-        while True:
-            n_written = answers.n_tokens + len(fresh)
-            if len(fresh) == LOOK_EVERY or n_written >= limit:
-                on_look(answers.add(torch.stack(fresh, 1).tolist()))
-                if answers.are_whole or n_written >= limit or time.monotonic() > until_s:
-                    return answers.rows
-                fresh.clear()
-            token = draw(writer.next(token))
-            fresh.append(token)
+        with grouped(model):
+            while True:
+                n_written = answers.n_tokens + len(fresh)
+                if len(fresh) == LOOK_EVERY or n_written >= limit:
+                    on_look(answers.add(torch.stack(fresh, 1).tolist()))
+                    if answers.are_whole or n_written >= limit or time.monotonic() > until_s:
+                        return answers.rows
+                    fresh.clear()
+                token = draw(writer.next(token))
+                fresh.append(token)
 
 
 class _Answers:
