@@ -3,11 +3,12 @@
     python benchmarks/training_lessons.py --exclude KernelBench/KernelBench/level1 \\
         --exclude KernelBench/KernelBench/level2 --out pairs [--seeds 4] [--count 1600]
 
-As ``kernelwright tasks lessons`` and ``dataset build`` would make them, but for the judge: each
-kernel is compared on two draws with its reference in float64, in Triton's interpreter, at sizes of
-tens; the judge's sandbox takes a second for each. Axes are then written 1 to 32 times as long, so
-that a model reads numbers as they are on a GPU. What repeats a task of --exclude by structure is
-left out.
+As ``kernelwright tasks lessons --schedules 3`` and ``dataset build`` would make them, but for the
+judge: each kernel is compared on two draws with its reference in float64, in Triton's interpreter,
+at sizes of tens; the judge's sandbox takes a second for each. Some prompts show right kernels of
+other schedules, whose speed nobody knows, so that a model learns to write another one. Axes are
+then written 1 to 32 times as long, so that a model reads numbers as they are on a GPU. What repeats
+a task of --exclude by structure is left out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
 
 import hashlib
 import importlib.util
+import itertools
 import json
 import multiprocessing
 import random
@@ -34,8 +36,9 @@ import click
 import torch
 
 from kernelwright.compose.lessons import PROPOSER, Lesson, lessons
-from kernelwright.core.candidate import Brief
+from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.device import Device
+from kernelwright.core.evaluation import Environment, Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.dataset.answer import lesson_answer
 from kernelwright.dataset.build import excluded_tasks
@@ -49,6 +52,9 @@ DEVICE = Device("cuda", "sm_90")
 LIMIT_S = 5
 N_DRAWS = 2
 AXIS = re.compile(r"^(\w+) = (\d+)$", re.MULTILINE)
+SCHEDULES = 3
+SHOWN_SHARE = 0.35
+"""Of tasks whose prompt shows the kernels of all schedules but one."""
 LEAST = 24
 """What is smaller is no axis, but a kernel's edge or a number of groups."""
 FACTORS = (1, 4, 8, 16, 32)
@@ -101,7 +107,22 @@ def right(lesson: Lesson, folder: Path) -> bool:
         signal.alarm(0)
 
 
-def pair(lesson: Lesson, number: int) -> Pair:
+def shown(others: Sequence[Lesson]) -> tuple[Exemplar, ...]:
+    """Right kernels, as a prompt shows them; no judge has seen them."""
+    return tuple(
+        Exemplar(
+            Proposal(other.candidate, PROPOSER),
+            Evaluation(
+                other.task.digest, "", other.candidate.digest, Status.PASSED, (),
+                Environment(str(DEVICE), {}), seed=0, judge_version=0,
+            ),
+            role="other",
+        )
+        for other in others
+    )  # fmt: skip
+
+
+def pair(lesson: Lesson, number: int, others: Sequence[Lesson]) -> Pair:
     """The training pair, with axes as they are on a GPU."""
     factor, dialect = random.Random(number).choice(FACTORS), lesson.candidate.dialect
 
@@ -110,7 +131,7 @@ def pair(lesson: Lesson, number: int) -> Pair:
         return f"{found[1]} = {size * factor if size >= LEAST else size}"
 
     task = Task(lesson.task.name, lesson.task.origin, AXIS.sub(longer, lesson.task.source))
-    brief = Brief(task, DEVICE, (dialect,), threads=1)
+    brief = Brief(task, DEVICE, (dialect,), shown(others), threads=1)
     code = lesson.candidate.source
     return Pair(
         task_digest=task.digest, task_name=task.name, task_source=task.source, dialect=dialect,
@@ -126,14 +147,20 @@ def drawn(seed: int, count: int, exclude: Sequence[Path]) -> tuple[list[Pair], C
     torch.set_num_threads(1)
     tests, found, fate = Known(excluded_tasks(exclude)), [], Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for number, lesson in enumerate(lessons(count, seed=seed)):
+        written = lessons(count, seed=seed, schedules=SCHEDULES)
+        by_task = itertools.groupby(written, lambda lesson: lesson.task.digest)
+        for number, (_, kernels) in enumerate(by_task):
+            lesson, *others = kernels
+            if random.Random(f"shown {seed} {number}").random() >= SHOWN_SHARE:
+                others = []
+            others = [other for other in others if right(other, Path(folder))]
             if not right(lesson, Path(folder)):
                 fate["did not agree, or not in time"] += 1
             elif tests.repeated_by(structure(lesson.task)):
                 fate["repeat a test"] += 1
             else:
-                fate["kept"] += 1
-                found.append(pair(lesson, number))
+                fate[f"kept, beside {len(others)}" if others else "kept"] += 1
+                found.append(pair(lesson, number, others))
     return found, fate
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# SFT, then contrastive training beside plain GRPO, then one exam of all, on one host with four GPUs.
+# SFT, then contrastive training beside plain GRPO, then one exam of all, on one host with two GPUs.
 #
-#   python benchmarks/training_lessons.py --exclude … --out lessons && python benchmarks/training_exam.py KernelBench exam --shards 4
-#   benchmarks/training_run.sh MODEL lessons pool exam OUT
+#   python benchmarks/training_lessons.py --exclude … --out lessons
+#   python benchmarks/training_pool.py --exclude … --archive pool.sqlite
+#   python benchmarks/training_exam.py KernelBench exam --shards 2
+#   benchmarks/training_run.sh MODEL lessons pool.sqlite exam OUT
 #
-# MODEL: a checkpoint or .gguf. lessons: pairs for SFT. pool: pairs whose tasks reinforcement asks about.
-# exam: folders 0 to 3. Each arm has a GPU to train on and one to judge on; the two judge at the same time,
+# MODEL: a checkpoint or .gguf. Each arm trains and judges on a GPU of its own; both at the same time,
 # because a host makes about three CUDA contexts a second, however many GPUs it has.
 # SFT_S, ARM_S, SEED and RATE may be set. What was stopped goes on by the same command.
 set -euo pipefail
@@ -14,15 +15,17 @@ python=${PYTHON:-python3}
 run="$python -m kernelwright.cli"
 mkdir -p "$out"
 
-CUDA_VISIBLE_DEVICES=0,1,2,3 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 4 \
+CUDA_VISIBLE_DEVICES=0,1 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 2 \
   --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright.cli train sft --model "$model" \
-  --dataset "$lessons" --dialect triton --budget "${SFT_S:-200}s" --batch 8 --max-tokens 1024 --out "$out/sft"
+  --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 8 --max-tokens 1024 --no-recompute \
+  --out "$out/sft"
 taught=$out/sft/sft/model
 
-arm() { # NAME GPUS PRESET
-  CUDA_VISIBLE_DEVICES=$2 XDG_CACHE_HOME=$out/cache-$1 $run train contrastive --preset "$3" --model "$taught" \
-    --dataset "$pool" --dialect triton --device cuda:1 --budget "${ARM_S:-900}s" --tasks 4 --group 16 \
-    --max-tokens 704 --learning-rate "${RATE:-1e-4}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 4 \
+arm() { # NAME GPU PRESET
+  [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
+  CUDA_VISIBLE_DEVICES=$2 XDG_CACHE_HOME=$out/cache-$2 $run train contrastive --preset "$3" --model "$taught" \
+    --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 704 \
+    --learning-rate "${RATE:-5e-5}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 4 \
     --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
 }
 all() { # PID…: wait for every one of them, and fail where one did
@@ -30,20 +33,19 @@ all() { # PID…: wait for every one of them, and fail where one did
   for pid in "$@"; do wait "$pid" || failed=1; done
   return $failed
 }
-arm contrastive 0,1 cuda-l1 & one=$!
-arm plain 2,3 plain & all $one $!
+arm contrastive 0 cuda-l1 & one=$!
+arm plain 1 plain & all $one $!
 
 examine() { # GPU
   CUDA_VISIBLE_DEVICES=$1 XDG_CACHE_HOME=$out/cache-$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
-    --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 2 --max-tokens 832 \
-    --policy "$taught=8" --policy "$out/contrastive/contrastive/model=4" \
-    --policy "$out/plain/contrastive/model=4" >"$out/exam-$1.log" 2>&1
+    --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 4 --max-tokens 832 \
+    --policy "$taught=3" --policy "$out/contrastive/contrastive/model=3" \
+    --policy "$out/plain/contrastive/model=3" >"$out/exam-$1.log" 2>&1
 }
-pids=()
-for gpu in 0 1 2 3; do examine $gpu & pids+=($!); done
-all "${pids[@]}"
+examine 0 & one=$!
+examine 1 & all $one $!
 
 archives=()
 for archive in "$out"/*.sqlite; do archives+=(--archive "$archive"); done
-"$python" "$(dirname "$0")/training.py" "${archives[@]}" --against sft --arm "sft=$taught@4" --arm "best of 8=$taught@8" \
-  --arm "contrastive=$out/contrastive/contrastive/model@4" --arm "plain=$out/plain/contrastive/model@4"
+"$python" "$(dirname "$0")/training.py" "${archives[@]}" --against sft --arm "sft=$taught@3" \
+  --arm "contrastive=$out/contrastive/contrastive/model@3" --arm "plain=$out/plain/contrastive/model@3"

@@ -34,24 +34,34 @@ AT_ONCE = 4  # for each process that judges: between two lines of progress
     "--form", "forms", multiple=True, metavar="NAME",
     help=f"Only of this form; repeatable: {', '.join(FORMS)}.",
 )  # fmt: skip
+@click.option(
+    "--schedules",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Kernels of each task, with other block sizes, warps and the like.",
+)
+@click.option(
+    "--timed", is_flag=True, help="Time what is right: which schedule is fast, and where."
+)
 @click.option("--device", metavar="DEVICE", help="cpu (default, Triton's interpreter), cuda, …")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
 @JSON
 def lessons_command(
-    count: int, archive: str, seed: int, size: str, forms: tuple[str, ...], device: str | None,
-    jobs: int, as_json: bool,
+    count: int, archive: str, seed: int, size: str, forms: tuple[str, ...], schedules: int,
+    timed: bool, device: str | None, jobs: int, as_json: bool,
 ) -> Told:  # fmt: skip
     """Compose N tasks, each with a short Triton kernel that works for every shape, and judge them.
 
     What a small model can learn from when nothing larger teaches it: `dataset build --archive`
     makes pairs of those that are right, and leaves out what repeats a test. Rightness alone is
-    judged. The same command goes on where it stopped.
+    judged unless --timed. The same command goes on where it stopped.
     """
     settings = load_settings(Path.cwd(), archive=archive, device=device)
-    drawn = lessons(count, seed=seed, size=size, forms=forms)
+    drawn = lessons(count, seed=seed, size=size, forms=forms, schedules=schedules)
     tried: Counter[str] = Counter()
     right: Counter[str] = Counter()
-    with Court(settings, resolve(Device.parse(settings.device)), jobs=jobs, timed=False) as court:
+    with Court(settings, resolve(Device.parse(settings.device)), jobs=jobs, timed=timed) as court:
         while some := list(islice(drawn, jobs * AT_ONCE)):
             for lesson, judged in zip(
                 some, court.judge([_said(each) for each in some]), strict=True

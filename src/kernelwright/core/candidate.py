@@ -71,7 +71,7 @@ class Exemplar:
     proposal: Proposal
     evaluation: Evaluation
     role: str
-    """'parent', 'better', 'worse' or 'failed'."""
+    """'parent', 'better', 'worse', 'failed', or 'other': right, of unknown speed."""
 
 
 @dataclass(frozen=True)

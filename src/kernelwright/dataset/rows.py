@@ -11,7 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from kernelwright.compose.lessons import PROPOSER
-from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.task import Task
@@ -21,10 +21,13 @@ from kernelwright.pairs import Pair
 from kernelwright.propose.swarm.device_facts import facts
 from kernelwright.propose.swarm.prompt import generator
 from kernelwright.propose.swarm.question import Question
+from kernelwright.select import exemplars
 
 History = list[tuple[Proposal, Evaluation]]
 FAILED_SHARE = 4
 """At most every fourth of what is kept of a task was not right."""
+N_SHOWN = 2
+"""Kernels in a prompt that shows some: as contrastive training's, unless that is told otherwise."""
 LICENCES = {"composed": "Apache-2.0", "folder": "NOASSERTION", "kernelbench": "NOASSERTION"}
 """Of a task's text, by its origin; a candidate of OURS is under ours."""
 OURS = ("rules", PROPOSER)
@@ -95,39 +98,71 @@ def _slowness(judged: Judged) -> float:
 
 
 def lessons(lesson: Lesson) -> Iterator[Pair]:
-    """The rows of a task."""
+    """The rows of a task: each candidate, and the fastest of a dialect on a device once more,
+    asked as contrastive training asks. A policy that was never shown kernels before it is trained
+    so hands them back."""
     for judged in lesson.judged:
-        proposal, found = judged.proposal, judged.evaluation
-        speedup = found.speedup
-        yield Pair(
-            task_digest=lesson.task.digest,
-            task_name=lesson.task.name,
-            task_source=lesson.task.source,
-            dialect=proposal.candidate.dialect,
-            device=found.environment.device,
-            prompt=_prompt(lesson.task, proposal, found),
-            answer=answer(proposal, found, lesson.trace),
-            code=proposal.candidate.source,
-            status=found.status.value,
-            kinds=found.kinds,
-            speedup=speedup and speedup.median,
-            speedup_low=speedup and speedup.low,
-            speedup_high=speedup and speedup.high,
-            origin=proposal.proposer,
-            split=lesson.split,
-            provenance=json.dumps(_provenance(lesson.task, judged), sort_keys=True),
-        )
+        yield _pair(lesson, judged)
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for judged in lesson.judged:
+        place = judged.proposal.candidate.dialect, judged.evaluation.environment.device
+        groups.setdefault(place, []).append(judged)
+    for first, *others in groups.values():
+        shown = _beaten(first, others)
+        if shown:
+            yield _pair(lesson, first, shown)
 
 
-def _prompt(task: Task, proposal: Proposal, found: Evaluation) -> tuple[tuple[str, str], ...]:
-    """The generator's first question about a task, as the swarm asks it."""
+def _beaten(best: Judged, others: Sequence[Judged]) -> tuple[Exemplar, ...]:
+    """Of a group's others some to be shown: those that are surely slower; where nothing was timed,
+    any that are right."""
+    right = [(j.proposal, j.evaluation) for j in others if j.evaluation.passed]
+    speedup = best.evaluation.speedup
+    if not best.evaluation.passed:
+        return ()
+    if speedup is None:
+        return tuple(Exemplar(*pair, role="other") for pair in right[:N_SHOWN])
+    slower = [p for p in right if (s := p[1].speedup) is not None and s.high < speedup.low]
+    return tuple(exemplars(slower, N_SHOWN, seed=0))
+
+
+def _pair(lesson: Lesson, judged: Judged, shown: tuple[Exemplar, ...] = ()) -> Pair:
+    proposal, found = judged.proposal, judged.evaluation
+    speedup = found.speedup
+    told = _provenance(lesson.task, judged)
+    told["shown"] = [exemplar.proposal.candidate.digest for exemplar in shown]
+    return Pair(
+        task_digest=lesson.task.digest,
+        task_name=lesson.task.name,
+        task_source=lesson.task.source,
+        dialect=proposal.candidate.dialect,
+        device=found.environment.device,
+        prompt=_prompt(lesson.task, proposal, found, shown),
+        answer=answer(proposal, found, lesson.trace),
+        code=proposal.candidate.source,
+        status=found.status.value,
+        kinds=found.kinds,
+        speedup=speedup and speedup.median,
+        speedup_low=speedup and speedup.low,
+        speedup_high=speedup and speedup.high,
+        origin=proposal.proposer,
+        split=lesson.split,
+        provenance=json.dumps(told, sort_keys=True),
+    )
+
+
+def _prompt(
+    task: Task, proposal: Proposal, found: Evaluation, shown: tuple[Exemplar, ...]
+) -> tuple[tuple[str, str], ...]:
+    """The generator's first question about a task, as the swarm and training ask it."""
     dialect, device = proposal.candidate.dialect, Device.parse(found.environment.device)
     threads = found.environment.facts.get("threads", 1)
-    brief = Brief(task, device, (dialect,), threads=threads)
+    brief = Brief(task, device, (dialect,), shown, threads=threads)
     known = {fact: value for fact, value, _ in facts(device, threads)}
     is_here = known.get("processor") == found.environment.facts.get("processor")
     told = device.kind != "cpu" or is_here  # a CPU's facts are those of this machine
-    return generator(brief, Question("write", dialect), ["reference", *["device"][:told]])
+    parts = ["reference", "exemplars", *["device"][:told]]
+    return generator(brief, Question("write", dialect), parts)
 
 
 def _provenance(task: Task, judged: Judged) -> dict[str, object]:

@@ -15,7 +15,7 @@ import torch
 
 from kernelwright.compose.lessons import FORMS, Lesson, lessons
 
-EACH, SEED = 4, 5
+EACH, SCHEDULES, SEED = 3, 2, 5
 
 
 def wrong(lesson: Lesson, folder: Path) -> str:
@@ -50,7 +50,8 @@ def loaded(text: str, path: Path):
 if __name__ == "__main__":
     said = {}
     for form in FORMS:
-        for lesson in lessons(EACH, seed=SEED, forms=[form]):
+        told = lessons(EACH, seed=SEED, forms=[form], schedules=SCHEDULES)
+        for number, lesson in enumerate(told):
             with tempfile.TemporaryDirectory() as folder:
-                said[f"{form} {lesson.task.name}"] = wrong(lesson, Path(folder))
+                said[f"{form} {number} {lesson.task.name}"] = wrong(lesson, Path(folder))
     json.dump(said, sys.stdout)

@@ -114,8 +114,38 @@ def test_slower_kernels_are_kept_beside_the_fastest_down_to_the_slowest(tmp_path
         timing = Timing(samples, strongest="compile", clock="parent", cache="cold")
         judged.append((proposal(n), {"timing": timing}))
     url = fill(tmp_path / "a.sqlite", TASK, judged)
-    pairs = build_dataset([url], out=tmp_path / "out", keep=6).pairs
+    *pairs, shown = build_dataset([url], out=tmp_path / "out", keep=6).pairs
     assert [round(6 / pair.speedup) for pair in pairs] == [1, 2, 3, 7, 10, 12]
+    assert shown.code == pairs[0].code
+
+
+def timed(us: int, spread: int = 0) -> dict[str, Timing]:
+    samples = {"candidate": (100 * us - spread, 100 * us + spread) * 4, "compile": (600,) * 8}
+    return {"timing": Timing(samples, strongest="compile", clock="parent", cache="cold")}
+
+
+def test_the_fastest_is_asked_for_once_more_beside_what_it_surely_beats(tmp_path):
+    """A policy that never saw kernels in a prompt hands back those that contrastive training
+    shows it."""
+    close = (proposal(2), timed(2, spread=150))
+    judged = [(proposal(1), timed(1)), close, (proposal(3), timed(3)), (proposal(4), WRONG)]
+    url = fill(tmp_path / "a.sqlite", TASK, judged)
+    *plain, shown = build_dataset([url], out=tmp_path / "out").pairs
+    assert [pair.prompt == plain[0].prompt for pair in plain] == [True] * 4
+    assert (shown.code, shown.answer) == (plain[0].code, plain[0].answer)
+    assert (
+        "kernel_3" in shown.prompt[-1][1] and "2.00 (2.00 to 2.00) × compile" in shown.prompt[-1][1]
+    )
+    assert not any(name in shown.prompt[-1][1] for name in ("kernel_1", "kernel_2", "kernel_4"))
+    assert json.loads(shown.provenance)["shown"] == [proposal(3).candidate.digest]
+    assert "worth nothing" in shown.prompt[-1][1] and "worth nothing" not in plain[0].prompt[-1][1]
+
+
+def test_what_nobody_timed_is_shown_beside_another_without_a_speed(tmp_path):
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(n), {"timing": None}) for n in (1, 2)])
+    first, second, shown = build_dataset([url], out=tmp_path / "out").pairs
+    assert shown.code == first.code != second.code
+    assert "### other: passed\n" in shown.prompt[-1][1]
 
 
 def test_what_a_checkpoint_was_examined_on_is_a_test(tmp_path):
@@ -123,7 +153,7 @@ def test_what_a_checkpoint_was_examined_on_is_a_test(tmp_path):
     with Archive(url) as archive:
         (run,) = archive.runs(TASK.digest)
         call = Call(
-            id="1", model="hf:x", purpose=EXAM, context=(), template="generator-2", dialect="cpp",
+            id="1", model="hf:x", purpose=EXAM, context=(), template="generator-3", dialect="cpp",
             parameters={}, messages=(), answer="", outcome=Outcome.ANSWERED,
         )  # fmt: skip
         archive.add_call(run.id, call)

@@ -96,7 +96,7 @@ def said(archive, task, number, *, model="hf:runs/sft/model", **told):
     text = CODE.replace("* 2 + 1", f"* {number} + 1")
     call = Call(
         id=f"{time.time_ns():x}", model=model, purpose=EXAM, context=("reference",),
-        template="generator-2", dialect="cpp",
+        template="generator-3", dialect="cpp",
         parameters={"weights": "1a2b3c4d", "device": "cpu", "max_output_tokens": 9},
         messages=(("user", "?"),), answer=f"```python\n{text}```\n", outcome=Outcome.ANSWERED,
     )  # fmt: skip

@@ -48,7 +48,7 @@ def test_an_answer_becomes_a_call_and_then_a_proposal(scripted, brief):
     ((asked,), (said,)) = propose(brief)
     assert said.candidate.source == CODE and said.candidate.dialect == "cpp"
     assert (said.call, said.input_tokens, said.output_tokens) == (asked.id, 11, 7)
-    assert asked.outcome is Outcome.ANSWERED and asked.template == "generator-2"
+    assert asked.outcome is Outcome.ANSWERED and asked.template == "generator-3"
     assert asked.context == ("reference", "verdicts") and asked.cost_usd == 0.0
     sent = [(m["role"], m["content"]) for m in scripted.requests[0]["messages"]]
     assert list(asked.messages) == sent and "torch.relu" in sent[-1][1]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kernelwright.compose.draft import Axis
 from kernelwright.compose.lessons.page import Page, block
+from kernelwright.compose.lessons.schedule import Schedule
 from kernelwright.compose.lessons.statistics import KEEP, MAPS, PRODUCT, REDUCTIONS, Statistic
 from kernelwright.compose.lessons.steps import steps
 from kernelwright.compose.lessons.sweeps import COLUMN, ROW, Sweeps, Way
@@ -53,10 +54,14 @@ class Along:
     def _next(self) -> str:
         return f"{self.written} + 1" if self.written.startswith("self") else str(self.axis + 1)
 
-    def launch(self, given: str) -> str:
-        grid = "(x.numel() // length,)" if self.way is ROW else "(batch, triton.cdiv(width, 128))"
-        lengths = "length" if self.way is ROW else "length, width"
-        return f"kernel[{grid}](x, {given}{lengths}, BLOCK={1024 if self.way is ROW else 128})"
+    def launch(self, schedule: Schedule, given: str, *, is_at_once: bool = False) -> str:
+        """The forward's call; of rows a part at a time, or the whole."""
+        if self.way is ROW:
+            end = schedule.row("length") if is_at_once else schedule.of(schedule.block)
+            return f"kernel[(x.numel() // length,)](x, {given}length, {end})"
+        each = schedule.columns
+        grid = f"(batch, triton.cdiv(width, {each}))"
+        return f"kernel[{grid}](x, {given}length, width, {schedule.of(each)})"
 
 
 def start(page: Page, *, may_be_given: bool = True) -> Along:
@@ -177,7 +182,8 @@ def _written(page: Page, along: Along, sweeps: Sweeps, made: str) -> str:
     kernel = head("x", *names, *lengths) + sweeps.text()
     given = "".join(f"{value}, " for value in ["out", *page.given.values()])
     lines = [f"x = {page.first}.contiguous()", *along.sizes, f"out = {made}"]
-    return answer(page, kernel, "\n".join([*lines, along.launch(given), "return out"]))
+    lines += [along.launch(page.schedule, given), "return out"]
+    return answer(page, kernel, "\n".join(lines))
 
 
 # -- running sums ----------------------------------------------------------------------------
@@ -231,7 +237,7 @@ def scan(page: Page) -> str:
     given = "".join(f"{value}, " for value in ["mask"] * has_mask + ["out", *page.given.values()])
     lines = [f"x = {page.first}.contiguous()"] + ["mask = mask.contiguous()"] * has_mask
     lines += [*along.sizes, "out = torch.empty_like(x)"]
-    launch = along.launch(given).replace("BLOCK=1024", "BLOCK=triton.next_power_of_2(length)")
+    launch = along.launch(page.schedule, given, is_at_once=True)
     kernel = head("x", *names, *lengths) + text
     return answer(page, kernel, "\n".join([*lines, launch, "return out"]))
 

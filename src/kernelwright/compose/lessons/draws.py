@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from kernelwright.compose.degenerate import faults
 from kernelwright.compose.lessons import axes, flat, images, linears, products
 from kernelwright.compose.lessons.page import Page
+from kernelwright.compose.lessons.schedule import Schedule
 from kernelwright.compose.lessons.writing import Writing
-from kernelwright.compose.sizes import sizes_of
+from kernelwright.compose.sizes import Sizes, sizes_of
 from kernelwright.compose.text import slug
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
@@ -86,12 +87,15 @@ def prose(form: str) -> tuple[str, str]:
 
 
 def lessons(
-    count: int, *, seed: int = 0, size: str = "small", forms: Sequence[str] = ()
-) -> Iterator[Lesson]:
-    """``count`` lessons of different text; the same for the same arguments.
+    count: int, *, seed: int = 0, size: str = "small", forms: Sequence[str] = (),
+    schedules: int = 1,
+) -> Iterator[Lesson]:  # fmt: skip
+    """Lessons of ``count`` tasks of different text; the same for the same arguments.
 
-    No task is degenerate: each is tried out on the CPU with long axes cut short. Kernels are in
-    float32, and take what the task declares in any shape.
+    A task has a kernel for each of at most ``schedules`` schedules, in lessons that follow one
+    another: which is fast only the judge can say. No task is degenerate: each is tried out on the
+    CPU with long axes cut short. Kernels are in float32, and take what the task declares in any
+    shape.
 
     Not covered:
         Rows of over 2**20 values in scans and second kernels, 2**31 elements, 65,535 matrices or
@@ -109,15 +113,25 @@ def lessons(
     seen: set[str] = set()
     number = 0
     while len(seen) < count:
-        draw = random.Random(f"lesson {seed} {size} {number}")
-        (form,) = draw.choices(names, [WEIGHTS[name] for name in names])
-        page = Page(draw, known)
-        code = FORMS[form](page)
+        key = f"lesson {seed} {size} {number}"
+        written = [_written(key, names, known, nth) for nth in range(schedules)]
+        form, page, _, writing = written[0]
         name = f"{len(seen) + 1:04d}_{slug(page)}"
-        writing = Writing(page, draw)
         task = Task(name, ORIGIN, writing.text())
         trial = Task(name, ORIGIN, writing.text(is_trial=True))
         if task.digest not in seen and not faults(trial):
             seen.add(task.digest)
-            yield Lesson(task, Candidate(code, DIALECT), form)
+            for text in dict.fromkeys(code for _, _, code, _ in written):
+                yield Lesson(task, Candidate(text, DIALECT), form)
         number += 1
+
+
+def _written(
+    key: str, names: Sequence[str], sizes: Sizes, nth: int
+) -> tuple[str, Page, str, Writing]:
+    """One draw's form, page, kernel and task; the kernel by the nth of the draw's schedules."""
+    draw = random.Random(key)
+    (form,) = draw.choices(names, [WEIGHTS[name] for name in names])
+    page = Page(draw, sizes, schedule=Schedule.drawn(random.Random(f"{key} schedule {nth}")))
+    code = FORMS[form](page)
+    return form, page, code, Writing(page, draw)

@@ -75,7 +75,8 @@ def _written(page: Page) -> str:
     given = ", ".join(["x", *others, *page.given.values(), "out", "n"])
     lines = [f"x = {page.first}.contiguous()", *(f"{o} = {o}.contiguous()" for o in others)]
     lines += ["out = torch.empty_like(x)", "n = x.numel()"]
-    lines += [f"kernel[(triton.cdiv(n, 1024),)]({given}, BLOCK=1024)", "return out"]
+    each = page.schedule.block
+    lines += [f"kernel[(triton.cdiv(n, {each}),)]({given}, {page.schedule.of(each)})", "return out"]
     return answer(page, kernel, "\n".join(lines))
 
 
@@ -113,13 +114,14 @@ def spread(page: Page) -> str:
         f"v = w {sign} v" if is_first else f"v = v {sign} w", *after,
         "tl.store(out + at, v, mask=inside)",
     ])  # fmt: skip
+    each = page.schedule.block
     return answer(
         page,
         kernel,
         f"""x, d = {b}.contiguous(), {a}.contiguous()
 out = torch.empty_like(x)
 n = x.numel()
-kernel[(triton.cdiv(n, 1024),)](x, d, out, n, x.shape[1]{page.more}, BLOCK=1024)
+kernel[(triton.cdiv(n, {each}),)](x, d, out, n, x.shape[1]{page.more}, {page.schedule.of(each)})
 return out""",
     )
 
@@ -182,15 +184,15 @@ def loss(page: Page) -> str:
         f"t = tl.load(target + at{' % width' * is_row}, mask=inside, other=0.0)", *before,
         *lines, "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
     ])  # fmt: skip
-    width = ", x.shape[1]" * is_row
+    width, each = ", x.shape[1]" * is_row, page.schedule.block
     return answer(
         page,
         kernel,
         f"""x, target = {x}.contiguous(), {t}.contiguous()
 n = x.numel()
-count = triton.cdiv(n, 1024)
+count = triton.cdiv(n, {each})
 parts = x.new_empty(count)
-kernel[(count,)](x, target, parts, n{page.more}{width}, BLOCK=1024)
+kernel[(count,)](x, target, parts, n{page.more}{width}, {page.schedule.of(each)})
 return parts.sum() / n{after}""",
     )
 
@@ -288,6 +290,6 @@ def _by_rows(page: Page, kernel: str, target: str, end: str) -> str:
         f"""x, target = {page.first}.contiguous(), {target}.contiguous()
 rows, length = x.shape
 out = x.new_empty(rows)
-kernel[(rows,)](x, target, out, length{page.more}, BLOCK=1024)
+kernel[(rows,)](x, target, out, length{page.more}, {page.schedule.of(page.schedule.block)})
 return out{end}""",
     )

@@ -57,7 +57,8 @@ def image_norm(page: Page) -> str:
     kernel = head("x", "out", *page.given, *names) + sweeps.text()
     lines = [f"x = {page.first}.contiguous()", "out = torch.empty_like(x)", *lines]
     lines += [
-        f"kernel[({n_programs},)](x, out{page.more}, {', '.join(names)}, BLOCK=1024)",
+        f"kernel[({n_programs},)](x, out{page.more}, {', '.join(names)}, "
+        f"{page.schedule.of(page.schedule.block)})",
         "return out",
     ]
     return answer(page, kernel, "\n".join(lines))
@@ -143,7 +144,7 @@ def plane(page: Page) -> str:
         f"""x = {page.first}.contiguous()
 length = x.stride(1)
 out = x.new_empty(x.shape[:2]{ones})
-kernel[(x.numel() // length,)](x, out{page.more}, length, BLOCK=1024)
+kernel[(x.numel() // length,)](x, out{page.more}, length, {page.schedule.of(page.schedule.block)})
 return out""",
     )
 
@@ -188,16 +189,17 @@ def whole_norm(page: Page) -> str:
             ]
         )
     )
+    each = page.schedule.block
     return answer(
         page,
         text,
         f"""x = {page.first}.contiguous()
 n = x.numel()
-count = triton.cdiv(n, 1024)
+count = triton.cdiv(n, {each})
 parts = x.new_empty(count)
-sums[(count,)](x, parts, n{more_first}, BLOCK=1024)
+sums[(count,)](x, parts, n{more_first}, {page.schedule.of(each)})
 out = torch.empty_like(x)
-kernel[(count,)](x, parts.sum(), out, n{page.more}, BLOCK=1024)
+kernel[(count,)](x, parts.sum(), out, n{page.more}, {page.schedule.of(each)})
 return out""",
     )
 
@@ -266,7 +268,8 @@ def pooling(page: Page) -> str:
     ]
     lines += [f"out = x.new_empty(*x.shape[:2], {', '.join(ends)})", "n = out.numel()"]
     given = ", ".join(["x", "out", "n", *spaces, *ends, *keys, *page.given.values()])
-    lines += [f"kernel[(triton.cdiv(n, 256),)]({given}, BLOCK=256)", "return out"]
+    each = page.schedule.windows
+    lines += [f"kernel[(triton.cdiv(n, {each}),)]({given}, {page.schedule.of(each)})", "return out"]
     return answer(page, text, "\n".join(lines))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kernelwright.compose.draft import Axis
 from kernelwright.compose.lessons import products
 from kernelwright.compose.lessons.page import Page, block
+from kernelwright.compose.lessons.schedule import Schedule
 from kernelwright.compose.lessons.statistics import KEEP, MAPS, REDUCTIONS
 from kernelwright.compose.lessons.steps import steps
 from kernelwright.compose.lessons.writing import answer, head
@@ -35,13 +36,14 @@ class Layer:
     n: Axis
     is_turned: bool
     """Whether a row of the weight is of one result, as in a linear layer."""
+    schedule: Schedule
 
     @property
     def loop(self) -> list[str]:
         """The product's lines; both operands are contiguous."""
         place = "column % n * k + i" if self.is_turned else "i * n + column % n"
         turns = {"row % m * a_m + j * a_k": "row % m * k + j", "i * b_k + column % n * b_n": place}
-        lines = "\n".join(products.LOOP)
+        lines = "\n".join(products.loop(self.schedule))
         for old, new in turns.items():
             lines = lines.replace(old, new)
         return lines.split("\n")
@@ -66,7 +68,9 @@ def layer(page: Page, *, may_be_deep: bool = False) -> Layer:
         told = "" if has_bias else ", bias=False"
         called = page.module(draw.choice(LAYERS), f"nn.Linear({inputs}, {outputs}{told})")
         page.step(f"{called}({page.x})", "linear")
-        found = Layer(left, f"{called}.weight", f"{called}.bias" if has_bias else "", n, True)
+        found = Layer(
+            left, f"{called}.weight", f"{called}.bias" if has_bias else "", n, True, page.schedule
+        )
     else:
         is_turned = draw.random() < 0.6
         sides = f"{outputs}, {inputs}" if is_turned else f"{inputs}, {outputs}"
@@ -75,7 +79,7 @@ def layer(page: Page, *, may_be_deep: bool = False) -> Layer:
         forms = [f"torch.matmul({page.x}, {right})", f"{page.x} @ {right}"]
         forms += [f"F.linear({page.x}, {called})"] * is_turned
         page.step(draw.choice(forms), "product with a weight")
-        found = Layer(left, called, "", n, is_turned)
+        found = Layer(left, called, "", n, is_turned, page.schedule)
     page.shape, page.feature = (*shape[:-1], n), -1
     page.place, page.live, page.is_positive = "column % n", "", False
     page.lines += [BIAS] if found.bias else []
@@ -94,10 +98,10 @@ def _product(page: Page, found: Layer, epilogue: Sequence[str]) -> tuple[str, li
     operands = ["a", "b", *names, "out", "m", "n", "k"]
     text = head(*operands) + block([*products.HEAD, *found.loop, *epilogue, products.STORE])
     given = "".join(f"{value}, " for value in values)
-    grid = products.GRID.format(batch="")
+    grid = products.grid(page.schedule)
     lines = [f"a, b = {found.left}, {found.right}", "m, k = a.shape",
              f"n = b.shape[{0 if found.is_turned else 1}]", "out = a.new_empty(m, n)",
-             f"kernel[{grid}](a, b, {given}out, m, n, k, BLOCK=64)"]  # fmt: skip
+             f"kernel[{grid}](a, b, {given}out, m, n, k, {page.schedule.of_tiles})"]  # fmt: skip
     return text, lines
 
 
@@ -273,7 +277,7 @@ def grouped(page: Page) -> str:
     lines += [
         f"groups = {called}.num_groups",
         f"rows[(m * groups,)](out, n // groups, groups{page.more}, "
-        "BLOCK=triton.next_power_of_2(n // groups))", "return out",
+        f"{page.schedule.row('n // groups')})", "return out",
     ]  # fmt: skip
     return answer(page, text, "\n".join(lines))
 
@@ -299,7 +303,7 @@ def batch_normed(page: Page) -> str:
         "tl.store(out + row * n + column, v, mask=inside)",
     ]  # fmt: skip
     text += "\n\n" + head("out", "m", "n", *page.given, name="columns") + block(body)
-    lines += [f"columns[(n,)](out, m, n{page.more}, BLOCK=triton.next_power_of_2(m))", "return out"]
+    lines += [f"columns[(n,)](out, m, n{page.more}, {page.schedule.row('m')})", "return out"]
     return answer(page, text, "\n".join(lines))
 
 
@@ -339,7 +343,7 @@ def pooled(page: Page) -> str:
     lines += [
         f"size = {size}", f"result = a.new_empty({shape})",
         f"rows[(m,)](out, result, n // size, n, size{page.more}, "
-        "BLOCK=triton.next_power_of_2(n // size))", "return result",
+        f"{page.schedule.row('n // size')})", "return result",
     ]  # fmt: skip
     return answer(page, text, "\n".join(lines))
 
@@ -352,7 +356,7 @@ def _rows(page: Page, text: str, lines: list[str], body: list[str], shape: str) 
     text += "\n\n" + head(*["x"] * (not is_map), "out", "n", *page.given, name="rows") + block(body)
     lines = [*lines, *[f"result = a.new_empty({shape})"] * (not is_map),
              f"rows[(m,)](out, {'result, ' * (not is_map)}n{page.more}, "
-             "BLOCK=triton.next_power_of_2(n))",
+             f"{page.schedule.row('n')})",
              "return out" if is_map else "return result"]  # fmt: skip
     return answer(page, text, "\n".join(lines))
 

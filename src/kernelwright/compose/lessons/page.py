@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kernelwright.compose.draft import Axis, Draft, Shape
+from kernelwright.compose.lessons.schedule import Schedule
 
 NAMES = ("x", "x", "x", "x", "input", "inputs", "data", "inp", "a", "A", "t")
 RENAMED = ("h", "out", "result", "hidden")  # none that a form gives an argument
@@ -38,6 +39,7 @@ class Page(Draft):
     """Which of these reads are of the vector."""
     first: str = "x"
     """The first input, as the task calls it."""
+    schedule: Schedule = field(default_factory=Schedule)
 
     def start(self, shape: Shape, *, feature: int = -1, name: str = "", how: str = "") -> str:
         """The first argument; the value that is worked on. Returns its name."""

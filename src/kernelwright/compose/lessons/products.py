@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kernelwright.compose.draft import Axis, Shape
 from kernelwright.compose.lessons.page import Page, block
+from kernelwright.compose.lessons.schedule import Schedule
 from kernelwright.compose.lessons.steps import steps
 from kernelwright.compose.lessons.writing import answer, head
 
@@ -15,16 +16,8 @@ HEAD = (
     "row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[:, None]",
     "column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]",
 )
-LOOP = (
-    "v = tl.zeros([BLOCK, BLOCK], tl.float32)", "for start in range(0, k, 32):",
-    "    i = start + tl.arange(0, 32)[:, None]", "    j = start + tl.arange(0, 32)[None, :]",
-    "    left = tl.load(a + row % m * a_m + j * a_k, mask=j < k, other=0.0)",
-    "    right = tl.load(b + i * b_k + column % n * b_n, mask=i < k, other=0.0)",
-    '    v += tl.dot(left, right, input_precision="ieee")',
-)  # fmt: skip
 LIVE = "mask=(row < m) & (column < n)"
 STORE = f"tl.store(out + row * n + column, v, {LIVE})"
-GRID = "(triton.cdiv(m, 64), triton.cdiv(n, 64){batch})"
 PAIRS = (("A", "B"), ("A", "B"), ("A", "B"), ("a", "b"), ("x", "y"), ("x", "w"), ("left", "right"),
          ("mat1", "mat2"), ("X", "Y"))  # fmt: skip
 ROWS = (("M", "m", "rows", "num_rows"), (20, 33, 48, 65))
@@ -35,9 +28,27 @@ CALLS = ("torch.matmul({}, {})", "torch.matmul({}, {})", "{} @ {}")
 HOW = ("torch.rand({shape})", "torch.rand({shape})", "torch.randn({shape})")
 
 
+def loop(schedule: Schedule) -> list[str]:
+    """The sum of products, some terms at a time."""
+    n = schedule.terms
+    return [
+        "v = tl.zeros([BLOCK, BLOCK], tl.float32)", f"for start in range(0, k, {n}):",
+        f"    i = start + tl.arange(0, {n})[:, None]",
+        f"    j = start + tl.arange(0, {n})[None, :]",
+        "    left = tl.load(a + row % m * a_m + j * a_k, mask=j < k, other=0.0)",
+        "    right = tl.load(b + i * b_k + column % n * b_n, mask=i < k, other=0.0)",
+        f'    v += tl.dot(left, right, input_precision="{schedule.precision}")',
+    ]  # fmt: skip
+
+
+def grid(schedule: Schedule, more: str = "") -> str:
+    """A program for each tile of the result."""
+    return f"(triton.cdiv(m, {schedule.tile}), triton.cdiv(n, {schedule.tile}){more})"
+
+
 def kernel(
-    arguments: Sequence[str], epilogue: Sequence[str], *, is_batched: bool = False,
-    operands: Sequence[str] = (),
+    schedule: Schedule, arguments: Sequence[str], epilogue: Sequence[str], *,
+    is_batched: bool = False, operands: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The text of a product's kernel; ``arguments`` are further ones, after the operands, and
     ``operands`` are lines that change what was read of these."""
@@ -47,15 +58,17 @@ def kernel(
         strides = ["a_z", "a_m", "a_k", "b_z", "b_k", "b_n"]
         moves = ["z = tl.program_id(2)", "a += z * a_z", "b += z * b_z", "out += z * m * n"]
     given = ["a", "b", *arguments, "out", "m", "n", "k", *strides]
-    loop = [*LOOP[:-1], *(f"    {line}" for line in operands), LOOP[-1]]
-    return head(*given) + block([*HEAD, *moves, *loop, *epilogue, STORE])
+    *reads, dot = loop(schedule)
+    sums = [*reads, *(f"    {line}" for line in operands), dot]
+    return head(*given) + block([*HEAD, *moves, *sums, *epilogue, STORE])
 
 
-def launch(values: Sequence[str], *, is_batched: bool = False) -> str:
+def launch(schedule: Schedule, values: Sequence[str], *, is_batched: bool = False) -> str:
     """The forward's call of the kernel; a and b are its operands there."""
-    grid = GRID.format(batch=", batch" if is_batched else "")
+    tiles = grid(schedule, ", batch" if is_batched else "")
     given = "".join(f"{value}, " for value in values)
-    return f"kernel[{grid}](a, b, {given}out, m, n, k, *a.stride(), *b.stride(), BLOCK=64)"
+    given += "out, m, n, k, *a.stride(), *b.stride(), "
+    return f"kernel[{tiles}](a, b, {given}{schedule.of_tiles})"
 
 
 @dataclass(frozen=True)
@@ -225,7 +238,7 @@ def vector(page: Page) -> str:
         f"""a, b = {a}.contiguous(), {b}.contiguous()
 m, k = a.shape
 out = a.new_empty({"m, 1" if is_column else "m"})
-kernel[(m,)](a, b, out, k{page.more}, BLOCK=1024)
+kernel[(m,)](a, b, out, k{page.more}, {page.schedule.of(page.schedule.block)})
 return out""",
     )
 
@@ -249,10 +262,11 @@ def _finished(
         sign = ">=" if which == "tril" else "<="
         page.lines.append(f"v = tl.where(row {sign} column, v, 0.0)")
     steps(page, 0, draw.choice((0, 0, 0, 1) if operands else (0, 1, 2, 2)))
-    text = kernel(list(page.given), page.take(), is_batched=is_batched, operands=operands)
+    told = {"is_batched": is_batched}
+    text = kernel(page.schedule, list(page.given), page.take(), operands=operands, **told)
     where = "batch, m, n" if is_batched else "m, n"
     lines = [f"a, b = {left}, {right}", ("batch, " if is_batched else "") + "m, k = a.shape"]
     lines += [f"n = b.shape[{2 if is_batched else 1}]", f"out = a.new_empty({where})"]
-    lines += [launch(list(page.given.values()), is_batched=is_batched)]
+    lines += [launch(page.schedule, list(page.given.values()), **told)]
     lines += [f"return out.reshape({shape})" if shape else "return out"]
     return answer(page, text, "\n".join(lines))

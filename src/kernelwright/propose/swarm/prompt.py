@@ -16,7 +16,7 @@ from kernelwright.propose.swarm.answer import ENTRY
 from kernelwright.propose.swarm.context import gather, verdict
 from kernelwright.propose.swarm.question import Question
 
-GENERATOR = "generator-2"
+GENERATOR = "generator-3"
 ANALYST = "analyst-2"
 REFORMAT = "reformat-1"
 EXAMPLE = "example-1"
