@@ -1,19 +1,21 @@
-"""Tasks for reinforcement, of a GPU's size, into an archive: nobody has answered them yet.
+"""Tasks for reinforcement, of a GPU's size, into an archive, each with kernels that were judged.
 
     python benchmarks/training_pool.py --exclude KernelBench/KernelBench/level1 \\
-        --exclude KernelBench/KernelBench/level2 --archive pool.sqlite [--count 96]
+        --exclude KernelBench/KernelBench/level2 --archive pool.sqlite [--count 24] [--device cuda]
     kernelwright train contrastive --archive pool.sqlite …
 
-Lessons' tasks of other seeds than those that were learned from, each form in turns, whose inputs,
+Lessons' tasks of another seed than those that were learned from, each form in turns, whose inputs,
 weights and results take --least to --most MB: large enough for a GPU's time to be that of the
 kernels, small enough to be judged in a second. What repeats a task of --exclude by structure is
-left out. With few tasks a model learns them by heart: 8 raised what it got right of these from 45
-to 70 % and cost it 16 points on others.
+left out. With --device the kernel of each is judged under three schedules and timed: then
+contrastive training has something to show from its first step. With few tasks a model learns them
+by heart: 8 raised what it got right of these from 45 to 70 %, and cost it 16 points on others.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,12 +23,18 @@ import click
 import torch
 
 from kernelwright.archive import Archive
-from kernelwright.compose.lessons import FORMS, lessons
+from kernelwright.compose.lessons import FORMS, PROPOSER, Lesson, lessons
+from kernelwright.core.device import Device
+from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dataset.build import excluded_tasks
+from kernelwright.dialects.devices import resolve
 from kernelwright.load.structure import Known, structure
+from kernelwright.train.court import Court
+from kernelwright.train.courtroom import Answer
 
-EACH = 40  # lessons of a form that are looked at for each that is wanted
+EACH = 40  # tasks of a form that are looked at
+SCHEDULES = 3
 
 
 def n_bytes(task: Task) -> float:
@@ -44,35 +52,58 @@ def n_bytes(task: Task) -> float:
     return sum(t.numel() * t.element_size() for t in held if isinstance(t, torch.Tensor))
 
 
-def fitting(form: str, seed: int, least: float, most: float, tests: Known) -> Iterator[Task]:
-    """The tasks of a form that are large enough, small enough and no test."""
-    for lesson in lessons(EACH, seed=seed, size="gpu", forms=[form]):
-        if least <= n_bytes(lesson.task) <= most and not tests.repeated_by(structure(lesson.task)):
-            yield lesson.task
+def fitting(
+    form: str, seed: int, least: float, most: float, tests: Known
+) -> Iterator[list[Lesson]]:
+    """The kernels of each task of a form that is large enough, small enough and no test."""
+    written = lessons(EACH, seed=seed, size="gpu", forms=[form], schedules=SCHEDULES)
+    for _, kernels in itertools.groupby(written, lambda lesson: lesson.task.digest):
+        found = list(kernels)
+        task = found[0].task
+        if least <= n_bytes(task) <= most and not tests.repeated_by(structure(task)):
+            yield found
+
+
+def in_turns(forms: Sequence[Iterator[list[Lesson]]]) -> Iterator[list[Lesson]]:
+    """One of each, again and again, until all are at their ends."""
+    rounds = itertools.zip_longest(*forms)
+    return (found for each in rounds for found in each if found is not None)
+
+
+def answer(lesson: Lesson) -> Answer:
+    code = f"```python\n{lesson.candidate.source}```\n"
+    return Answer(lesson.task, lesson.candidate.dialect, code, model=lesson.form, origin=PROPOSER)
 
 
 @click.command()
 @click.option("--exclude", type=click.Path(path_type=Path), multiple=True, help="Tests.")
 @click.option("--archive", required=True, metavar="URL", help="Where the tasks go.")
-@click.option("--count", default=96, show_default=True)
+@click.option("--count", default=24, show_default=True)
 @click.option("--seed", default=77, show_default=True)
 @click.option("--least", default=16.0, show_default=True, help="MB.")
 @click.option("--most", default=200.0, show_default=True, help="MB.")
+@click.option("--device", default="", help="Judge kernels there; default: none are.")
+@click.option("--jobs", default=4, show_default=True)
 def main(
-    exclude: Sequence[Path], archive: str, count: int, seed: int, least: float, most: float
-) -> None:
+    exclude: Sequence[Path], archive: str, count: int, seed: int, least: float, most: float,
+    device: str, jobs: int,
+) -> None:  # fmt: skip
     """Write the tasks, and how many there are of each form."""
     tests = Known(excluded_tasks(exclude))
-    forms = {form: fitting(form, seed, least * 1e6, most * 1e6, tests) for form in FORMS}
-    kept: dict[str, int] = {}
+    forms = [fitting(form, seed, least * 1e6, most * 1e6, tests) for form in FORMS]
+    chosen = list(itertools.islice(in_turns(forms), count))
     with Archive(archive) as opened:
-        for form in itertools.islice(itertools.cycle(FORMS), count * len(FORMS)):
-            task = next(forms[form], None)
-            if task is None or sum(kept.values()) == count:
-                continue
-            opened.add_task(task)
-            kept[form] = kept.get(form, 0) + 1
-    click.echo(f"{sum(kept.values())} tasks: " + ", ".join(f"{n} {f}" for f, n in kept.items()))
+        for kernels in chosen:
+            opened.add_task(kernels[0].task)
+    told = Counter(kernels[0].form for kernels in chosen)
+    click.echo(f"{len(chosen)} tasks: " + ", ".join(f"{n} {form}" for form, n in told.items()))
+    if not device:
+        return
+    settings = Settings(device=device, archive=archive)
+    with Court(settings, resolve(Device.parse(device)), jobs=jobs) as court:
+        judged = court.judge([answer(lesson) for kernels in chosen for lesson in kernels])
+    found = Counter(each.evaluation.status.value for each in judged if each.evaluation)
+    click.echo("kernels: " + ", ".join(f"{n} {status}" for status, n in found.most_common()))
 
 
 if __name__ == "__main__":
