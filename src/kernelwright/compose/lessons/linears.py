@@ -36,14 +36,12 @@ class Layer:
     n: Axis
     is_turned: bool
     """Whether a row of the weight is of one result, as in a linear layer."""
-    schedule: Schedule
 
-    @property
-    def loop(self) -> list[str]:
+    def loop(self, schedule: Schedule) -> list[str]:
         """The product's lines; both operands are contiguous."""
         place = "column % n * k + i" if self.is_turned else "i * n + column % n"
         turns = {"row % m * a_m + j * a_k": "row % m * k + j", "i * b_k + column % n * b_n": place}
-        lines = "\n".join(products.loop(self.schedule))
+        lines = "\n".join(products.loop(schedule))
         for old, new in turns.items():
             lines = lines.replace(old, new)
         return lines.split("\n")
@@ -68,9 +66,7 @@ def layer(page: Page, *, may_be_deep: bool = False) -> Layer:
         told = "" if has_bias else ", bias=False"
         called = page.module(draw.choice(LAYERS), f"nn.Linear({inputs}, {outputs}{told})")
         page.step(f"{called}({page.x})", "linear")
-        found = Layer(
-            left, f"{called}.weight", f"{called}.bias" if has_bias else "", n, True, page.schedule
-        )
+        found = Layer(left, f"{called}.weight", f"{called}.bias" if has_bias else "", n, True)
     else:
         is_turned = draw.random() < 0.6
         sides = f"{outputs}, {inputs}" if is_turned else f"{inputs}, {outputs}"
@@ -79,7 +75,7 @@ def layer(page: Page, *, may_be_deep: bool = False) -> Layer:
         forms = [f"torch.matmul({page.x}, {right})", f"{page.x} @ {right}"]
         forms += [f"F.linear({page.x}, {called})"] * is_turned
         page.step(draw.choice(forms), "product with a weight")
-        found = Layer(left, called, "", n, is_turned, page.schedule)
+        found = Layer(left, called, "", n, is_turned)
     page.shape, page.feature = (*shape[:-1], n), -1
     page.place, page.live, page.is_positive = "column % n", "", False
     page.lines += [BIAS] if found.bias else []
@@ -96,7 +92,8 @@ def _product(page: Page, found: Layer, epilogue: Sequence[str]) -> tuple[str, li
         epilogue = [BIAS.replace("bias", called), *epilogue[1:]]  # a learned one may read the same
         names, values = [called, *names], [found.bias, *values]
     operands = ["a", "b", *names, "out", "m", "n", "k"]
-    text = head(*operands) + block([*products.HEAD, *found.loop, *epilogue, products.STORE])
+    sums = found.loop(page.schedule)
+    text = head(*operands) + block([*products.HEAD, *sums, *epilogue, products.STORE])
     given = "".join(f"{value}, " for value in values)
     grid = products.grid(page.schedule)
     lines = [f"a, b = {found.left}, {found.right}", "m, k = a.shape",

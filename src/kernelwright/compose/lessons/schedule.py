@@ -52,7 +52,7 @@ class Schedule:
             stages=draw.choice((2, 3)),
         )
 
-    def of(self, block: int | str) -> str:
+    def of(self, block: int) -> str:
         """The end of a launch of programs that take so many elements at a time."""
         return f"BLOCK={block}, num_warps={self.warps}"
 
