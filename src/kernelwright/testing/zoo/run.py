@@ -23,16 +23,17 @@ def run(
 ) -> list[Outcome]:
     """The outcome of every case for ``device`` that can run here, or of the ``chosen`` ones.
 
-    Cases of one task share a judge, as candidates of a search do. With ``timed`` false only
-    results are checked, which is quick and says nothing about cheats on the clock. ``report`` is
-    called with each outcome as soon as it is known.
+    Cases of one task share a judge, as candidates of a search do, and come when the first of them
+    does. With ``timed`` false only results are checked, which is quick and says nothing about
+    cheats on the clock. ``report`` is called with each outcome as soon as it is known.
 
     Raises:
         DeviceError: the device cannot be used.
     """
     kind = Device.parse(device).kind
     todo = [case for case in (cases(kind) if chosen is None else chosen) if case.is_runnable()]
-    todo.sort(key=_judge_key)
+    order = list(dict.fromkeys(map(_judge_key, todo)))
+    todo.sort(key=lambda case: order.index(_judge_key(case)))
     outcomes = []
     with Canaries() as canaries:
         for (name, threads), group in itertools.groupby(todo, key=_judge_key):
