@@ -32,7 +32,6 @@ def test_sample_of_the_zoo() -> None:
 def test_what_is_named_first_is_judged_first() -> None:
     """A lease may end before the zoo does."""
     known = {case.name: case for case in cases("cpu")}
-    some = sorted((known[name] for name in SAMPLE[:9]), key=lambda case: case.task, reverse=True)
-    chosen = [some[0], some[-1]]
-    assert some[0].task != some[-1].task
+    chosen = [known["nan_everywhere"], known["custom_operator"]]
+    assert chosen[0].task > chosen[1].task
     assert [o.case.name for o in run("cpu", chosen, timed=False)] == [c.name for c in chosen]
