@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import itertools
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +14,7 @@ from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.interpret import interpret
 from kernelwright.propose.rules.ir import Call, Program, Ref
 
+_NUMBERS = itertools.count()
 SPECIAL = (
     "unary_steps", "reductions_short", "reductions_long", "pool_max", "softmax_short",
     "product_infinite",
@@ -36,14 +39,19 @@ def source(program: Program, emitted: Emitted) -> str:
 
 def build(text: str, name: str = "forward") -> Any:
     """What a module's text defines as ``name``. It is kept in a file: Triton reads it back."""
-    folder = tempfile.mkdtemp(prefix="emitted-")
-    path = Path(folder, "emitted.py")
+    path = Path(_folder().name, f"emitted_{next(_NUMBERS)}.py")
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(f"emitted_{Path(folder).name[8:]}", path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return getattr(module, name)
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Of this process, for as long as it lives."""
+    return tempfile.TemporaryDirectory(prefix="emitted-")
 
 
 def with_small_blocks(schedule: Schedule) -> Schedule:

@@ -33,22 +33,13 @@ class Kernels:
         signatures = _SIGNATURE.findall(source)
         assert [name for name, _ in signatures] == names
         entries = "".join(_entry(name, parameters) for name, parameters in signatures)
-        folder = Path(tempfile.mkdtemp(prefix="simt-"))
-        text = folder / "kernels.cpp"
-        text.write_text(f'#include "{HEADER}"\n{source}\n{entries}')
-        flags = [
-            "-O0",
-            "-std=c++17",
-            "-mf16c",
-            "-shared",
-            "-fPIC",
-            "-pthread",
-            "-w",
-            "-ffp-contract=off",
-        ]
-        library = folder / "kernels.so"
-        subprocess.run(["g++", *flags, str(text), "-o", str(library)], check=True)
-        self._library = ctypes.CDLL(str(library))
+        flags = ["-O0", "-std=c++17", "-mf16c", "-shared", "-fPIC", "-pthread", "-w"]
+        flags += ["-ffp-contract=off"]
+        with tempfile.TemporaryDirectory(prefix="simt-") as folder:
+            text, library = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
+            text.write_text(f'#include "{HEADER}"\n{source}\n{entries}')
+            subprocess.run(["g++", *flags, str(text), "-o", str(library)], check=True)
+            self._library = ctypes.CDLL(str(library))
 
     def launch(self, name, blocks, threads, *tensors, together=False):
         pointers = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
