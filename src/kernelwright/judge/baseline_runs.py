@@ -27,8 +27,9 @@ from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.region import Region
 from kernelwright.judge.roofline import LARGE_BYTES, Copying
-from kernelwright.judge.runner import Program, Region, Runner, contents
+from kernelwright.judge.runner import Program, Runner, contents
 from kernelwright.judge.timing import RunnerFailed, Stopwatch
 from kernelwright.judge.turns import Turns
 

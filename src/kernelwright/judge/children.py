@@ -14,7 +14,8 @@ from kernelwright.judge.child import MEMORY_SHARE, Zygote
 from kernelwright.judge.nursery import READ_AT_IMPORT, Nursery
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.runner import Region, Runner
+from kernelwright.judge.region import Region
+from kernelwright.judge.runner import Runner
 
 REFUSALS = tuple(map(frozenset, ((), ("processes",), ("filesystem",), ("processes", "filesystem"))))
 """Guarantees to do without, tried in this order until the device works."""

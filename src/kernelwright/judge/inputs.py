@@ -40,6 +40,7 @@ LARGER = 2.0
 """Than all else in their tensor, at least: or they would be no outliers."""
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
+SHORTEST_ORDER = 8
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
 """Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
 
@@ -184,7 +185,8 @@ def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
         draw = torch.Generator(x.device).manual_seed(seed)
         noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
         changed = x.clone(memory_format=torch.preserve_format)
-        return changed.mul_((1 + VARIED * noise).to(x.dtype))
+        changed.mul_((1 + VARIED * noise).to(x.dtype))
+        return changed.sort(-1).values if in_order(x) else changed
 
     return map_tensors(change, arguments)
 
@@ -200,17 +202,43 @@ def enlarge(arguments: list[Any], power: float) -> list[Any]:
     return map_tensors(change, arguments)
 
 
-def resample_integers(arguments: list[Any], seed: int) -> list[Any]:
-    """``arguments`` with the elements of every integer tensor drawn anew from its own."""
+def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
+    """Which integer tensors are the same in two draws: a candidate could have them by heart."""
+    pairs = zip(leaves(one), leaves(other), strict=True)
+    return [is_whole(a) and a.numel() > 1 and torch.equal(a, b) for a, b in pairs]
+
+
+def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
+    """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
+    are fixed, or of all where none is. What is in order stays so, and what is there once."""
+    rows = iter(is_fixed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
-        if not is_whole(x) or x.numel() < 2:
+        is_meant = next(rows) if any(is_fixed) else is_whole(x) and x.numel() > 1
+        if not is_meant:
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
-        picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
-        return x.flatten()[picked]
+        is_once = x.unique().numel() == x.numel()
+        if is_once and in_order(x):
+            return x
+        if is_once:
+            picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
+        else:
+            picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
+        changed = x.flatten()[picked]
+        return changed.sort(-1).values if in_order(x) else changed
 
     return map_tensors(change, arguments)
+
+
+def in_order(x: torch.Tensor) -> bool:
+    """Whether every row is sorted, and long enough that this is no chance: boundaries, offsets."""
+    if x.dim() == 0 or x.shape[-1] < SHORTEST_ORDER or x.is_complex():
+        return False
+    first = x[(0,) * (x.dim() - 1)]
+    if bool((first[1:] < first[:-1]).any()) or bool(first[0] == first[-1]):
+        return False
+    return bool((x[..., 1:] >= x[..., :-1]).all())
 
 
 def is_telling(distribution: str, results: list[torch.Tensor]) -> bool:
@@ -246,6 +274,7 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         wide = x if x.dtype == torch.float64 else x.float()
         how = {} if distribution != OUTLIERS or is_huge else {"largest": NEXT_TO_HUGE}
         changed = DISTRIBUTIONS[distribution](wide, draw, **how).to(x.dtype)
+        changed = changed.sort(-1).values if in_order(x) else changed
         if changed.stride() == x.stride():
             return changed
         kept = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)

@@ -17,7 +17,7 @@ import torch
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
-from kernelwright.core.errors import DeviceError
+from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -323,6 +323,11 @@ class Judge:
             return verdict.conclude(refused.status, refused.reason)
         except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
             return verdict.conclude(Status.INFRA_ERROR, str(error) or type(error).__name__)
+        except KernelwrightError:
+            raise  # about the task
+        except Exception as error:  # a fault of the judge's own costs one candidate, not the run
+            why = f"the judge failed on it: {type(error).__name__}: {error}"
+            return verdict.conclude(Status.INFRA_ERROR, why.encode("utf-8", "replace").decode())
         finally:
             prepared.close()
         return verdict.conclude(Status.PASSED)

@@ -56,7 +56,7 @@ def of(
         is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
         # Counting takes a second to start, and says nothing about kernels of one's own.
         is_algebra = does_less or (not is_kernel and _counted(runner) < LESS_WORK * oracle.flops)
-    except (Refused, TypeError, ValueError, AttributeError, KeyError):
+    except (Refused, TypeError, ValueError, AttributeError, KeyError, OverflowError):
         return ()
     found = []
     if is_kernel:

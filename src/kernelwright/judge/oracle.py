@@ -33,6 +33,7 @@ from kernelwright.judge.compare import (
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
+from kernelwright.judge.fitness import degenerate, require_known_types
 from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
@@ -49,6 +50,7 @@ from kernelwright.judge.inputs import (
     randomise_weights,
     renew,
     resample_integers,
+    same_integers,
     transform,
     with_specials,
 )
@@ -152,7 +154,7 @@ class Oracle:
         if draw.distribution == OVERFLOWING:
             return enlarge(own, self._headroom(own))
         if draw.distribution == RESAMPLED:
-            return resample_integers(own, draw.seed)
+            return resample_integers(own, self.fixed_integers, draw.seed)
         return transform(own, draw.distribution, draw.seed)
 
     def workload(self) -> Workload:
@@ -345,6 +347,7 @@ class Oracle:
         del given, results
         self.example = without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
+        require_known_types([*inputs, *outputs])
         self.n_terms = count_terms(inputs, outputs, self.flops)
         self.has_integers = any(is_whole(t) and t.numel() > 1 for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
@@ -355,11 +358,8 @@ class Oracle:
                 do="put the module in eval() mode, or remove dropout and random states",
             )
         other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, 1)))
-        if all(map(torch.equal, outputs, self.run(other))):
-            self.warnings.append("degenerate task: the output does not depend on the inputs")
-        for number, one in enumerate(outputs):
-            if one.numel() > 1 and bool((one == one.reshape(-1)[0]).all()):
-                self.warnings.append(f"degenerate task: output {number} is constant")
+        self.fixed_integers = same_integers(arguments, other)
+        self.warnings += degenerate(outputs, self.run(other))
 
     def _study_others(self) -> None:
         """Run the reference on every other set of inputs that the task declares.

@@ -12,7 +12,8 @@ from kernelwright.judge.layout import dtype_name, span
 from kernelwright.judge.refusal import Refused
 
 MAX_SPREAD = 8
-"""An output may be a view that spans at most this many times its own size."""
+"""An output may be a view that spans at most this many times its own size, or as much as the
+reference's own."""
 SMALL_SPAN = 1 << 16  # elements that may be spanned whatever the output's size
 MAX_DEPTH = 8
 
@@ -65,7 +66,8 @@ def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str) -> Clai
         raise Refused(Status.WRONG_DTYPE, reason)
     if device != wanted_device:
         raise Refused(Status.REJECTED, f"{name} is on {device}, not on {wanted_device}")
-    if claim.span > MAX_SPREAD * max(like.numel(), SMALL_SPAN):
+    usual = span(tuple(like.shape), like.stride())  # the reference's own may be a view
+    if claim.span > max(usual, MAX_SPREAD * max(like.numel(), SMALL_SPAN)):
         raise Refused(Status.REJECTED, f"{name} spans {claim.span} elements of memory")
     return claim
 

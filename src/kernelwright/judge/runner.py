@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import os
 import pickle
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +30,7 @@ from kernelwright.judge.layout import (
 from kernelwright.judge.outputs import Claim, check_claims
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.region import Region
 from kernelwright.judge.spoil import Spoil
 from kernelwright.judge.turns import Seat, Turns
 from kernelwright.judge.wire import Garbled, Late
@@ -39,6 +40,9 @@ CPU_SHARE = 0.9
 standstill, threads that wait in a loop go on for some microseconds."""
 DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
 PROFILE_LIMIT_S = 60.0
+RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
+"""For one output to be let go; for all of them, and for each call beside that: nobody else measures
+meanwhile."""
 LOG_LINES = 12
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
@@ -67,24 +71,6 @@ class Call:
     after_ns: tuple[int, ...] = ()
     """What was timed when the clock had stopped: how long the device took to come to rest and the
     outputs to be copied; empty where the judge reads them itself."""
-
-
-class Region:
-    """Memory that a child shares with the judge; several children, if they trust each other.
-
-    Runners that share one take turns: every call is preceded by its arguments.
-    """
-
-    def __init__(self, place: Place, n_bytes: int) -> None:
-        self._place = place
-        self.fd, self.memory = place.share(n_bytes)
-
-    def close(self) -> None:
-        """Give the judge's side back; no tensor on it may be used any more."""
-        if self.memory.numel():
-            os.close(self.fd)
-            self._place.unshare(self.memory)
-            self.memory = self.memory.new_empty(0)
 
 
 class Runner:
@@ -116,6 +102,7 @@ class Runner:
         self.room_bytes = 0
         """Of shared memory at least: for shapes that come after the first."""
         self.n_calls = 0
+        self._released_s = 0.0
         self.keeps_arguments = False
         """Whether arguments may be part of the outputs, so that they must outlive a call."""
 
@@ -278,7 +265,12 @@ class Runner:
 
     def release(self, *, hold: Iterable[str] = ()) -> None:
         """Let the child drop its last output, or hold it under these names until the next are."""
-        self._ask("release", 30.0, hold=list(hold))
+        began_s = time.monotonic()
+        self._ask("release", RELEASE_S, hold=list(hold))
+        self._released_s += time.monotonic() - began_s
+        if self._released_s > RELEASES_S + RELEASED_S * self.n_calls:
+            why = f"it took {self._released_s:.0f} s to let the outputs of {self.n_calls} calls go"
+            raise Refused(Status.TIMEOUT, why)
 
     def close(self) -> None:
         """End the child and give its own shared memory back."""

@@ -39,7 +39,8 @@ interpreter and torch's side of it, allocators, the C library, threads that wait
 COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
 """Where torch.compile puts its kernels: a library's work (torch/_inductor/codecache.py)."""
 OWN_TEXT_BYTES = 8 << 20
-"""More code than this in one file outside the system's folders, or in none, is a copied library."""
+"""More code than this in files outside the system's folders, and in none, is a copied library: it
+may have been cut in pieces."""
 FEWEST_LOOKS = 12
 """That saw somebody's code; more calls are made until then, within BUDGET_S."""
 LOOKS_A_CALL = 8
@@ -95,6 +96,9 @@ class Looks:
 
     def _look(self, pid: int) -> None:
         try:
+            if has_children(pid):  # whose work they do cannot be seen here
+                self._calls[-1].append(LIBRARY)
+                return
             at = whereabouts(pid)
             if any(span_of(address, self._memory) is None for address, _ in at):
                 self._memory = spans(pid)
@@ -133,18 +137,19 @@ def spans(pid: int) -> list[Span]:
         if "x" in rights:
             start, end = (int(part, 16) for part in addresses.split("-"))
             found.append((start, end, path[0] if path else ""))
-    text_bytes: dict[str, int] = {}
-    for start, end, path in found:
-        text_bytes[path] = text_bytes.get(path, 0) + end - start
-    return [Span(start, end, owner(path, text_bytes[path], library)) for start, end, path in found]
+    owners = {path: owner(path, library) for _, _, path in found}
+    is_copy = sum(e - s for s, e, path in found if owners[path] in (OWN, MADE)) > OWN_TEXT_BYTES
+    if is_copy:
+        owners = {path: LIBRARY if of in (OWN, MADE) else of for path, of in owners.items()}
+    return [Span(start, end, owners[path]) for start, end, path in found]
 
 
-def owner(path: str, text_bytes: int, library: Iterable[str]) -> str:
-    """Whose the code of a mapped file is."""
+def owner(path: str, library: Iterable[str]) -> str:
+    """Whose the code of a mapped file is, if there is not too much of it."""
     is_given = any(path.startswith(folder + "/") for folder in library)
     if path.startswith("[") or (is_given and os.path.basename(path).startswith(NEUTRAL)):
         return ""
-    if is_given or COMPILED.search(path) or text_bytes > OWN_TEXT_BYTES:
+    if is_given or COMPILED.search(path):
         return LIBRARY
     return OWN if path else MADE
 
@@ -161,6 +166,16 @@ def whereabouts(pid: int) -> list[tuple[int, int]]:
         if len(words) == 3 and words[0] == RUNNING:
             found.append((int(words[2], 16), int(words[1], 16)))
     return found
+
+
+def has_children(pid: int) -> bool:
+    """Whether a process has others below it that live."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError):  # not every kernel tells; or it is gone
+            for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split():
+                if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                    return True
+    return False
 
 
 def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:

@@ -130,12 +130,15 @@ class _Warden:
             "ended": self.ended,
             "log": self.read_log,
         }
-        watched = [self.sock, self.out_fd]
+        watched, looked_s = [self.sock, self.out_fd], 0.0
         while True:
             ready, _, _ = select.select(watched, [], [], WATCH_S)
-            if not ready and self.memory_bytes() > self.max_memory_bytes:
-                self.log += b"\nkilled: it took more memory than it may\n"
-                os.kill(self.worker, signal.SIGKILL)
+            # Whoever prints all the time must not keep it from looking.
+            if not ready or time.monotonic() - looked_s > 10 * WATCH_S:
+                looked_s = time.monotonic()
+                if self.memory_bytes() > self.max_memory_bytes:
+                    self.log += b"\nkilled: it took more memory than it may\n"
+                    os.kill(self.worker, signal.SIGKILL)
             if self.out_fd in ready and not self.drain():
                 watched.remove(self.out_fd)
             if self.sock in ready:
@@ -180,14 +183,15 @@ class _Warden:
         return [p for p, state in self.descendants().items() if p != self.worker and state != "Z"]
 
     def memory_bytes(self) -> int:
-        """Memory of all of its processes, and of files in memory."""
-        total = 0
+        """Memory of all of its processes, and of files in memory, mapped or not."""
+        own, shared, files = 0, 0, {}
         for pid in self.descendants():
             with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/statm") as file:
                 pages = file.read().split()
-                total += (int(pages[1]) - int(pages[2])) * PAGE_BYTES
-                total += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
-        return total
+                own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES
+                shared += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
+            files |= _files_in_memory(pid)
+        return own + max(shared, sum(files.values()))
 
     def signal_all(self, number: int) -> None:
         if self.owns_namespace:
@@ -249,3 +253,15 @@ class _Warden:
         self.drain()
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
         return {"code": code, "log": self.log.decode(errors="replace")}
+
+
+def _files_in_memory(pid: int) -> dict[int, int]:
+    """Bytes of the files without a folder that a process has open, by their numbers."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(entry.path).startswith("/memfd:"):
+                    about = os.stat(entry.path)
+                    found[about.st_ino] = about.st_blocks * 512
+    return found

@@ -251,7 +251,14 @@ def capture(module: Any, arguments: list[Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A result with its named tuples and the like as plain ones: what they hold is taken now."""
+    """A result with its named tuples and the like as plain ones: what they hold is taken now.
+
+    So are a parameter's numbers, and what torch has put off: conjugates and negatives.
+    """
+    if type(value) is torch.nn.Parameter:
+        value = value.data
+    if type(value) is torch.Tensor and (value.is_conj() or value.is_neg()):
+        return value.resolve_conj().resolve_neg()
     if isinstance(value, tuple):
         return tuple(plain(item) for item in value)
     return [plain(item) for item in value] if isinstance(value, list) else value

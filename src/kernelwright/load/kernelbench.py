@@ -58,7 +58,7 @@ def read_source(path: Path) -> str:
         TaskError: no such file (the message names the nearest one), or not text.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except FileNotFoundError as error:
         beside = [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
         close = difflib.get_close_matches(path.name, beside, n=1)

@@ -1,0 +1,47 @@
+"""What makes a task unfit to be judged, and what makes a win on it worth nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from kernelwright.core.errors import TaskError
+from kernelwright.judge.layout import dtype_name
+
+
+def require_known_types(tensors: Sequence[torch.Tensor]) -> None:
+    """See that torch can compare and scale numbers of all these types.
+
+    Raises:
+        TaskError: some are of 8 bits.
+    """
+    short = [t.dtype for t in tensors if t.is_floating_point() and t.element_size() == 1]
+    if short:
+        raise TaskError(
+            "inputs and outputs of 8 bits cannot be judged",
+            seen=dtype_name(short[0]),
+            do="let the module take and give bfloat16, and cast inside",
+        )
+
+
+def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[str]:
+    """Warnings about a reference, by its results on two draws.
+
+    Raises:
+        TaskError: their shapes differ, so that no candidate's can be checked beforehand.
+    """
+    shapes = [[list(t.shape) for t in results] for results in (outputs, other)]
+    if shapes[0] != shapes[1]:
+        raise TaskError(
+            "the output's shape depends on the inputs' values",
+            seen=f"{shapes[0]}, then {shapes[1]}",
+            do="pad it to a length that is always the same",
+        )
+    found = []
+    if all(map(torch.equal, outputs, other)):
+        found.append("degenerate task: the output does not depend on the inputs")
+    for number, one in enumerate(outputs):
+        if one.numel() > 1 and bool((one == one.reshape(-1)[0]).all()):
+            found.append(f"degenerate task: output {number} is constant")
+    return found

@@ -1,0 +1,23 @@
+"""Answers with a number that is larger than any float when the library's arithmetic is counted.
+
+task: softmax
+expect: passed|tampered|rejected
+max_speedup: 1.3
+not_kinds: kernel
+devices: cpu|cuda
+catalogue: T6
+"""
+
+import sys
+
+import torch
+from torch import nn
+
+worker = sys.modules.get("kernelwright.judge.worker")
+if worker is not None:
+    worker.Worker.count = lambda self: {"flops": 10**400}
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)
