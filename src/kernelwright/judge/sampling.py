@@ -13,8 +13,8 @@ import contextlib
 import os
 import random
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -130,22 +130,26 @@ def spans(pid: int) -> list[Span]:
     Raises:
         OSError: it is gone, or this machine does not tell.
     """
-    library = (*SYSTEM, *visible_folders())
     found: list[tuple[int, int, str]] = []
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         addresses, rights, _, _, _, *path = line.split(maxsplit=5)
         if "x" in rights:
             start, end = (int(part, 16) for part in addresses.split("-"))
             found.append((start, end, path[0] if path else ""))
-    owners = {path: owner(path, library) for _, _, path in found}
-    is_copy = sum(e - s for s, e, path in found if owners[path] in (OWN, MADE)) > OWN_TEXT_BYTES
-    if is_copy:
-        owners = {path: LIBRARY if of in (OWN, MADE) else of for path, of in owners.items()}
-    return [Span(start, end, owners[path]) for start, end, path in found]
+    return owned(found, (*SYSTEM, *visible_folders()))
 
 
-def owner(path: str, library: Iterable[str]) -> str:
-    """Whose the code of a mapped file is, if there is not too much of it."""
+def owned(found: Iterable[tuple[int, int, str]], library: Sequence[str]) -> list[Span]:
+    """Pieces of memory, each with its file, and whose they are; too much of one's own is none."""
+    named = [Span(start, end, _owner(path, library)) for start, end, path in found]
+    n_own = sum(span.end - span.start for span in named if span.owner in (OWN, MADE))
+    if n_own <= OWN_TEXT_BYTES:
+        return named
+    return [replace(s, owner=LIBRARY) if s.owner in (OWN, MADE) else s for s in named]
+
+
+def _owner(path: str, library: Sequence[str]) -> str:
+    """Whose the code of a mapped file is."""
     is_given = any(path.startswith(folder + "/") for folder in library)
     if path.startswith("[") or (is_given and os.path.basename(path).startswith(NEUTRAL)):
         return ""

@@ -76,7 +76,11 @@ WRONG = {
     "number": ("return self.right(x), x", Status.WRONG_SHAPE, "2 outputs"),
     "dtype": ("return self.right(x).half()", Status.WRONG_DTYPE, "float16"),
     "kind": ("return self.right(x).numpy()", Status.REJECTED, "ndarray"),
-    "subclass": ("return nn.Parameter(self.right(x))", Status.REJECTED, "Parameter"),
+    "subclass": (
+        "return self.right(x).as_subclass(type('Late', (torch.Tensor,), {}))",
+        Status.REJECTED,
+        "Late",
+    ),
     "zeros": ("return torch.zeros_like(x)", Status.WRONG_VALUES, "instead of"),
     "last": ("y = self.right(x); y[-1, -1] += 1e-3; return y", Status.WRONG_VALUES, "[63, 255]"),
     "bf16": ("return self.right(x.bfloat16().float())", Status.WRONG_VALUES, "of its row"),
@@ -105,6 +109,18 @@ def test_a_wrong_candidate_gets_its_status_and_a_reason(judge, name):
     evaluation = judge.evaluate(candidate(body), timed=False)
     assert evaluation.status is status, evaluation.reasons
     assert words in " ".join(evaluation.reasons)
+
+
+def test_a_fault_of_the_judge_s_own_costs_one_candidate(judge, monkeypatch):
+    def fail(*_, **__):
+        raise OverflowError("int too large \ud800")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(judge._examiner, "examine", fail)
+        found = judge.evaluate(candidate("return self.right(x)"), timed=False)
+    assert found.status is Status.INFRA_ERROR
+    assert found.reasons == ("the judge failed on it: OverflowError: int too large ?",)
+    assert judge.evaluate(candidate("return self.right(x)"), timed=False).passed
 
 
 def test_a_right_candidate_passes_with_numerics_and_guarantees(judge):

@@ -11,9 +11,11 @@ from kernelwright.judge.inputs import (
     VARIED,
     enlarge,
     find_fixed,
+    in_order,
     randomise_weights,
     renew,
     resample_integers,
+    same_integers,
     transform,
 )
 
@@ -49,9 +51,36 @@ def test_a_constant_loses_much_in_any_downcast(dtype):
 
 def test_resampled_integers_are_some_of_the_old_ones():
     x = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6])
-    (y,) = resample_integers([x], 0)
+    (y,) = resample_integers([x], [False], 0)
     assert set(y.tolist()) <= set(x.tolist())
     assert not torch.equal(x, y)
+
+
+def test_of_integers_that_never_change_and_others_the_first_are_resampled():
+    edges, drawn = torch.randint(9, (2, 40)), torch.randint(9, (40,))
+    told = same_integers([edges, drawn], [edges.clone(), drawn + 1])
+    assert told == [True, False]
+    new_edges, same = resample_integers([edges, drawn], told, 0)
+    assert not torch.equal(edges, new_edges) and torch.equal(drawn, same)
+
+
+def test_resampled_offsets_stay_in_order_and_permutations_permutations():
+    offsets, places = torch.tensor([0, 2, 2, 5, 9, 9, 12, 20, 21]), torch.randperm(40)
+    new_offsets, new_places, same = resample_integers(
+        [offsets, places, torch.arange(40)], [True] * 3, 1
+    )
+    assert (new_offsets.diff() >= 0).all() and not torch.equal(offsets, new_offsets)
+    assert sorted(new_places.tolist()) == [*range(40)] and not torch.equal(places, new_places)
+    assert torch.equal(same, torch.arange(40))
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_what_is_sorted_stays_so(name):
+    bounds, x = torch.randn(3, 63).sort(-1).values, torch.randn(64)
+    new_bounds, new_x = transform([bounds, x], name, 3)
+    assert in_order(bounds) and (new_bounds.diff() >= 0).all()
+    assert not in_order(x) and (name == "constant" or not (new_x.diff() >= 0).all())
+    assert (renew([bounds], [True], 0)[0].diff() >= 0).all()
 
 
 def test_random_weights_leave_no_identity_behind():

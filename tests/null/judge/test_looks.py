@@ -1,12 +1,23 @@
 """Whose code runs: what a mapped file's name and size say, and when a few looks are believed."""
 
 import os
+import subprocess
 
 import pytest
 import torch
 
 from kernelwright.judge import sampling
-from kernelwright.judge.sampling import LIBRARY, MADE, OWN, Looks, Span, answerable, owner, whose
+from kernelwright.judge.sampling import (
+    LIBRARY,
+    MADE,
+    OWN,
+    Looks,
+    Span,
+    answerable,
+    has_children,
+    owned,
+    whose,
+)
 
 GIVEN = ("/usr", "/env")
 COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so"
@@ -30,7 +41,25 @@ COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so
     ],
 )
 def test_code_belongs_to_whom_its_file_says(path, n_bytes, whose):
-    assert owner(path, n_bytes, GIVEN) == whose
+    (span,) = owned([(4096, 4096 + n_bytes, path)], GIVEN)
+    assert span.owner == whose
+
+
+def test_a_library_cut_in_pieces_is_a_library():
+    pieces = [(n << 24, (n << 24) + (3 << 20), f"/tmp/k{n}.so") for n in range(4)]
+    given = (1 << 40, (1 << 40) + (1 << 28), "/env/lib/libtorch_cpu.so")
+    assert [span.owner for span in owned([*pieces[:2], given], GIVEN)] == [OWN, OWN, LIBRARY]
+    assert {span.owner for span in owned([*pieces, given], GIVEN)} == {LIBRARY}
+
+
+def test_a_process_below_another_is_seen_until_it_has_ended():
+    assert not has_children(os.getpid())
+    below = subprocess.Popen(["sleep", "60"])
+    assert has_children(os.getpid())
+    below.kill()
+    os.waitid(os.P_PID, below.pid, os.WEXITED | os.WNOWAIT)  # dead, and nobody has asked for it
+    assert not has_children(os.getpid())
+    below.wait()
 
 
 def test_a_thread_in_a_library_outweighs_one_in_own_code():
@@ -59,6 +88,7 @@ def test_code_in_no_file_is_its_callers():
 def test_own_code_must_have_the_first_looks_too(monkeypatch):
     """A candidate that notices that it was stopped may run something else from then on."""
     told = iter([LIBRARY, OWN, OWN, OWN] * 4)
+    monkeypatch.setattr(sampling, "has_children", lambda pid: False)
     monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
     monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
     looks = Looks(1)

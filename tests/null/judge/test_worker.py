@@ -18,6 +18,15 @@ def test_named_tuples_are_tuples() -> None:
         assert set(told) <= {"tuple", "list"} and "other" not in str(told)
 
 
+def test_what_torch_puts_off_and_what_a_module_holds_is_read_at_once() -> None:
+    x = torch.randn(3, 8, dtype=torch.complex64)
+    weight = torch.nn.Parameter(torch.randn(2))
+    for given, meant in ((x.conj(), x.conj_physical()), (x.conj().imag, -x.imag), (weight, weight)):
+        found = plain(given)
+        assert type(found) is torch.Tensor and "tensor" in describe(found)
+        assert torch.equal(found, meant)
+
+
 def test_a_tuple_that_computes_when_it_is_read_is_read_at_once() -> None:
     read = []
 

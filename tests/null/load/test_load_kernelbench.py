@@ -3,6 +3,7 @@ import torch
 
 from kernelwright.core.errors import DeviceError, TaskError
 from kernelwright.load import check, load, open_reference
+from kernelwright.load.kernelbench import read_source
 
 GOOD = """
 import torch
@@ -122,6 +123,12 @@ def test_a_missing_file_names_the_nearest(tmp_path):
     written(tmp_path, GOOD, "softmax.py")
     with pytest.raises(TaskError, match=r"no such file.*(?s:.*)did you mean .*softmax\.py"):
         load(tmp_path / "sofmax.py")
+
+
+def test_a_mark_of_the_byte_order_is_no_text(tmp_path):
+    path = tmp_path / "marked.py"
+    path.write_bytes(b"\xef\xbb\xbfx = 1\n")
+    assert read_source(path) == "x = 1\n"
 
 
 def test_bytes_that_are_not_text_are_refused(tmp_path):

@@ -1,0 +1,32 @@
+"""What a task must be like, and what makes a win on it worth nothing."""
+
+import pytest
+import torch
+
+from kernelwright.core.errors import TaskError
+from kernelwright.judge.fitness import degenerate, require_known_types
+
+
+def test_shapes_that_depend_on_values_are_told_of_the_task():
+    with pytest.raises(TaskError, match="shape depends on the inputs' values") as told:
+        degenerate([torch.rand(3, 2)], [torch.rand(4, 2)])
+    assert "[[3, 2]], then [[4, 2]]" in str(told.value)
+
+
+def test_an_output_that_says_nothing_is_a_warning():
+    x = torch.rand(3)
+    assert degenerate([x], [x + 1]) == []
+    assert degenerate([x], [x.clone()]) == [
+        "degenerate task: the output does not depend on the inputs"
+    ]
+    assert degenerate([x, torch.ones(4)], [x + 1, torch.ones(4)]) == [
+        "degenerate task: output 1 is constant"
+    ]
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_numbers_that_torch_cannot_scale_are_told_of_the_task(dtype):
+    require_known_types([torch.rand(3).bfloat16(), torch.zeros(3, dtype=torch.uint8)])
+    with pytest.raises(TaskError, match="8 bits") as told:
+        require_known_types([torch.rand(3), torch.rand(3).to(dtype)])
+    assert str(dtype).removeprefix("torch.") in str(told.value)
