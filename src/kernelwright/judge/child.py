@@ -123,8 +123,11 @@ class Zygote:
         cache: Path | None = None,
         refuse: frozenset[str] = frozenset(),
         memory_share: float = MEMORY_SHARE,
+        cores: tuple[int, ...] = (),
     ) -> Child:
         """A new isolated child; its scratch is ``cache`` if given, which is kept.
+
+        It is confined to ``cores``, where there are any, when it first stands still.
 
         Raises:
             DeviceError: none can be made.
@@ -143,6 +146,7 @@ class Zygote:
             limits=sandbox.Limits(int(psutil.virtual_memory().available * memory_share)),
             visible=sandbox.visible_folders(),
             cache=None if cache is None else str(cache),
+            cores=cores,
             refuse=refuse,
         )
         worker, worker_end = socket.socketpair()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,6 +32,10 @@ class Children:
         self._nursery = nursery
         self._place = place
         self._threads = threads
+        cores = sorted(os.sched_getaffinity(0))
+        # All of them need no guarding, and builds are to have them.
+        is_narrow = place.kind == "cpu" and threads < len(cores)
+        self._cores = tuple(cores[:threads]) if is_narrow else ()
         self._zygotes: dict[tuple[tuple[str, str], ...], Zygote] = {}
         self._refuse: frozenset[str] | None = None
         self._lock = threading.Lock()
@@ -62,7 +67,8 @@ class Children:
         zygote = self.zygote(extra)
 
         def make(refuse: frozenset[str]) -> Runner:
-            child = zygote.fork(cache=cache, refuse=refuse, memory_share=memory_share)
+            told = {"cache": cache, "refuse": refuse, "memory_share": memory_share}
+            child = zygote.fork(cores=self._cores, **told)
             return Runner(child, self._place, like, threads=self._threads, region=region)
 
         with self._lock:

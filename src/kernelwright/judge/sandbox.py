@@ -74,6 +74,8 @@ class Plan:
     """Folders besides the system's that the child may read."""
     cache: str | None = None
     """A folder of the host to use as scratch, writable and kept; for trusted children only."""
+    cores: tuple[int, ...] = ()
+    """Where it stays once it has been built, if it may use some of the cores only."""
     refuse: frozenset[str] = field(default_factory=frozenset)
     """Namespaces to do without, by the guarantee that they give; other means then take over."""
 
@@ -281,7 +283,7 @@ def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
     """With seccomp, and the network where namespaces did not give that."""
     lacks_network = "network" not in granted
     try:
-        seccomp.install(only_local_sockets=lacks_network)
+        seccomp.install(only_local_sockets=lacks_network, keeps_cores=bool(plan.cores))
     except OSError:
         return set()
     return {"calls", "network"} if lacks_network else {"calls"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Mapping
 
 from kernelwright.judge import kernel_calls as kernel
 
@@ -37,26 +38,32 @@ DENIED = {
 }  # fmt: skip
 
 
+PLACING = {"sched_setaffinity": (203, 122)}
+"""What widens the cores that a process may use, to those of its group."""
+
+
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
-def install(*, only_local_sockets: bool) -> None:
+def install(*, only_local_sockets: bool, keeps_cores: bool = False) -> None:
     """Filter the calls of this process and all that it starts, for good.
 
     With ``only_local_sockets`` it can open no socket but Unix ones, which is what is left of
-    "no network" where network namespaces are refused.
+    "no network" where network namespaces are refused. With ``keeps_cores`` it stays on those that
+    it is given.
 
     Raises:
         OSError: the kernel refuses, or the processor's calls are not known here.
     """
-    code = b"".join(_instructions(only_local_sockets))
+    denied = DENIED | PLACING if keeps_cores else DENIED
+    code = b"".join(_instructions(denied, only_local_sockets))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     kernel.prctl(kernel.PR_SET_SECCOMP, kernel.SECCOMP_MODE_FILTER, ctypes.addressof(program))
 
 
-def _instructions(only_local_sockets: bool) -> list[bytes]:
+def _instructions(denied: Mapping[str, tuple[int, int]], only_local_sockets: bool) -> list[bytes]:
     machine = os.uname().machine
     if machine not in MACHINES:
         raise OSError(f"no table of system calls for {machine}")
@@ -69,7 +76,7 @@ def _instructions(only_local_sockets: bool) -> list[bytes]:
         _one(JUMP_AT_LEAST, X32_CALLS, if_false=1),
         _one(RETURN, ERROR | EPERM),
     ]
-    for numbers in DENIED.values():
+    for numbers in denied.values():
         code += [_one(JUMP_EQUAL, numbers[column], if_false=1), _one(RETURN, ERROR | EPERM)]
     if only_local_sockets:
         code += [

@@ -80,6 +80,7 @@ def _run_warden(
             out_read,
             "processes" in granted,
             plan.limits.memory_bytes,
+            plan.cores,
         ).serve()
     finally:
         os._exit(1)
@@ -118,6 +119,8 @@ class _Warden:
     out_fd: int
     owns_namespace: bool
     max_memory_bytes: int
+    cores: tuple[int, ...] = ()
+    """Where its processes go when they first stand still; empty: wherever they are."""
     status: int | None = None
     log: bytearray = field(default_factory=bytearray)
 
@@ -216,7 +219,23 @@ class _Warden:
             stopped = info is not None
             if info is not None and info.si_code == os.CLD_STOPPED:
                 os.waitid(os.P_PID, self.worker, os.WSTOPPED)
+        if self.cores and stopped:
+            self.confine()
         return {"stopped": stopped, "others": len(self.others())}
+
+    def confine(self) -> None:
+        """Put the worker's main thread on the cores, and each of its others on one of them.
+
+        What they start inherits that, and they are refused the call that would undo it: a process
+        that ends before the call does would otherwise be a thread that nobody counts.
+        """
+        for pid in self.descendants():
+            with contextlib.suppress(OSError):
+                threads = sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+                for number, thread in enumerate(threads):
+                    own = {self.cores[number % len(self.cores)]} if number else set(self.cores)
+                    os.sched_setaffinity(thread, own)
+        self.cores = ()
 
     def go_on(self) -> dict[str, Any]:
         """Let every process go on: a build's compilers too."""
