@@ -32,10 +32,12 @@ class Children:
         self._nursery = nursery
         self._place = place
         self._threads = threads
-        cores = sorted(os.sched_getaffinity(0))
-        # All of them need no guarding, and builds are to have them.
-        is_narrow = place.kind == "cpu" and threads < len(cores)
-        self._cores = tuple(cores[:threads]) if is_narrow else ()
+        *cores, _ = sorted(os.sched_getaffinity(0))
+        # All of them need no guarding. Judges side by side begin at different ones; the last is
+        # the judge's own while it looks at the clock.
+        first = os.getpid() % len(cores) if cores else 0
+        is_narrow = place.kind == "cpu" and threads <= len(cores)
+        self._cores = tuple([*cores[first:], *cores[:first]][:threads]) if is_narrow else ()
         self._zygotes: dict[tuple[tuple[str, str], ...], Zygote] = {}
         self._refuse: frozenset[str] | None = None
         self._lock = threading.Lock()

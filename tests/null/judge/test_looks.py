@@ -1,7 +1,10 @@
 """Whose code runs: what a mapped file's name and size say, and when a few looks are believed."""
 
 import os
+import signal
 import subprocess
+import sys
+import time
 
 import pytest
 import torch
@@ -52,14 +55,20 @@ def test_a_library_cut_in_pieces_is_a_library():
     assert {span.owner for span in owned([*pieces, given], GIVEN)} == {LIBRARY}
 
 
-def test_a_process_below_another_is_seen_until_it_has_ended():
-    assert not has_children(os.getpid())
-    below = subprocess.Popen(["sleep", "60"])
-    assert has_children(os.getpid())
-    below.kill()
-    os.waitid(os.P_PID, below.pid, os.WEXITED | os.WNOWAIT)  # dead, and nobody has asked for it
-    assert not has_children(os.getpid())
-    below.wait()
+@pytest.mark.parametrize(("below", "is_seen"), [("sleep 60", True), ("true", False)])
+def test_a_process_below_another_is_seen_until_it_has_ended(below, is_seen):
+    """One that has ended stays below it until somebody asks what became of it."""
+    text = f"import subprocess, time; p = subprocess.Popen({below.split()}); print(1, flush=True)"
+    command = [sys.executable, "-c", f"{text}; time.sleep(60)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as above:
+        try:
+            above.stdout.readline()
+            end_s = time.monotonic() + 20
+            while has_children(above.pid) is not is_seen and time.monotonic() < end_s:
+                time.sleep(0.01)
+            assert has_children(above.pid) is is_seen
+        finally:
+            os.killpg(above.pid, signal.SIGKILL)
 
 
 def test_a_thread_in_a_library_outweighs_one_in_own_code():
