@@ -30,7 +30,7 @@ def test_sample_of_the_zoo() -> None:
 
 
 def test_what_is_named_first_is_judged_first() -> None:
-    """A lease may end before the zoo does."""
+    """A run may be cut off before its end."""
     known = {case.name: case for case in cases("cpu")}
     chosen = [known["nan_everywhere"], known["custom_operator"]]
     assert chosen[0].task > chosen[1].task
