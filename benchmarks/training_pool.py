@@ -20,36 +20,29 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import torch
+from training_exam import weight
 
 from kernelwright.archive import Archive
-from kernelwright.compose.lessons import FORMS, PROPOSER, Lesson, lessons
+from kernelwright.compose.lessons import FORMS, Lesson, lessons
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dataset.build import excluded_tasks
 from kernelwright.dialects.devices import resolve
+from kernelwright.lessons_command import said
 from kernelwright.load.structure import Known, structure
 from kernelwright.train.court import Court
-from kernelwright.train.courtroom import Answer
 
 EACH = 40  # tasks of a form that are looked at
 SCHEDULES = 3
 
 
 def n_bytes(task: Task) -> float:
-    """Of inputs, weights and results, none of which takes memory; infinite where that fails."""
-    space: dict[str, object] = {"__name__": "task"}
-    exec(compile(task.source, task.name, "exec"), space)
-    with torch.device("meta"):
-        try:
-            model, inputs = space["Model"](*space["get_init_inputs"]()), space["get_inputs"]()
-            got = model(*inputs)
-        except NotImplementedError:  # an operator that has no meta kernel
-            return float("inf")
-    results = got if isinstance(got, tuple | list) else [got]
-    held = [*inputs, *model.parameters(), *results]
-    return sum(t.numel() * t.element_size() for t in held if isinstance(t, torch.Tensor))
+    """Of inputs, weights and results; infinite where torch cannot tell without running it."""
+    try:
+        return weight(task.source)
+    except NotImplementedError:  # an operator that has no meta kernel
+        return float("inf")
 
 
 def fitting(
@@ -68,11 +61,6 @@ def in_turns(forms: Sequence[Iterator[list[Lesson]]]) -> Iterator[list[Lesson]]:
     """One of each, again and again, until all are at their ends."""
     rounds = itertools.zip_longest(*forms)
     return (found for each in rounds for found in each if found is not None)
-
-
-def answer(lesson: Lesson) -> Answer:
-    code = f"```python\n{lesson.candidate.source}```\n"
-    return Answer(lesson.task, lesson.candidate.dialect, code, model=lesson.form, origin=PROPOSER)
 
 
 @click.command()
@@ -101,7 +89,7 @@ def main(
         return
     settings = Settings(device=device, archive=archive)
     with Court(settings, resolve(Device.parse(device)), jobs=jobs) as court:
-        judged = court.judge([answer(lesson) for kernels in chosen for lesson in kernels])
+        judged = court.judge([said(lesson) for kernels in chosen for lesson in kernels])
     found = Counter(each.evaluation.status.value for each in judged if each.evaluation)
     click.echo("kernels: " + ", ".join(f"{n} {status}" for status, n in found.most_common()))
 

@@ -64,7 +64,7 @@ def lessons_command(
     with Court(settings, resolve(Device.parse(settings.device)), jobs=jobs, timed=timed) as court:
         while some := list(islice(drawn, jobs * AT_ONCE)):
             for lesson, judged in zip(
-                some, court.judge([_said(each) for each in some]), strict=True
+                some, court.judge([said(each) for each in some]), strict=True
             ):
                 tried[lesson.form] += 1
                 right[lesson.form] += judged.evaluation is not None and judged.evaluation.passed
@@ -76,7 +76,8 @@ def lessons_command(
     return Told(told, DONE if right.total() else NOTHING_PASSED, [table])
 
 
-def _said(lesson: Lesson) -> Answer:
+def said(lesson: Lesson) -> Answer:
+    """A lesson as an answer to its task."""
     candidate = lesson.candidate
     text = f"```python\n{candidate.source}```\n"
     return Answer(lesson.task, candidate.dialect, text, model=lesson.form, origin=PROPOSER)
