@@ -48,7 +48,8 @@ class Draft:
             workload=self.subject.workload,
             candidate=self.subject.candidate,
             status=status,
-            reasons=reasons,
+            # Half a character, which UTF-8 has no bytes for, could be neither printed nor stored.
+            reasons=tuple(why.encode("utf-8", "replace").decode() for why in reasons),
             environment=self.subject.environment,
             seed=self.seed,
             judge_version=JUDGE_VERSION,

@@ -327,7 +327,7 @@ class Judge:
             raise  # about the task
         except Exception as error:  # a fault of the judge's own costs one candidate, not the run
             why = f"the judge failed on it: {type(error).__name__}: {error}"
-            return verdict.conclude(Status.INFRA_ERROR, why.encode("utf-8", "replace").decode())
+            return verdict.conclude(Status.INFRA_ERROR, why)
         finally:
             prepared.close()
         return verdict.conclude(Status.PASSED)

@@ -10,6 +10,5 @@ class Refused(Exception):
 
     def __init__(self, status: Status, reason: str) -> None:
         self.status = status
-        # Half a character, which UTF-8 has no bytes for, could be neither printed nor stored.
-        self.reason = reason.encode("utf-8", "replace").decode()
-        super().__init__(self.reason)
+        self.reason = reason
+        super().__init__(reason)
