@@ -39,6 +39,7 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option("--preset", metavar="NAME", default="cuda-l1", help=" or ".join(PRESETS) + ".")
 @click.option("--reward", metavar="NAME", help="speed, right or milestone; over the preset's.")
 @click.option("--exemplars", type=click.IntRange(0, 6), help="Scored kernels in prompts; 0: none.")
+@click.option("--bare", type=click.FloatRange(0, 1), help="Share of prompts that show none.")
 @click.option("--smooth/--no-smooth", default=None, help="Clip the z-scores of each group.")
 @click.option("--tasks", type=click.IntRange(min=1), help="Per step of reinforcement.")
 @click.option("--group", type=click.IntRange(min=1), help="Answers per task and step.")

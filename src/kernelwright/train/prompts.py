@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -45,12 +46,15 @@ class Prompts:
     threads: int
     exemplars: int
     """At most so many scored kernels, from buckets of speed that lie apart."""
+    bare: float = 0.0
+    """The share of prompts that go without them all the same."""
     fits: Callable[[Messages], bool] = lambda messages: True
     """Whether a prompt is short enough; one that is not goes without exemplars."""
 
     def ask(self, task: Task, dialect: str, seed: int) -> Asked:
         """The prompt for a kernel in ``dialect``; another seed may show other exemplars."""
-        shown = self._shown(task, dialect, seed) if self.exemplars else ()
+        is_bare = random.Random(f"{task.digest} {seed}").random() < self.bare
+        shown = self._shown(task, dialect, seed) if self.exemplars and not is_bare else ()
         asked = self._asked(task, Question("write", dialect), CONTEXT, shown)
         if shown and not self.fits(asked.messages):
             return self._asked(task, Question("write", dialect), CONTEXT, ())

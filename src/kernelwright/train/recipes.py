@@ -74,6 +74,9 @@ class Recipe:
     """Whether rewards are clipped z-scores of their group, or divided by its deviation alone."""
     exemplars: int = 2
     """Earlier kernels that a prompt shows; 0: none, which is plain GRPO."""
+    bare: float = 0.5
+    """The share of prompts that show none though there are some: a model that is always shown
+    kernels need not write from the task alone, and it is asked to whenever a search begins."""
     jobs: int = 4
     """Tasks whose answers are built and checked side by side."""
     vllm: str = ""
