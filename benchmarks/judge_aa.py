@@ -1,6 +1,7 @@
 """A kernel against itself: how often the judge's interval of the speedup holds 1.0.
 
     python benchmarks/judge_aa.py [--task NAME ...] [--repeats 20] [--judges 1] [--device cpu]
+        [--threads N]
 
 The candidate is the reference's own text, so that its true speedup over eager is 1. Every repeat is
 a whole verdict in a process of its own; ``--judges`` begins anew with other processes for the
@@ -32,12 +33,14 @@ TASKS = ("softmax", "gemm_bias_gelu", "elementwise_chain")
 """Bound by memory with a reduction, by arithmetic, and by memory with many small operators."""
 
 
-def repeat(entry: SuiteEntry, *, repeats: int, judges: int, device: str) -> list[Evaluation]:
+def repeat(
+    entry: SuiteEntry, settings: Settings, *, repeats: int, judges: int
+) -> list[Evaluation]:
     """The verdicts on a task's reference as its own candidate."""
     found = []
-    settings = Settings(device=device)
+    device = resolve(Device.parse(settings.device))
     for _ in range(judges):
-        with Judge(entry.task, device=resolve(Device.parse(device)), settings=settings) as judge:
+        with Judge(entry.task, device=device, settings=settings) as judge:
             for number in range(repeats):
                 text = f"{entry.task.source}\n\nModelNew = {entry.task.entry}  # {number}\n"
                 found.append(judge.evaluate(Candidate(text, "torch")))
@@ -78,7 +81,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--judges", type=int, default=1)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=Settings().threads)
     options = parser.parse_args()
+    settings = Settings(device=options.device, threads=options.threads)
     entries = {entry.name: entry for entry in builtin_suite(options.device)}
     for name in options.task:
         if name not in entries:
@@ -86,10 +91,7 @@ def main() -> None:
     found = {}
     for name in options.task:
         found[name] = repeat(
-            entries[name],
-            repeats=options.repeats,
-            judges=options.judges,
-            device=options.device,
+            entries[name], settings, repeats=options.repeats, judges=options.judges
         )
     tell(found, Console(width=120))
 
