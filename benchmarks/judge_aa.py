@@ -33,9 +33,7 @@ TASKS = ("softmax", "gemm_bias_gelu", "elementwise_chain")
 """Bound by memory with a reduction, by arithmetic, and by memory with many small operators."""
 
 
-def repeat(
-    entry: SuiteEntry, settings: Settings, *, repeats: int, judges: int
-) -> list[Evaluation]:
+def repeat(entry: SuiteEntry, settings: Settings, *, repeats: int, judges: int) -> list[Evaluation]:
     """The verdicts on a task's reference as its own candidate."""
     found = []
     device = resolve(Device.parse(settings.device))
