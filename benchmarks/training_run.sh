@@ -17,14 +17,14 @@ mkdir -p "$out"
 
 CUDA_VISIBLE_DEVICES=0,1 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 2 \
   --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright.cli train sft --model "$model" \
-  --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 8 --max-tokens 1024 --no-recompute \
-  --out "$out/sft"
+  --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 4 --max-tokens 1024 --no-recompute \
+  --checkpoint-every 50 --out "$out/sft"
 taught=$out/sft/sft/model
 
 arm() { # NAME GPU PRESET
   [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
   CUDA_VISIBLE_DEVICES=$2 XDG_CACHE_HOME=$out/cache-$2 $run train contrastive --preset "$3" --model "$taught" \
-    --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 704 \
+    --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 832 \
     --learning-rate "${RATE:-5e-5}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 4 \
     --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
 }

@@ -40,9 +40,7 @@ def trainer(
     def fits(messages: Messages) -> bool:
         return len(prompt_ids(tokenizer, messages)) <= recipe.max_prompt_tokens
 
-    prompts = Prompts(
-        archive, court.device, recipe.threads, recipe.exemplars, recipe.bare, fits
-    )
+    prompts = Prompts(archive, court.device, recipe.threads, recipe.exemplars, recipe.bare, fits)
     short = [t for t in tasks if fits(prompts.ask(t, dialects[0], recipe.seed).messages)]
     if not short:
         raise UsageError(
