@@ -34,7 +34,7 @@ from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.room import lacked_memory, largest_bytes, n_chairs
+from kernelwright.judge.room import held_bytes, lacked_memory, largest_bytes, n_chairs
 from kernelwright.judge.runner import Runner, contents
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import RunnerFailed, Stopwatch
@@ -322,6 +322,9 @@ class Judge:
         except Refused as refused:
             return verdict.conclude(refused.status, refused.reason)
         except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
+            if held := held_bytes(self.place, prepared.close):
+                why = f"it held {held / 2**30:.0f} GiB of the device's memory, and the judge too little"
+                return verdict.conclude(Status.RUNTIME_ERROR, why)
             return verdict.conclude(Status.INFRA_ERROR, str(error) or type(error).__name__)
         except KernelwrightError:
             raise  # about the task

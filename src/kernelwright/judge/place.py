@@ -75,6 +75,10 @@ class Place(Protocol):
         """The size of the device's memory."""
         ...
 
+    def free_bytes(self) -> int:
+        """What of the device's memory nobody holds."""
+        ...
+
     def last_level_cache_bytes(self) -> int:
         """The size of the largest cache."""
         ...
@@ -111,6 +115,9 @@ class Cpu:
 
     def memory_bytes(self) -> int:
         return psutil.virtual_memory().total
+
+    def free_bytes(self) -> int:
+        return psutil.virtual_memory().available
 
     def last_level_cache_bytes(self) -> int:
         return cpu.last_level_cache_bytes()
@@ -171,6 +178,9 @@ class Gpu:
 
     def memory_bytes(self) -> int:
         return torch.cuda.get_device_properties(self.index).total_memory
+
+    def free_bytes(self) -> int:
+        return torch.cuda.mem_get_info(self.index)[0]
 
     def last_level_cache_bytes(self) -> int:
         return self._gpu.last_level_cache_bytes(self.index)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -32,6 +34,10 @@ CONTEXTS_BYTES = 10 * 500_000_000
 """The judge's, four candidates', four library settings' and an empty module's: a CUDA context took
 0.5 GB on an H200."""
 OUT_OF_MEMORY = "out of memory"
+HELD_SHARE = 0.5
+"""Of a device's memory: whoever held so much is to blame where the judge had too little."""
+RELEASED_S = 2.0
+"""For a driver to take back what an ended process held."""
 SLOW_WITHOUT_DATA = (torch.nn.RNNBase,)  # a loop in Python, 10 s for 512 steps
 
 
@@ -56,6 +62,19 @@ def lacked_memory(evaluation: Evaluation) -> bool:
     """Whether a candidate may have failed for want of memory that others held."""
     said = " ".join(evaluation.reasons).lower()
     return evaluation.status is Status.INFRA_ERROR or OUT_OF_MEMORY in said
+
+
+def held_bytes(place: Place, end: Callable[[], None]) -> int:
+    """What of the device's memory comes free when a candidate is ended, if that is most of it; 0
+    otherwise."""
+    before, deadline_s = place.free_bytes(), time.monotonic() + RELEASED_S
+    end()
+    while time.monotonic() < deadline_s:
+        held = place.free_bytes() - before
+        if held > HELD_SHARE * place.memory_bytes():
+            return held
+        time.sleep(RELEASED_S / 20)
+    return 0
 
 
 def largest_bytes(task: Task) -> int:

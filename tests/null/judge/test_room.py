@@ -3,7 +3,8 @@
 import pytest
 
 from kernelwright.core.task import Task
-from kernelwright.judge.room import CONTEXTS_BYTES, COPIES, LIBRARY_COPIES, needed_bytes
+from kernelwright.judge import room
+from kernelwright.judge.room import CONTEXTS_BYTES, COPIES, LIBRARY_COPIES, held_bytes, needed_bytes
 
 TASK = """
 import torch
@@ -44,3 +45,28 @@ def test_a_forward_that_needs_its_data_stops_nobody(forward):
 def test_what_a_forward_prints_is_not_said_to_whoever_reads_our_answer(capsys):
     needed("print('here'); return x")
     assert not capsys.readouterr().out
+
+
+class Device:
+    """One with 100 bytes, of which a driver takes a while to take any back."""
+
+    def __init__(self):
+        self.free, self.comes_free, self.looks = 5, 0, 0
+
+    def memory_bytes(self):
+        return 100
+
+    def free_bytes(self):
+        self.looks += 1
+        return self.free + (self.comes_free if self.looks > 3 else 0)
+
+
+@pytest.mark.parametrize(("holds", "blamed"), [(90, 90), (40, 0)])
+def test_who_held_most_of_the_memory_is_told_by_what_comes_free(monkeypatch, holds, blamed):
+    monkeypatch.setattr(room, "RELEASED_S", 0.2)
+    device = Device()
+
+    def end():
+        device.comes_free = holds
+
+    assert held_bytes(device, end) == blamed
