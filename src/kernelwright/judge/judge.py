@@ -323,7 +323,9 @@ class Judge:
             return verdict.conclude(refused.status, refused.reason)
         except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
             if held := held_bytes(self.place, prepared.close):
-                why = f"it held {held / 2**30:.0f} GiB of the device's memory, and the judge too little"
+                why = (
+                    f"it held {held / 2**30:.0f} GiB of the device's memory, too much for the judge"
+                )
                 return verdict.conclude(Status.RUNTIME_ERROR, why)
             return verdict.conclude(Status.INFRA_ERROR, str(error) or type(error).__name__)
         except KernelwrightError:

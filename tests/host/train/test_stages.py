@@ -85,8 +85,8 @@ def rewarded(folder, taught):
 def contrasted(folder, rewarded):
     """The same after a step with scored kernels in the prompt: (recipe, result)."""
     told = recipe(
-        "contrastive", model=str(rewarded.model), out=str(folder / "out"), rank=4, steps=1, bare=0.0,
-        archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
+        "contrastive", model=str(rewarded.model), out=str(folder / "out"), rank=4, steps=1,
+        bare=0.0, archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
     )  # fmt: skip
     return told, train(told, PAIRS)
 
