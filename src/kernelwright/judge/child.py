@@ -140,10 +140,14 @@ class Zygote:
         if sandbox.can_become(uid):
             for folder in filter(None, (scratch, cache)):
                 os.chown(folder, uid, uid)
+        # Those with a cache run what is trusted, and all of them are one user: the settings of
+        # several judges together have more threads than a candidate should.
+        n_processes = None if cache else sandbox.most_processes(uid)
+        memory_bytes = int(psutil.virtual_memory().available * memory_share)
         plan = sandbox.Plan(
             scratch=scratch,
             uid=uid,
-            limits=sandbox.Limits(int(psutil.virtual_memory().available * memory_share)),
+            limits=sandbox.Limits(memory_bytes, n_processes=n_processes),
             visible=sandbox.visible_folders(),
             cache=None if cache is None else str(cache),
             cores=cores,

@@ -27,6 +27,9 @@ SCRATCH = "/tmp"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu")
 ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd", "group")
 DEVICES = ("null", "zero", "full", "random", "urandom")
+N_PROCESSES, POOLS = 512, 4
+"""g++, ninja and the like stay under 100 together; torch, OpenMP, BLAS and a driver keep as many
+threads as there are cores, each of them."""
 KEPT_VARIABLES = (
     *("LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME"),
     *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),  # a GPU's number is one of this order
@@ -57,7 +60,8 @@ class Limits:
 
     memory_bytes: int
     scratch_bytes: int = 2 << 30  # a C++ extension with torch's headers builds in 100 MB
-    n_processes: int = 512  # g++, ninja and OpenMP threads together stay under 100
+    n_processes: int | None = None
+    """Of its user, threads included; None: no limit."""
     file_bytes: int = 2 << 30
 
 
@@ -236,14 +240,31 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
             os.setresuid(plan.uid, plan.uid, plan.uid)
         else:
             os.chown(plan.cache or plan.scratch, 0, 0)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NPROC, (limits.n_processes, limits.n_processes))
+    if limits.n_processes is not None:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NPROC, (limits.n_processes, limits.n_processes))
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     # Reading its memory afterwards needs a dumpable process; changing the user had cleared it.
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
     gained = {"memory", "environment"} | ({"user"} if os.geteuid() == plan.uid else set())
     return gained | _restrict_files(plan, granted) | _filter_calls(plan, granted)
+
+
+def most_processes(uid: int) -> int:
+    """How many processes and threads the user of a child may have, once it is that user.
+
+    The kernel counts them by user: where the child stays the caller's, those of today are more.
+    """
+    its_own = N_PROCESSES + POOLS * (os.cpu_count() or 1)
+    if can_become(uid):
+        return its_own
+    n_others = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if folder.stat().st_uid == os.getuid():
+                n_others += len(os.listdir(folder / "task"))
+    return its_own + 2 * n_others
 
 
 def can_become(uid: int) -> bool:

@@ -100,6 +100,14 @@ class Reference:
         return [[_on_device(value, device) for value in values] for values in sets]
 
     def _call(self, function: str, seed: int, device: str) -> list[Any]:
+        """What a function of the task's draws, on the device if it can: one that uses a generator
+        of its own, or NumPy, draws on the CPU wherever it is."""
+        if device != "cpu":
+            with contextlib.suppress(TaskError):
+                return self._called(function, seed, device)
+        return self._called(function, seed, "cpu")
+
+    def _called(self, function: str, seed: int, device: str) -> list[Any]:
         import torch
 
         what, advice = f"{function}() fails", f"mend {function} in the task"

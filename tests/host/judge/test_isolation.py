@@ -17,7 +17,7 @@ from kernelwright.judge import wire
 from kernelwright.judge.child import ChildEnded, Zygote
 
 SOURCE = """
-import ctypes, os, socket, subprocess, torch
+import ctypes, os, socket, subprocess, threading, torch
 
 
 class ModelNew(torch.nn.Module):
@@ -38,6 +38,9 @@ class ModelNew(torch.nn.Module):
             torch.ones(1 << 40)
         elif what == "leave":
             subprocess.Popen(["sleep", "60"], start_new_session=True)
+        elif what == "threads":
+            for _ in range(300):
+                threading.Thread(target=threading.Event().wait, daemon=True).start()
         return torch.zeros(1)
 """
 HOLDS = (
@@ -58,8 +61,8 @@ def zygote():
     one.close()
 
 
-def start(zygote, refuse=frozenset(), package=""):
-    child = zygote.fork(refuse=refuse)
+def start(zygote, refuse=frozenset(), package="", cache=None):
+    child = zygote.fork(refuse=refuse, cache=cache)
     source = SOURCE.replace("JUDGE", str(os.getpid())).replace("PACKAGE", repr(package))
     program = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
     assert "error" not in child.request("build", weights={}, setting={}, **program)
@@ -149,3 +152,11 @@ def test_an_answer_before_the_question_is_garbled(zygote):
     with pytest.raises(wire.Garbled):
         child.call(timeout_s=5)
     child.close()
+
+
+def test_the_library_settings_of_many_judges_have_their_threads(zygote, tmp_path):
+    # As a machine of 64 cores would start them: four settings each, of one user.
+    several = [start(zygote, cache=tmp_path) for _ in range(3)]
+    assert all("tensor" in call(child, "threads") for child in several)
+    for child in several:
+        child.close()

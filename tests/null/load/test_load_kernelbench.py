@@ -84,6 +84,16 @@ def test_nested_inputs_and_results_are_taken(tmp_path):
     assert check(load(written(tmp_path, text))).shapes == (("tuple", ()),)
 
 
+@pytest.mark.parametrize(
+    "drawn",
+    ["torch.randn(4, 8, generator=torch.Generator())", "torch.tensor(torch.randn(4, 8).numpy())"],
+)
+def test_inputs_that_only_a_cpu_can_draw_are_moved_to_the_device(tmp_path, drawn):
+    task = load(written(tmp_path, GOOD.replace("torch.randn(4, 8)", drawn)))
+    (x,) = open_reference(task).inputs(3, "meta")  # like a GPU, it has other generators
+    assert x.device.type == "meta" and x.shape == (4, 8)
+
+
 def test_a_file_beside_it_can_be_imported(tmp_path):
     written(tmp_path, "WIDTH = 8\n", "sizes_beside.py")
     task = load(written(tmp_path, "from sizes_beside import WIDTH\n" + GOOD))
