@@ -16,6 +16,7 @@ import torch
 
 from kernelwright.judge.compare import all_finite
 from kernelwright.judge.layout import leaves, map_tensors
+from kernelwright.judge.patterns import in_order, kept
 
 Draws = Callable[[int], list[Any]]
 Run = Callable[[list[Any]], list[torch.Tensor]]
@@ -40,8 +41,6 @@ LARGER = 2.0
 """Than all else in their tensor, at least: or they would be no outliers."""
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
-SHORTEST_ORDER = 8
-"""Of a row that is sorted on purpose: by chance one in 40,000 is."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
 """Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
 
@@ -187,7 +186,7 @@ def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
         noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
         changed = x.clone(memory_format=torch.preserve_format)
         changed.mul_((1 + VARIED * noise).to(x.dtype))
-        return changed.sort(-1).values if in_order(x) else changed
+        return kept(x, changed)
 
     return map_tensors(change, arguments)
 
@@ -232,16 +231,6 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
     return map_tensors(change, arguments)
 
 
-def in_order(x: torch.Tensor) -> bool:
-    """Whether every row is sorted, and long enough that this is no chance: boundaries, offsets."""
-    if x.dim() == 0 or x.shape[-1] < SHORTEST_ORDER or x.is_complex():
-        return False
-    first = x[(0,) * (x.dim() - 1)]
-    if bool((first[1:] < first[:-1]).any()) or bool(first[0] == first[-1]):
-        return False
-    return bool((x[..., 1:] >= x[..., :-1]).all())
-
-
 def is_telling(distribution: str, results: list[torch.Tensor]) -> bool:
     """Whether the reference's ``results`` under a distribution say how right others are."""
     # Beside weights of one, large sums round by more than they differ: which is largest is luck.
@@ -274,12 +263,11 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
             return x  # as infinities they would be a matter for a warning
         wide = x if x.dtype == torch.float64 else x.float()
         how = {} if distribution != OUTLIERS or is_huge else {"largest": NEXT_TO_HUGE}
-        changed = DISTRIBUTIONS[distribution](wide, draw, **how).to(x.dtype)
-        changed = changed.sort(-1).values if in_order(x) else changed
+        changed = kept(x, DISTRIBUTIONS[distribution](wide, draw, **how).to(x.dtype))
         if changed.stride() == x.stride():
             return changed
-        kept = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
-        return kept.copy_(changed)
+        laid_out = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
+        return laid_out.copy_(changed)
 
     return map_tensors(change, arguments)
 

@@ -16,9 +16,10 @@ from kernelwright.judge import cpu
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
 MOST_JUDGES = 5
-"""On all GPUs of a machine together. With an H200 one had up to ten contexts; some 50 are too many:
-children wait for minutes, or find the device busy (error 46). On two GPUs with 45 each nothing went
-on for four minutes."""
+"""On all GPUs of a machine together. With an H200 one had up to ten contexts; with some 50 children
+waited for minutes, or found the device busy (error 46), and on two GPUs with 45 each nothing went
+on for four minutes. All library settings had a limit of 512 threads together, which is lifted, and
+may have been why: more has not been measured since."""
 KEPT_SHARE = 0.03
 """Of a GPU's memory, that the judge's allocator may keep unused: children need the rest."""
 
