@@ -99,7 +99,7 @@ def _run_worker(
         os.closerange(5, 65536)
         if "filesystem" not in granted:
             os.environ.update(sandbox.scratch_variables(plan.cache or plan.scratch))
-            tempfile.tempdir = None
+        tempfile.tempdir = None  # what its parent found may not be there
         granted |= sandbox.give_up_rights(
             plan, granted, in_user_namespace=entered.in_user_namespace
         )

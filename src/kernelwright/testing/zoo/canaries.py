@@ -75,7 +75,7 @@ class Canaries:
                 found.append("it opened a connection")
         for place in PLACES:
             path = Path(place).expanduser() / WRITTEN_FILE
-            if path.exists():
+            if os.path.exists(path):  # no, where its folder is closed to this user
                 found.append(f"it wrote {path}")
                 path.unlink()
         if _survivors(grace_s=GRACE_S):
