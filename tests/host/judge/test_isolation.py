@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kernelwright.judge import wire
+from kernelwright.judge import sandbox, wire
 from kernelwright.judge.child import ChildEnded, Zygote
 
 SOURCE = """
@@ -160,3 +160,10 @@ def test_the_library_settings_of_many_judges_have_their_threads(zygote, tmp_path
     assert all("tensor" in call(child, "threads") for child in several)
     for child in several:
         child.close()
+
+
+def test_a_child_that_stays_its_user_has_room_beside_what_that_runs(monkeypatch):
+    alone = sandbox.most_processes(4_000_000)
+    monkeypatch.setattr(sandbox, "can_become", lambda uid: False)
+    n_threads = psutil.Process().num_threads()
+    assert sandbox.most_processes(os.getuid()) >= alone + n_threads
