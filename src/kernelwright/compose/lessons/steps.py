@@ -6,8 +6,24 @@ from kernelwright.compose.chain import pick
 from kernelwright.compose.lessons.page import Page
 from kernelwright.compose.operators import OPERATORS, Operator
 
-SOFTPLUS = "tl.where(v > 20.0, v, tl.log(1.0 + tl.exp(v)))"
-"""Written out as all of these are: Triton's interpreter has no libdevice."""
+# Functions are written out, since Triton's interpreter has no libdevice. Where one comes close to
+# zero, differences of numbers near one have lost what is left of it: there something else is used.
+LOG1P = (
+    "s = u / (2.0 + u)", "p = s * s",
+    "u = 2.0 * s * (1.0 + p * (0.33333333 + p * (0.2 + p * (0.14285715 + p * (0.11111111"
+    " + p * (0.09090909 + p * 0.07692308))))))",
+)  # fmt: skip
+"""The logarithm of 1 + u, for u from 0 to 1: twice the area tangent of u / (2 + u)."""
+SOFTPLUS = ("u = tl.exp(-tl.abs(v))", *LOG1P, "u = tl.where(v > 0.0, v, 0.0) + u")
+LAMBERT = ("p = v * v", "s = p / (3.0 + p / (5.0 + p / (7.0 + p / 9.0)))")
+"""For v from -1 to 1, v / (1 + s) is the hyperbolic tangent: Lambert's continued fraction."""
+TANH = (*LAMBERT, "u = tl.where(p < 1.0, v / (1.0 + s), 2.0 * tl.sigmoid(2.0 * v) - 1.0)")
+EXPM1 = (
+    "s = v * (1.0 + v * (0.5 + v * (0.16666667 + v * (0.04166667 + v * (0.00833333"
+    " + v * 0.00138889)))))",
+    "u = tl.where(v > -0.25, s, tl.exp(v) - 1.0)",
+)
+"""For v up to 0."""
 SELU_SCALE, SELU_ALPHA = "1.0507009873554805", "1.6732632423543772"
 """Source: torch.nn.functional.selu's documentation."""
 
@@ -20,7 +36,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "swish": ("v = v * tl.sigmoid(v)",),
     "sigmoid": ("v = tl.sigmoid(v)",),
-    "tanh": ("v = 2.0 * tl.sigmoid(2.0 * v) - 1.0",),
+    "tanh": (*TANH, "v = u"),
     "hard swish": (
         "u = v + 3.0", "u = tl.where(u < 0.0, 0.0, u)", "u = tl.where(u > 6.0, 6.0, u)",
         "v = v * u / 6.0",
@@ -32,22 +48,28 @@ LINES: dict[str, tuple[str, ...]] = {
     "ReLU6": (
         "v = v * {a}", "v = tl.where(v < 0.0, 0.0, v)", "v = tl.where(v > 6.0, 6.0, v)",
     ),
-    "softplus": (f"v = {SOFTPLUS}",),
-    "mish": (f"u = {SOFTPLUS}", "v = v * (2.0 * tl.sigmoid(2.0 * u) - 1.0)"),
-    "ELU": ("v = tl.where(v > 0, v, {a} * (tl.exp(v) - 1.0))",),
-    "SELU": (f"v = {SELU_SCALE} * tl.where(v > 0, v, {SELU_ALPHA} * (tl.exp(v) - 1.0))",),
+    "softplus": (*SOFTPLUS, "v = u"),
+    "mish": (*SOFTPLUS, "v = v * (2.0 * tl.sigmoid(2.0 * u) - 1.0)"),
+    "ELU": (*EXPM1, "v = tl.where(v > 0, v, {a} * u)"),
+    "SELU": (*EXPM1, f"v = {SELU_SCALE} * tl.where(v > 0, v, {SELU_ALPHA} * u)"),
     "softsign": ("v = v / (1.0 + tl.abs(v))",),
-    "log-sigmoid": ("v = tl.where(v < 0.0, v, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(v)))",),
+    "log-sigmoid": ("u = tl.exp(-tl.abs(v))", *LOG1P, "v = tl.where(v < 0.0, v, 0.0) - u"),
     "absolute value": ("v = tl.abs(v)",),
     "square": ("v = v * v",),
     "root of the absolute value": ("v = tl.sqrt(tl.abs(v) + {a})",),
     "falling exponential": ("v = tl.exp(-tl.abs(v))",),
     "bell curve": ("v = tl.exp(-{a} * v * v)",),
-    "logarithm of one more": ("v = tl.log(1.0 + tl.abs(v))",),
+    "logarithm of one more": (
+        "v = tl.abs(v)", "u = tl.where(v < 1.0, v, 1.0)", *LOG1P,
+        "v = tl.where(v < 1.0, u, tl.log(1.0 + v))",
+    ),
     "sine": ("v = tl.sin({a} * v)",),
     "cosine": ("v = tl.cos(v)",),
     "soft shrink": ("v = tl.where(v > {a}, v - {a}, tl.where(v < -{a}, v + {a}, 0.0))",),
-    "tanh shrink": ("v = v + 1.0 - 2.0 * tl.sigmoid(2.0 * v)",),
+    "tanh shrink": (
+        *LAMBERT,
+        "v = tl.where(p < 1.0, v * s / (1.0 + s), v + 1.0 - 2.0 * tl.sigmoid(2.0 * v))",
+    ),
     "inverse root": ("v = 1.0 / tl.sqrt(v * v + {a})",),
     "error function": ("v = tl.erf(v)",),
     "clamp": ("v = tl.where(v < {a}, {a}, v)", "v = tl.where(v > {b}, {b}, v)"),
@@ -106,21 +128,21 @@ MODULES = {
 ATTRIBUTES = ("act", "activation", "fn", "nonlinearity", "")
 """What a submodule is called; the last: as its function is."""
 NUMBERED = {
-    "scaling": ("{x} * {n}", "v = v * {n}", ("scale_factor", "scaling_factor", "multiplier"),
+    "scaling": ("{x} * {n}", ("v = v * {n}",), ("scale_factor", "scaling_factor", "multiplier"),
                 (0.5, 2.0, 1.5, 0.1, 3)),
-    "division": ("{x} / {n}", "v = v / {n}", ("divisor", "temperature", "scale"),
+    "division": ("{x} / {n}", ("v = v / {n}",), ("divisor", "temperature", "scale"),
                  (2.0, 10.0, 1.5, 4)),
-    "added number": ("{x} + {n}", "v = v + {n}", ("add_value", "constant", "offset", "shift"),
+    "added number": ("{x} + {n}", ("v = v + {n}",), ("add_value", "constant", "offset", "shift"),
                      (0.5, 1.0, 2, 0.1)),
-    "subtracted number": ("{x} - {n}", "v = v - {n}", ("subtract_value", "threshold", "margin"),
+    "subtracted number": ("{x} - {n}", ("v = v - {n}",), ("subtract_value", "threshold", "margin"),
                           (0.5, 2.0, 1)),
-    "leaky ReLU": ("F.leaky_relu({x}, negative_slope={n})", "v = tl.where(v > 0, v, v * {n})",
+    "leaky ReLU": ("F.leaky_relu({x}, negative_slope={n})", ("v = tl.where(v > 0, v, v * {n})",),
                    ("negative_slope", "slope", "alpha"), (0.01, 0.1, 0.2)),
-    "ELU": ("F.elu({x}, alpha={n})", "v = tl.where(v > 0, v, {n} * (tl.exp(v) - 1.0))",
+    "ELU": ("F.elu({x}, alpha={n})", (*EXPM1, "v = tl.where(v > 0, v, {n} * u)"),
             ("alpha",), (1.0, 0.5)),
-    "lower limit": ("torch.clamp({x}, min={n})", "v = tl.where(v < {n}, {n}, v)",
+    "lower limit": ("torch.clamp({x}, min={n})", ("v = tl.where(v < {n}, {n}, v)",),
                     ("min_value", "clamp_min", "floor"), (-0.5, 0.25)),
-    "upper limit": ("torch.clamp({x}, max={n})", "v = tl.where(v > {n}, {n}, v)",
+    "upper limit": ("torch.clamp({x}, max={n})", ("v = tl.where(v > {n}, {n}, v)",),
                     ("max_value", "clamp_max", "ceiling"), (0.5, 0.8)),
 }  # fmt: skip
 """Steps whose number the constructor is given: task, kernel, names, values."""
@@ -172,10 +194,10 @@ def _plain(operator: Operator) -> str:
 
 def _numbered(page: Page, last: str) -> str:
     word = page.draw.choice([w for w in NUMBERED if w != last])
-    expression, line, names, values = NUMBERED[word]
+    expression, lines, names, values = NUMBERED[word]
     name = page.number(page.draw.choice(names), page.draw.choice(values))
     page.given[name] = f"self.{name}"
-    page.lines.append(line.format(n=name))
+    page.lines += [line.format(n=name) for line in lines]
     page.step(expression.format(x=page.x, n=f"self.{name}"), word)
     return word
 
