@@ -230,7 +230,7 @@ LOOPS = {1: "i", 2: "ij", 3: "lij"}
 def pooling(page: Page) -> str:
     """The greatest or the mean of windows."""
     draw = page.draw
-    rank = draw.choice((1, 2, 2, 2, 3))
+    rank = draw.choice((1, 1, 2, 2, 3))
     _begin(page, rank + 2)
     page.place = ""
     steps(page, 0, draw.choice((0, 0, 1)), learned=False)

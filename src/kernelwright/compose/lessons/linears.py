@@ -62,7 +62,7 @@ def layer(page: Page, *, may_be_deep: bool = False) -> Layer:
     inputs, outputs = page.argument(k), page.argument(n)
     kind = draw.random()
     if kind < 0.78:
-        has_bias = draw.random() < 0.85
+        has_bias = draw.random() < 0.75
         told = "" if has_bias else ", bias=False"
         called = page.module(draw.choice(LAYERS), f"nn.Linear({inputs}, {outputs}{told})")
         page.step(f"{called}({page.x})", "linear")
