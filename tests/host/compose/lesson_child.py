@@ -14,8 +14,29 @@ from pathlib import Path
 import torch
 
 from kernelwright.compose.lessons import FORMS, Lesson, lessons
+from kernelwright.compose.lessons.steps import WRITTEN, kernel_lines
+from kernelwright.compose.operators import Operator
 
 EACH, SCHEDULES, SEED = 3, 2, 5
+SMALL = 2.0**-8
+TASK = """import torch
+import torch.nn.functional as F
+
+
+def function(x):
+    return {form}
+"""
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, out, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + at)
+    {lines}
+    tl.store(out + at, v)
+"""
 
 
 def wrong(lesson: Lesson, folder: Path) -> str:
@@ -38,6 +59,23 @@ def wrong(lesson: Lesson, folder: Path) -> str:
     return ""
 
 
+def wrong_when_small(operator: Operator, folder: Path) -> str:
+    """How a step's lines differ from it in float64 on small values; empty where they do not."""
+    a, b = operator.numbers[0]
+    form = operator.forms[0].format(x="x", a=a, b=b)
+    lines = "\n    ".join(kernel_lines(operator, form, a, b))
+    kernel = loaded(KERNEL.format(lines=lines), folder / "kernel.py").kernel
+    function = loaded(TASK.format(form=form), folder / "task.py").function
+    x = torch.randn(1024, generator=torch.Generator().manual_seed(0)) * SMALL
+    found = torch.empty_like(x)
+    kernel[(1,)](x, found, BLOCK=1024)
+    exact = function(x.double())
+    own = (function(x) - exact).abs().max()
+    error = (found - exact).abs().max()
+    allowed = 4 * own + 4e-6 * exact.abs().max()
+    return "" if error <= allowed else f"off by {error:.3g}, {allowed:.3g} is allowed"
+
+
 def loaded(text: str, path: Path):
     """A module; Triton reads its functions' text from the file."""
     path.write_text(text)
@@ -54,4 +92,7 @@ if __name__ == "__main__":
         for number, lesson in enumerate(told):
             with tempfile.TemporaryDirectory() as folder:
                 said[f"{form} {number} {lesson.task.name}"] = wrong(lesson, Path(folder))
+    for operator in WRITTEN:
+        with tempfile.TemporaryDirectory() as folder:
+            said[operator.word] = wrong_when_small(operator, Path(folder))
     json.dump(said, sys.stdout)

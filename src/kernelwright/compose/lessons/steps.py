@@ -180,12 +180,17 @@ def _operator(page: Page, last: str) -> str:
     else:
         forms = (*operator.forms, *MORE.get(operator.word, ()))
         expression = page.draw.choice(forms).format(x=page.x, a=a, b=b)
-    is_sine = operator.word == "sine" and "*" not in expression
-    lines = ("v = tl.sin(v)",) if is_sine else LINES[operator.word]
-    page.lines += [line.format(a=a, b=b) for line in lines]
+    page.lines += kernel_lines(operator, expression, a, b)
     stays = operator.word in ("scaling", "division", "added number") and page.is_positive
     page.step(expression, operator.word, positive=operator.positive or stays)
     return operator.word
+
+
+def kernel_lines(operator: Operator, expression: str, a: str, b: str) -> list[str]:
+    """What the kernel does where the task has the expression, one of the operator's forms."""
+    is_sine = operator.word == "sine" and "*" not in expression
+    lines = ("v = tl.sin(v)",) if is_sine else LINES[operator.word]
+    return [line.format(a=a, b=b) for line in lines]
 
 
 def _plain(operator: Operator) -> str:
