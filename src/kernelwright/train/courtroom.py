@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,6 +45,19 @@ class Answer:
     """The archive's call that it is the answer to, where there is one."""
     origin: str = ""
     """The proposer to archive it under, where no policy said it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An answer, and the candidate that it holds."""
+
+    answer: Answer
+    candidate: Candidate
+
+    @property
+    def normal(self) -> str:
+        """The candidate's text, layout and comments apart."""
+        return self.candidate.normal
 
 
 @dataclass
@@ -90,8 +104,7 @@ class Courtroom:
         if is_closed and self._is_shared and any(s.right for s in self._sittings.values()):
             return  # the judge that is open would have to close: its library settings compile
         sitting = self._sitting(task)
-        for answer in answers:
-            self._hear(answer, sitting, may_time)
+        self._hear(answers, sitting, may_time)
         # A fault of the machine may be of those that write meanwhile: ``sit`` tries again.
         faults = [k for k, (found, _) in sitting.known.items() if found.status is FAULT]
         for text in faults:
@@ -122,7 +135,8 @@ class Courtroom:
     def _sit(self, answers: Sequence[Answer]) -> tuple[list[Judged], int]:
         sitting = self._sitting(answers[0].task)
         try:
-            return [self._hear(answer, sitting, True) for answer in answers], sitting.n_new
+            self._hear(answers, sitting, True)
+            return [self._judged(answer, sitting) for answer in answers], sitting.n_new
         finally:
             del self._sittings[answers[0].task.digest]
             if self._is_shared:
@@ -141,58 +155,86 @@ class Courtroom:
             self._sittings[task.digest] = Sitting({k: (v, None) for k, v in known.items()}, best)
         return self._sittings[task.digest]
 
-    def _hear(self, answer: Answer, sitting: Sitting, may_time: bool) -> Judged:
-        """One answer. What is right and waits for the clock has no verdict yet."""
+    def _hear(self, answers: Sequence[Answer], sitting: Sitting, may_time: bool) -> None:
+        """Judge what has no verdict yet. What is right and waits for the clock gets none."""
+        is_to_time = self.timed and may_time
+        unchecked = deque(c for c in self._cases(answers, sitting) if c.normal not in sitting.right)
+        while unchecked and not (is_to_time and sitting.right):
+            # Until one is right no library setting is started, and then all are timed at once.
+            n = 1 if is_to_time else len(unchecked)
+            self._check([unchecked.popleft() for _ in range(n)], sitting)
+        if is_to_time:
+            cases = self._cases(answers, sitting)
+            for case, verdict in self._evaluated(cases, sitting, timed=True):
+                self._conclude(case, verdict, sitting)
+
+    def _judged(self, answer: Answer, sitting: Sitting) -> Judged:
+        """What became of an answer that was heard."""
         code = read(answer.text, answer.dialect).code
         if not code:
             return Judged(None)
-        candidate = Candidate(code, answer.dialect)
-        found, again = sitting.known.get(candidate.normal, (None, None))
-        if found is None or (self.timed and found.passed and found.timing is None):
-            # Where the library's settings run anyway, one process checks and is timed.
-            is_at_once = self.timed and may_time and bool(sitting.right)
-            checked = self._check(answer, candidate, sitting, timed=is_at_once)
-            if checked.passed and self.timed and not may_time:
-                self._open(answer.task).start_baselines()
-                return Judged(None)
-            found, again = self._conclude(answer.task, candidate, checked, sitting.best)
-            sitting.known[candidate.normal] = found, again
+        normal = Candidate(code, answer.dialect).normal
+        found, again = sitting.known[normal]
         shown = {e.proposal.candidate.normal for e in answer.exemplars}
-        return Judged(found, candidate.normal in shown.union(answer.earlier), again)
+        return Judged(found, normal in shown.union(answer.earlier), again)
 
-    def _check(
-        self, answer: Answer, candidate: Candidate, sitting: Sitting, *, timed: bool
-    ) -> Evaluation:
-        """The verdict, without the clock unless ``timed``, for what has none yet in this
-        sitting."""
-        if candidate.normal in sitting.right:
-            return sitting.right[candidate.normal]
-        judge = self._open(answer.task)
+    def _cases(self, answers: Sequence[Answer], sitting: Sitting) -> list[Case]:
+        """What has to be judged, each text once."""
+        cases: dict[str, Case] = {}
+        for answer in answers:
+            code = read(answer.text, answer.dialect).code
+            if code:
+                case = Case(answer, Candidate(code, answer.dialect))
+                found, _ = sitting.known.get(case.normal, (None, None))
+                if found is None or (self.timed and found.passed and found.timing is None):
+                    cases.setdefault(case.normal, case)
+        return list(cases.values())
+
+    def _check(self, cases: Sequence[Case], sitting: Sitting) -> None:
+        """Judge them without the clock; those for which that is enough have their verdicts."""
+        for case, checked in self._evaluated(cases, sitting, timed=False):
+            if checked.passed:
+                sitting.right[case.normal] = checked
+            if checked.passed and self.timed:
+                self._open(case.answer.task).start_baselines()
+            else:
+                self._conclude(case, checked, sitting)
+
+    def _evaluated(
+        self, cases: Sequence[Case], sitting: Sitting, *, timed: bool
+    ) -> Iterator[tuple[Case, Evaluation]]:
+        """Each with what the judge says; the next is built meanwhile."""
+        if not cases:
+            return
+        judge = self._open(cases[0].answer.task)
+        with closing(judge.evaluate_all([case.candidate for case in cases], timed=timed)) as found:
+            for case in cases:
+                if case.normal not in sitting.right:  # else it was proposed when it was checked
+                    self._propose(case)
+                    sitting.n_new += 1
+                yield case, next(found)
+
+    def _propose(self, case: Case) -> None:
+        answer = case.answer
         told: dict[str, Any] = {"proposer": answer.origin}
         if not answer.origin:
             note = f"{NAME} in {'training' if answer.call is None else 'an exam'}"
             told = {"proposer": NAME, "note": note, "call": answer.call}
-        said = Proposal(candidate, lineage=(answer.model,), parent=answer.parent, **told)
+        said = Proposal(case.candidate, lineage=(answer.model,), parent=answer.parent, **told)
         self.archive.add_proposal(self._runs[answer.task.digest], said, answer.exemplars)
-        sitting.n_new += 1
-        checked = judge.evaluate(candidate, timed=timed)
-        if checked.passed:
-            sitting.right[candidate.normal] = checked
-        return checked
 
-    def _conclude(
-        self, task: Task, candidate: Candidate, checked: Evaluation, best: float
-    ) -> tuple[Evaluation, Evaluation | None]:
-        """The verdict, and a second one where the first is too good to be believed at once."""
+    def _conclude(self, case: Case, verdict: Evaluation, sitting: Sitting) -> None:
+        """Keep the verdict, and a second one where it is too good to be believed at once."""
+        task = case.answer.task
         judge, run = self._open(task), self._runs[task.digest]
-        is_to_time = checked.passed and self.timed and checked.timing is None
-        verdict = judge.evaluate(candidate) if is_to_time else checked
         self.archive.add_evaluation(run, verdict)
-        if not jumps(verdict.speedup, best):
-            return verdict, None
-        again = judge.evaluate(candidate)
-        self.archive.add_evaluation(run, again)
-        return (again, None) if again.status is FAULT else (verdict, again)
+        again = None
+        if jumps(verdict.speedup, sitting.best):
+            again = judge.evaluate(case.candidate)
+            self.archive.add_evaluation(run, again)
+            if again.status is FAULT:
+                verdict, again = again, None
+        sitting.known[case.normal] = verdict, again
 
     @property
     def _is_shared(self) -> bool:

@@ -37,6 +37,10 @@ class Broken:
     def evaluate(self, candidate, **how):
         raise DeviceError("the device failed", seen="error 46", do="try again")
 
+    def evaluate_all(self, candidates, **how):
+        for candidate in candidates:
+            yield self.evaluate(candidate, **how)
+
 
 class Refusing(Broken):
     """A judge that refuses everything; which opened is kept."""
@@ -100,25 +104,33 @@ def test_what_was_begun_goes_on_before_its_judge_would_close(room, monkeypatch):
 
 
 class Praising(Refusing):
-    """A judge that finds everything right; how it was asked is kept."""
+    """A judge that finds everything right; how many it was given at once, and how, is kept."""
 
-    asked: ClassVar[list[bool]] = []
+    asked: ClassVar[list[tuple[int, bool]]] = []
 
     def start_baselines(self):
         pass
 
-    def evaluate(self, candidate, timed=True):
-        self.asked.append(timed)
-        return verdict(candidate, **({} if timed else {"timing": None}))
+    def evaluate_all(self, candidates, timed=True):
+        self.asked.append((len(candidates), timed))
+        for candidate in candidates:
+            yield verdict(candidate, **({} if timed else {"timing": None}))
 
 
 def test_only_the_first_right_answer_is_checked_and_then_timed_by_another_process(
     room, monkeypatch
 ):
-    """A process costs a third of a second of the driver of all GPUs of a host."""
+    """A process costs a third of a second of the driver of all GPUs of a host; what is judged
+    together is built while others are timed."""
     monkeypatch.setattr(courtroom, "Judge", Praising)
     room.timed = True
     told = [Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]
-    ((found, n_new),) = room.sit([told])
-    assert [one.evaluation.passed for one in found] == [True] * 3 and n_new == 3
-    assert Praising.asked == [False, True, True, True]
+    ((found, n_new),) = room.sit([[*told, told[0]]])
+    assert [one.evaluation.passed for one in found] == [True] * 4 and n_new == 3
+    assert Praising.asked == [(1, False), (3, True)]
+
+
+def test_all_answers_of_an_examination_are_built_ahead(room, monkeypatch):
+    monkeypatch.setattr(courtroom, "Judge", Praising)
+    room.sit([[Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]])
+    assert Praising.asked == [(3, False)]
