@@ -17,7 +17,7 @@ mkdir -p "$out"
 
 CUDA_VISIBLE_DEVICES=0,1 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 2 \
   --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright.cli train sft --model "$model" \
-  --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 8 --max-tokens 1024 \
+  --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 4 --no-recompute --max-tokens 1024 \
   --checkpoint-every 50 --out "$out/sft"
 taught=$out/sft/sft/model
 
