@@ -217,6 +217,7 @@ def mapped(page: Page) -> str:
 
 CENTRE = (
     "mean = tl.sum(tl.where(inside, v, 0.0), 0) / n", "v = tl.where(inside, v - mean, 0.0)",
+    "v = tl.where(inside, v - tl.sum(v, 0) / n, 0.0)",
     "v = v / tl.sqrt(tl.sum(v * v, 0) / n + eps)",
 )  # fmt: skip
 WEIGHTED = ("v = v * tl.load(gamma + column, mask=inside) + tl.load(beta + column, mask=inside)",)

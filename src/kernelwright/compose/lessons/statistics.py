@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelwright.compose.lessons.sweeps import Fold
+from kernelwright.compose.lessons.sweeps import Fold, Found
 
 
 @dataclass(frozen=True)
@@ -13,17 +13,21 @@ class Statistic:
 
     word: str
     forms: tuple[str, ...]
-    found: tuple[Fold | str, ...]
+    found: tuple[Found, ...]
     last: str
     """``v`` as it is then: for each element, or the one result."""
 
 
 TOTAL: Fold = ("total", "sum", "v")
 SQUARES: Fold = ("total", "sum", "v * v")
-TOP: tuple[Fold | str, ...] = (("top", "max", "v"), ("total", "sum", "tl.exp(v - top)"))
-CENTRED: tuple[Fold | str, ...] = (
-    ("mean", "sum", "v"), "mean = mean / length", ("var", "sum", "(v - mean) * (v - mean)"),
+TOP: tuple[Found, ...] = (("top", "max", "v"), ("total", "sum", "tl.exp(v - top)"))
+CENTRED: tuple[Found, ...] = (
+    ("mean", "sum", "v"), "mean = mean / length",
+    (("rest", "sum", "v - mean"), ("var", "sum", "(v - mean) * (v - mean)")),
+    "mean += rest / length", "var -= rest * rest / length",
 )  # fmt: skip
+"""The corrected two-pass algorithm: of a million equal numbers the mean is that number. Source:
+Chan, Golub, LeVeque, Algorithms for computing the sample variance, 1983."""
 
 REDUCTIONS = (
     Statistic("sum", ("torch.sum({x}, dim={d}{k})", "{x}.sum(dim={d}{k})"), (TOTAL,), "v = total"),

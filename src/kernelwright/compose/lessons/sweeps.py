@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kernelwright.compose.lessons.page import block
 
 Fold = tuple[str, str, str]  # the name, how, of what
+Found = Fold | tuple[Fold, ...] | str
 STARTS = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")', "product": "1.0"}
 ENDS = {"sum": "tl.sum", "max": "tl.max", "min": "tl.min"}
 
@@ -74,24 +75,28 @@ class Sweeps:
         inner = [*self.way.load, *self.before, *body]
         self.lines += [self.way.loop, *(f"    {line}" for line in inner)]
 
-    def fold(self, name: str, how: str, value: str = "v") -> None:
-        """Let ``name`` be the sum, product, greatest or smallest of ``value`` over everything."""
-        start = STARTS[how]
-        self.lines.append(f"{name} = tl.full([BLOCK], {start}, tl.float32)")
+    def fold(self, *folds: Fold) -> None:
+        """Let each name be the sum, product, greatest or smallest over everything, in one go."""
+        inner = []
+        for name, how, value in folds:
+            self.lines.append(f"{name} = tl.full([BLOCK], {STARTS[how]}, tl.float32)")
+            if self.way.is_blocked:
+                value = f"tl.where(inside, {value}, {STARTS[how]})"
+            if how in ("max", "min"):
+                inner.append(f"{name} = tl.{how}imum({name}, {value})")
+            else:
+                inner.append(f"{name} {'+' if how == 'sum' else '*'}= {value}")
+        self.sweep(*inner)
         if self.way.is_blocked:
-            value = f"tl.where(inside, {value}, {start})"
-        if how in ("max", "min"):
-            self.sweep(f"{name} = tl.{how}imum({name}, {value})")
-        else:
-            self.sweep(f"{name} {'+' if how == 'sum' else '*'}= {value}")
-        if self.way.is_blocked:
-            self.lines.append(f"{name} = {ENDS[how]}({name}, 0)")
+            self.lines += [f"{name} = {ENDS[how]}({name}, 0)" for name, how, _ in folds]
 
-    def find(self, found: Sequence[Fold | str]) -> None:
-        """Folds, and lines between them."""
+    def find(self, found: Sequence[Found]) -> None:
+        """Folds, several at a time, and lines between them."""
         for each in found:
             if isinstance(each, str):
                 self.lines.append(each)
+            elif isinstance(each[0], str):
+                self.fold(each)
             else:
                 self.fold(*each)
 
