@@ -7,23 +7,25 @@ from kernelwright.compose.lessons.page import Page
 from kernelwright.compose.operators import OPERATORS, Operator
 
 # Functions are written out, since Triton's interpreter has no libdevice. Where one comes close to
-# zero, differences of numbers near one have lost what is left of it: there something else is used.
+# zero, differences of numbers near one have lost what is left of it: continued fractions, whose
+# numbers are easy to learn, are used there.
 LOG1P = (
     "s = u / (2.0 + u)", "p = s * s",
-    "u = 2.0 * s * (1.0 + p * (0.33333333 + p * (0.2 + p * (0.14285715 + p * (0.11111111"
-    " + p * (0.09090909 + p * 0.07692308))))))",
+    "u = 2.0 * s / (1.0 - p / (3.0 - 4.0 * p / (5.0 - 9.0 * p / (7.0 - 16.0 * p / 9.0))))",
 )  # fmt: skip
 """The logarithm of 1 + u, for u from 0 to 1: twice the area tangent of u / (2 + u)."""
 SOFTPLUS = ("u = tl.exp(-tl.abs(v))", *LOG1P, "u = tl.where(v > 0.0, v, 0.0) + u")
-LAMBERT = ("p = v * v", "s = p / (3.0 + p / (5.0 + p / (7.0 + p / 9.0)))")
-"""For v from -1 to 1, v / (1 + s) is the hyperbolic tangent: Lambert's continued fraction."""
-TANH = (*LAMBERT, "u = tl.where(p < 1.0, v / (1.0 + s), 2.0 * tl.sigmoid(2.0 * v) - 1.0)")
+LAMBERT = "s = p / (3.0 + p / (5.0 + p / (7.0 + p / 9.0)))"
+"""For v from -1 to 1 and p = v * v, v / (1 + s) is the hyperbolic tangent of v."""
+TANH = (
+    "p = v * v", LAMBERT,
+    "u = tl.where(p < 1.0, v / (1.0 + s), 2.0 * tl.sigmoid(2.0 * v) - 1.0)",
+)  # fmt: skip
 EXPM1 = (
-    "s = v * (1.0 + v * (0.5 + v * (0.16666667 + v * (0.04166667 + v * (0.00833333"
-    " + v * 0.00138889)))))",
-    "u = tl.where(v > -0.25, s, tl.exp(v) - 1.0)",
-)
-"""For v up to 0."""
+    "p = 0.25 * v * v", LAMBERT, "s = 0.5 * v / (1.0 + s)",
+    "u = tl.where(v > -1.0, 2.0 * s / (1.0 - s), tl.exp(v) - 1.0)",
+)  # fmt: skip
+"""For v up to 0: by the tangent t of half of v it is 2 t / (1 - t)."""
 SELU_SCALE, SELU_ALPHA = "1.0507009873554805", "1.6732632423543772"
 """Source: torch.nn.functional.selu's documentation."""
 
@@ -67,7 +69,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "cosine": ("v = tl.cos(v)",),
     "soft shrink": ("v = tl.where(v > {a}, v - {a}, tl.where(v < -{a}, v + {a}, 0.0))",),
     "tanh shrink": (
-        *LAMBERT,
+        "p = v * v", LAMBERT,
         "v = tl.where(p < 1.0, v * s / (1.0 + s), v + 1.0 - 2.0 * tl.sigmoid(2.0 * v))",
     ),
     "inverse root": ("v = 1.0 / tl.sqrt(v * v + {a})",),
