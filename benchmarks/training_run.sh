@@ -23,7 +23,7 @@ taught=$out/sft/sft/model
 
 arm() { # NAME GPU PRESET
   [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
-  CUDA_VISIBLE_DEVICES=$2 XDG_CACHE_HOME=$out/cache-$2 $run train contrastive --preset "$3" --model "$taught" \
+  CUDA_VISIBLE_DEVICES=$2 $run train contrastive --preset "$3" --model "$taught" \
     --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 832 \
     --learning-rate "${RATE:-5e-5}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 4 \
     --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
@@ -37,7 +37,7 @@ arm contrastive 0 cuda-l1 & one=$!
 arm plain 1 plain & all $one $!
 
 examine() { # GPU
-  CUDA_VISIBLE_DEVICES=$1 XDG_CACHE_HOME=$out/cache-$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
+  CUDA_VISIBLE_DEVICES=$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
     --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 4 --max-tokens 832 \
     --policy "$taught=3" --policy "$out/contrastive/contrastive/model=3" \
     --policy "$out/plain/contrastive/model=3" >"$out/exam-$1.log" 2>&1
