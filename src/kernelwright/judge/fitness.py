@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.task import Task
 from kernelwright.judge.layout import dtype_name
 
 
@@ -22,6 +23,21 @@ def require_known_types(tensors: Sequence[torch.Tensor]) -> None:
             "inputs and outputs of 8 bits cannot be judged",
             seen=dtype_name(short[0]),
             do="let the module take and give bfloat16, and cast inside",
+        )
+
+
+def require_float32(task: Task, tensors: Sequence[torch.Tensor]) -> None:
+    """See that the precision that a task asks for is lower than its own.
+
+    Raises:
+        TaskError: it is not.
+    """
+    kinds = {dtype_name(t.dtype) for t in tensors if t.is_floating_point()}
+    if kinds != {"float32"}:
+        raise TaskError(
+            f'{task.name} cannot be judged in "{task.precision}"',
+            seen=", ".join(sorted(kinds)),
+            do="leave the precision out, or give the task in float32",
         )
 
 

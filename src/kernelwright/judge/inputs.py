@@ -16,7 +16,7 @@ import torch
 
 from kernelwright.judge.compare import all_finite
 from kernelwright.judge.layout import leaves, map_tensors
-from kernelwright.judge.patterns import in_order, kept
+from kernelwright.judge.patterns import in_order, kept, overlaps, rows_are_permutations
 
 Draws = Callable[[int], list[Any]]
 Run = Callable[[list[Any]], list[torch.Tensor]]
@@ -138,7 +138,7 @@ def with_specials(arguments: list[Any], seed: int) -> list[Any]:
     """``arguments`` with NaN and both infinities somewhere in every floating-point tensor."""
 
     def change(x: torch.Tensor) -> torch.Tensor:
-        if not x.is_floating_point() or x.numel() < 4 or 0 in x.stride():
+        if not x.is_floating_point() or x.numel() < 4 or overlaps(x):
             return x
         draw = torch.Generator().manual_seed(seed)
         changed = x.clone(memory_format=torch.preserve_format)
@@ -195,7 +195,7 @@ def enlarge(arguments: list[Any], power: float) -> list[Any]:
     """``arguments`` scaled so that the largest number of each is that power of its type's."""
 
     def change(x: torch.Tensor) -> torch.Tensor:
-        if not x.is_floating_point() or x.numel() == 0 or 0 in x.stride():
+        if not x.is_floating_point() or x.numel() == 0 or overlaps(x):
             return x
         return x / x.abs().max().clamp(min=1e-30) * torch.finfo(x.dtype).max ** power
 
@@ -210,12 +210,13 @@ def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
 
 def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
     """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
-    are fixed, or of all where none is. What is in order stays so, and what is there once."""
+    are fixed, or of all where none is. What is in order stays so, with its ends, and what is there
+    once, in all or in each row."""
     rows = iter(is_fixed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
         is_meant = next(rows) if any(is_fixed) else is_whole(x) and x.numel() > 1
-        if not is_meant:
+        if not is_meant or overlaps(x):
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
         is_once = x.unique().numel() == x.numel()
@@ -223,10 +224,15 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
             return x
         if is_once:
             picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
+        elif rows_are_permutations(x):
+            order = torch.rand(x.shape, generator=draw, device=x.device).argsort(-1)
+            return _laid_out(x.gather(-1, order), x)
         else:
             picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
-        changed = x.flatten()[picked]
-        return changed.sort(-1).values if in_order(x) else changed
+        changed = kept(x, x.flatten()[picked])
+        if in_order(x):
+            changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
+        return _laid_out(changed, x)
 
     return map_tensors(change, arguments)
 
@@ -264,12 +270,17 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         wide = x if x.dtype == torch.float64 else x.float()
         how = {} if distribution != OUTLIERS or is_huge else {"largest": NEXT_TO_HUGE}
         changed = kept(x, DISTRIBUTIONS[distribution](wide, draw, **how).to(x.dtype))
-        if changed.stride() == x.stride():
-            return changed
-        laid_out = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
-        return laid_out.copy_(changed)
+        return _laid_out(changed, x)
 
     return map_tensors(change, arguments)
+
+
+def _laid_out(changed: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """``changed`` with the strides of ``x``."""
+    if changed.stride() == x.stride():
+        return changed
+    laid_out = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
+    return laid_out.copy_(changed)
 
 
 def n_drawn(arguments: list[Any]) -> int:
@@ -278,8 +289,7 @@ def n_drawn(arguments: list[Any]) -> int:
 
 
 def _is_drawn(x: torch.Tensor) -> bool:
-    is_expanded = any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride(), strict=True))
-    return (x.is_floating_point() or x.is_complex()) and x.numel() > 0 and not is_expanded
+    return (x.is_floating_point() or x.is_complex()) and x.numel() > 0 and not overlaps(x)
 
 
 @torch.no_grad()

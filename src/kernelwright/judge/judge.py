@@ -307,7 +307,10 @@ class Judge:
                 finally:
                     spent_s = time.monotonic() - start_s - seat.waited_s
                     admitted.verdict.build_s = spent_s
-        except (Refused, DeviceError, MemoryError, torch.OutOfMemoryError) as error:
+        except Refused as refused:
+            admitted.error = refused
+            admitted.close()  # or it would go on beside what is timed
+        except Exception as error:  # of the machine, or the judge's own
             admitted.error = error
 
     def _conclude(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from kernelwright.judge.compare import Expected, conditioning
 from kernelwright.judge.inputs import is_whole
-from kernelwright.judge.layout import map_tensors
+from kernelwright.judge.layout import leaves, map_tensors
 
 LOOSE_ULP = 16.0
 """How far inputs are moved to see which whole numbers hang on rounding: CONDITION_FACTOR's."""
@@ -17,6 +19,8 @@ N_RANDOM = 12
 """Besides moving all up and all down: which of two sums is larger shows when terms part ways. Each
 shows half of what lies on a border: with four of them a quantiser by reciprocals was refused in one
 of twenty calls that had such a number."""
+N_TIED = 4
+"""Random ways that show what hangs on ties: a change there is as large as what is chosen."""
 LOOSE_SHARE = 0.005
 """Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
 what they are is a convention that a candidate has to keep."""
@@ -48,6 +52,35 @@ def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
             return moved + _moved(t.abs().amax().expand(t.shape), LOOSE_ULP, seed) - t.abs().amax()
 
         yield map_tensors(change, arguments)
+
+
+def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
+    """``arguments`` in their own precision, moved by LOOSE_ULP in N_TIED ways, zeros too."""
+    for moved in _random(arguments):
+        dtypes = iter([t.dtype for t in leaves(arguments)])
+        yield map_tensors(lambda t, dtypes=dtypes: t.to(next(dtypes)), moved)
+
+
+def tied(
+    run: Callable[[list[Any]], list[torch.Tensor] | None],
+    arguments: list[Any],
+    expected: Expected,
+    allowed: list[float],
+) -> list[float]:
+    """``allowed``, or what results owe to how equal numbers come in order, where that is more: of a
+    row of zeros a router may choose any expert. Infinite where it is more than all that is there:
+    then nobody can say what is right."""
+    for moved in _random(arguments):
+        found = run(moved)
+        if found is not None:
+            # Either of two may have gone the other way.
+            moves = [2 * conditioning(one, expected, n) for n, one in enumerate(found)]
+            allowed = [max(pair) for pair in zip(allowed, moves, strict=True)]
+    return [math.inf if one > 1.0 else one for one in allowed]
+
+
+def _random(arguments: list[Any]) -> Iterator[list[Any]]:
+    return itertools.islice(nudges(arguments, zeros_too=True), 2, 2 + N_TIED)
 
 
 def all_loose(own: list[torch.Tensor]) -> list[torch.Tensor | None]:

@@ -17,6 +17,7 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
+from kernelwright.judge import nudges
 from kernelwright.judge.compare import (
     CONDITION_FACTOR,
     ROUNDING,
@@ -33,7 +34,7 @@ from kernelwright.judge.compare import (
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
-from kernelwright.judge.fitness import degenerate, require_known_types
+from kernelwright.judge.fitness import degenerate, require_float32, require_known_types
 from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
@@ -55,18 +56,13 @@ from kernelwright.judge.inputs import (
     with_specials,
 )
 from kernelwright.judge.kept import Kept
-from kernelwright.judge.layout import (
-    dtype_name,
-    leaves,
-    map_tensors,
-    shape_of,
-    shapes_text,
-    without_memory,
-)
+from kernelwright.judge.layout import leaves, map_tensors, shape_of, shapes_text, without_memory
 from kernelwright.judge.lowering import lower, rounded
-from kernelwright.judge.nudges import LOOSE_SHARE, all_loose, loose_places, nudge, widen
+from kernelwright.judge.nudges import nudge, widen
+from kernelwright.judge.patterns import is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.results import flatten
+from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, in_float64, made_in_float64
 from kernelwright.load import open_reference
 from kernelwright.load.copies import copied
 from kernelwright.load.reference import task_code
@@ -113,7 +109,8 @@ class Oracle:
         self._study_others()
         self.precision = self.task.precision
         if self.precision:
-            self._require_float32()
+            held = [self.first_arguments, list(self.state(TASK).values()), self.example]
+            require_float32(self.task, leaves(held))
             self.expected(self.first, self.first_arguments)
 
     def state(self, weights: str) -> dict[str, torch.Tensor]:
@@ -172,7 +169,7 @@ class Oracle:
         except torch.OutOfMemoryError:
             raise  # the machine's fault, not the reference's
         except (RuntimeError, ValueError, IndexError) as error:
-            if draw.distribution in (TASK, RANDOMISED, *self.others):
+            if self._is_own(draw):
                 raise TaskError(
                     f"the reference fails on its own inputs ({draw.distribution})",
                     seen=f"{type(error).__name__}: {error}"[:300],
@@ -194,28 +191,41 @@ class Oracle:
         moved = None if expected.is_conditioned else run(map_tensors(nudge, arguments))
         if moved is None:
             return expected
+        is_own = self._is_own(draw)
         factor = max(CONDITION_FACTOR, self._growth_ulp(draw))
         allowed = [
             max(usual, factor * conditioning(one, expected, number))
             for number, (one, usual) in enumerate(zip(moved, expected.allowed, strict=True))
         ]
-        is_own = draw.distribution in (TASK, RANDOMISED, *self.others)
+        if not is_own:
+            allowed = nudges.tied(run, arguments, expected, allowed)
         wider = replace(
             expected,
             allowed=allowed,
             is_conditioned=True,
             loose=expected.loose
-            or loose_places(run, arguments, expected.own, zeros_too=not is_own),
-            loose_share=LOOSE_SHARE if is_own else 1.0,
+            or nudges.loose_places(run, arguments, expected.own, zeros_too=not is_own),
+            loose_share=nudges.LOOSE_SHARE if is_own else 1.0,
         )
         return self._keep(("expected", draw), wider)
 
     def _headroom(self, arguments: list[Any]) -> float:
         """The largest power of the type's range at which the reference stays finite."""
         if self._power is None:
-            finite = (p for p in HEADROOM if all_finite(self.run(enlarge(arguments, p))))
+            finite = (p for p in HEADROOM if self._bears(enlarge(arguments, p)))
             self._power = next(finite, HEADROOM[-1])
         return self._power
+
+    def _bears(self, arguments: list[Any]) -> bool:
+        """Whether the reference neither fails on them nor gives what is not finite."""
+        try:
+            return all_finite(self.run(arguments))
+        except (RuntimeError, ValueError, IndexError):
+            return False
+
+    def _is_own(self, draw: Draw) -> bool:
+        """Whether the inputs are the task's as it draws them."""
+        return draw.distribution in (TASK, RANDOMISED, *self.others)
 
     def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """The reference's outputs in its own precision; ``arguments`` stay as they are."""
@@ -232,26 +242,34 @@ class Oracle:
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         run = partial(self.run, arguments, draw.weights)
-        is_given = draw.distribution in (TASK, RANDOMISED, SPECIAL, *self.others)
+        is_own = self._is_own(draw)
+        is_given = is_own or draw.distribution == SPECIAL
         if not is_given and not is_telling(draw.distribution, as_real(run())):
             return None  # before float64, which costs most
+        if (
+            not is_given
+            and self._is_symmetric
+            and not all(map(self._bears, nudges.shaken(arguments)))
+        ):
+            return None  # no longer definite, and the reference did not notice
         exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         own = as_real(run())
         warnings: tuple[str, ...] = ()
         if exact is None:
-            exact = [widen(t) for t in own]
-            warnings = (
-                "float64 is not possible for this reference on this machine: "
-                "its own result is compared",
-            )
+            exact, warnings = [widen(t) for t in own], NO_FLOAT64
         by_row = draw.distribution != OUTLIERS
         expected = expect(own, exact, self._growth_ulp(draw), by_row=by_row)
-        loose = all_loose(own) if draw.distribution == LARGE else []
+        if expected.reference_error > USELESS and not (warnings or self.precision):
+            if not is_given:
+                return None  # nobody can say what is right
+            if is_own:
+                expected = expect(own, [widen(t) for t in own], self._growth_ulp(draw))
+                expected, warnings = replace(expected, is_conditioned=True), OTHER_IN_FLOAT64
+        loose = nudges.all_loose(own) if draw.distribution == LARGE else []
         expected = replace(expected, warnings=warnings, loose=loose)
         if self.precision:
             return self._lowered(draw, arguments, expected)
         if self.convolves and may_be_rounded(self.device):
-            is_own = draw.distribution in (TASK, RANDOMISED, *self.others)
             return as_rounded(expected, run, is_own=is_own)
         return expected
 
@@ -283,21 +301,6 @@ class Oracle:
             )
         return None
 
-    def _require_float32(self) -> None:
-        """See that the precision asked for is lower than the task's.
-
-        Raises:
-            TaskError: it is not.
-        """
-        found = leaves([self.first_arguments, list(self.state(TASK).values()), self.example])
-        kinds = {dtype_name(t.dtype) for t in found if t.is_floating_point()}
-        if kinds != {"float32"}:
-            raise TaskError(
-                f'{self.task.name} cannot be judged in "{self.precision}"',
-                seen=", ".join(sorted(kinds)),
-                do="leave the precision out, or give the task in float32",
-            )
-
     def _growth_ulp(self, draw: Draw) -> float:
         """By how many ulp sums may be off under a distribution."""
         is_equal = draw.distribution in EQUAL_TERMS
@@ -309,23 +312,16 @@ class Oracle:
         self, weights: str, arguments: list[Any], precision: str = ""
     ) -> list[torch.Tensor] | None:
         """The outputs in float64, with ``precision`` of weights rounded to it; None if it fails."""
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)
         try:
-            module = copied(self.modules[weights])
-            if precision:
-                for weight in module.parameters():
-                    weight.data = rounded(weight.data, precision)
-            with quick_convolutions(self.device):
-                found = flatten(self._forward(module.double(), arguments))
+            with made_in_float64(), quick_convolutions(self.device):
+                module = in_float64(self.modules[weights], precision)
+                found = flatten(self._forward(module, arguments))
             return [widen(t) for t in as_real(found)]
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             return None
         except (RuntimeError, TypeError, NotImplementedError):
             return None
-        finally:
-            torch.set_default_dtype(before)
 
     def _keep(self, key: tuple[str, Draw], value: Any) -> Any:
         """``value``, kept where it may come again: a timed call's inputs never do."""
@@ -349,6 +345,7 @@ class Oracle:
         inputs = leaves([arguments, list(self.state(TASK).values())])
         require_known_types([*inputs, *outputs])
         self.n_terms = count_terms(inputs, outputs, self.flops)
+        self._is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) and t.numel() > 1 for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
         if not all(map(are_alike, outputs, self._forward_unseeded(arguments))):

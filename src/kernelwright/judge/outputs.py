@@ -51,6 +51,8 @@ def _flatten(reply: Any, depth: int = 0) -> list[Any]:
         for kind in ("list", "tuple"):
             if isinstance(reply.get(kind), list):
                 return [leaf for item in reply[kind] for leaf in _flatten(item, depth + 1)]
+        if reply == {"plain": None}:
+            return []
     return [reply]
 
 

@@ -1,4 +1,4 @@
-"""What of a tensor's values belongs to the task: sorted rows, symmetry, triangles of zeros.
+"""What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, views.
 
 A kernel may rely on these, as on shapes. They are read off the task's own inputs and kept whenever
 the judge changes them.
@@ -66,3 +66,21 @@ def is_upper(x: torch.Tensor) -> bool:
 
 def _is_matrix(x: torch.Tensor) -> bool:
     return x.dim() > 1 and min(x.shape[-2:]) >= SHORTEST and x.numel() > 0
+
+
+def rows_are_permutations(x: torch.Tensor) -> bool:
+    """Whether all rows hold the same numbers in some order, each number once."""
+    if x.dim() == 0 or x.shape[-1] < SHORTEST or x.numel() == 0:
+        return False
+    rows = x.sort(-1).values.flatten(0, -2) if x.dim() > 1 else x.sort(-1).values[None]
+    return bool((rows[0, 1:] != rows[0, :-1]).all()) and bool((rows == rows[0]).all())
+
+
+def overlaps(x: torch.Tensor) -> bool:
+    """Whether some of its elements may be one and the same: expanded, or windows of a signal."""
+    reach = 0
+    for stride, n in sorted((s, n) for n, s in zip(x.shape, x.stride(), strict=True) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (n - 1)
+    return False

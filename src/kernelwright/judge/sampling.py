@@ -58,7 +58,8 @@ class Looks:
     They stand among the timed calls of a round, at a random place, and are made like those (of a
     first look they come after its rounds: a winner is measured again): a candidate that did
     something else in them would do it when it is timed. Of each only the first look is a surprise,
-    so own code must have most of those too.
+    so every other call has one look alone, at any moment of it, and own code must have most of
+    those too.
     """
 
     def __init__(self, seed: int) -> None:
@@ -69,7 +70,8 @@ class Looks:
 
     def glance(self, expected_ns: float) -> Glance:
         """The looks of a call that takes about so long, at random moments."""
-        n_looks = max(1, min(LOOKS_A_CALL, int(expected_ns / GAP_NS)))
+        is_alone = len(self._calls) % 2 == 0
+        n_looks = 1 if is_alone else max(1, min(LOOKS_A_CALL, int(expected_ns / GAP_NS)))
         moments = sorted(self._draw.uniform(0, expected_ns * 1e-9) for _ in range(n_looks))
         self._calls.append([])
         return Glance(
@@ -90,8 +92,8 @@ class Looks:
     def shares(self) -> tuple[float, float]:
         """The shares of own and of library code; some must have been seen."""
         whole = _share([one for looks in self._calls for one in looks])
-        first = _share([one for looks in self._calls for one in looks[:1]])
-        own = min(share for share in (whole, first) if share is not None)
+        alone = _share([one for looks in self._calls[::2] for one in looks])
+        own = min(share for share in (whole, alone) if share is not None)
         return own, 1 - own
 
     def _look(self, pid: int) -> None:
@@ -131,7 +133,7 @@ def spans(pid: int) -> list[Span]:
         OSError: it is gone, or this machine does not tell.
     """
     found: list[tuple[int, int, str]] = []
-    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+    for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
         addresses, rights, _, _, _, *path = line.split(maxsplit=5)
         if "x" in rights:
             start, end = (int(part, 16) for part in addresses.split("-"))
@@ -177,7 +179,7 @@ def has_children(pid: int) -> bool:
     for thread in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(OSError):  # not every kernel tells; or it is gone
             for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split():
-                if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                if Path(f"/proc/{child}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z":
                     return True
     return False
 

@@ -35,7 +35,9 @@ DENIED = {
     "delete_module": (176, 106), "kexec_load": (246, 104), "reboot": (169, 142),
     "swapon": (167, 224), "acct": (163, 89), "settimeofday": (164, 170),
     "clock_settime": (227, 112), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "shmget": (29, 194),
 }  # fmt: skip
+"""The last: such memory is no process's, and nobody counts it."""
 
 
 PLACING = {"sched_setaffinity": (203, 122)}

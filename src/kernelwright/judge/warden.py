@@ -171,8 +171,8 @@ class _Warden:
         parents, states = {}, {}
         for name in os.listdir("/proc"):
             if name.isdigit():
-                with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as file:
-                    state, parent = file.read().rpartition(")")[2].split()[:2]
+                with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                    state, parent = file.read().rpartition(b")")[2].decode().split()[:2]
                     parents[int(name)], states[int(name)] = int(parent), state
         found: dict[int, str] = {}
         layer = {os.getpid()}

@@ -25,6 +25,10 @@ def copied(module: torch.nn.Module) -> torch.nn.Module:
         Functions that objects of other classes hold, dicts of their own kind among them.
     """
     memo: dict[int, Any] = {}
+    for part in module.modules():
+        for value in vars(part).values():
+            if isinstance(value, torch.Tensor) and not value.is_leaf:  # as weight_norm leaves it
+                memo[id(value)] = value.detach().clone()
     twin = copy.deepcopy(module, memo)
     for part in twin.modules():
         for name, value in vars(part).items():

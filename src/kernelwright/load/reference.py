@@ -221,6 +221,8 @@ def check(task: Task, device: str = "cpu") -> Workload:
 
 
 def _flat(value: Any) -> list[Any]:
+    if value is None:
+        return []
     if isinstance(value, (list, tuple)):
         return [part for item in value for part in _flat(item)]
     return [value]

@@ -1,12 +1,11 @@
 """A waiting thread computes while the worker replies, and is done before it is stopped.
 
-It may write where memory was freed, and die of that.
-
 task: softmax
 expect: wrong_values|tampered|rejected|runtime_error|passed
 max_speedup: 0.9
 devices: cpu
 catalogue: T2, T11
+note: it may write where memory was freed, and die of that
 dialect: cpp
 """
 
