@@ -113,3 +113,31 @@ def wait_until(holds):
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_what_fails_while_it_is_built_ahead_ends_at_once(judge, monkeypatch):
+    """It would go on beside what is timed until its turn comes."""
+    mark = "300.125"
+    text = f"import subprocess\nsubprocess.Popen(['sleep', '{mark}'])\nraise ValueError('no')"
+    failed, prepare = threading.Event(), judge._prepare
+
+    def prepared(admitted, **how):
+        prepare(admitted, **how)
+        if admitted.error is not None:
+            failed.set()
+
+    monkeypatch.setattr(judge, "_prepare", prepared)
+    asked = candidates(RIGHT + "# beside one that fails", text)
+    with contextlib.closing(judge.evaluate_all(asked, timed=False)) as line:
+        assert next(line).passed
+        assert failed.wait(60)
+        deadline_s = time.monotonic() + 10
+        while (alive := running(mark)) and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+        assert not alive
+        assert next(line).status is Status.BUILD_ERROR
+
+
+def running(mark):
+    """The processes that were started with this argument."""
+    return [p for p in psutil.process_iter(["cmdline"]) if mark in (p.info["cmdline"] or [])]
