@@ -118,7 +118,8 @@ def wait_until(holds):
 def test_what_fails_while_it_is_built_ahead_ends_at_once(judge, monkeypatch):
     """It would go on beside what is timed until its turn comes."""
     mark = "300.125"
-    text = f"import subprocess\nsubprocess.Popen(['sleep', '{mark}'])\nraise ValueError('no')"
+    text = f"import subprocess\nsubprocess.Popen(['sleep', '{mark}'])\nraise ValueError('no')\n"
+    text += "class ModelNew: pass"
     failed, prepare = threading.Event(), judge._prepare
 
     def prepared(admitted, **how):
