@@ -21,6 +21,8 @@ shows half of what lies on a border: with four of them a quantiser by reciprocal
 of twenty calls that had such a number."""
 N_TIED = 4
 """Random ways that show what hangs on ties: a change there is as large as what is chosen."""
+LEAST_TIED = 0.01
+"""Of a row's largest value: so much moves where another one is chosen."""
 LOOSE_SHARE = 0.005
 """Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
 what they are is a convention that a candidate has to keep."""
@@ -73,8 +75,9 @@ def tied(
     for moved in _random(arguments):
         found = run(moved)
         if found is not None:
-            # Either of two may have gone the other way.
-            moves = [2 * conditioning(one, expected, n) for n, one in enumerate(found)]
+            moves = [conditioning(one, expected, n) for n, one in enumerate(found)]
+            # Either of two may have gone the other way. Less is rounding, which is told already.
+            moves = [2 * move if move > LEAST_TIED else 0.0 for move in moves]
             allowed = [max(pair) for pair in zip(allowed, moves, strict=True)]
     return [math.inf if one > 1.0 else one for one in allowed]
 
