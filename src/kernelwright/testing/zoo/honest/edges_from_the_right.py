@@ -1,6 +1,6 @@
 """Takes a matrix that is its own transpose from the other side.
 
-task: neighbours
+task: undirected
 devices: cpu|cuda
 """
 

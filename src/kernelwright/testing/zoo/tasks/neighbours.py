@@ -1,19 +1,17 @@
-"""Sums over the neighbours of a graph whose edges have no direction."""
+"""Sums over the neighbours in a graph, whose edges a task draws with a seed of its own."""
 
 import torch
 from torch import nn
 
-ONE = (torch.rand(64, 64, generator=torch.Generator().manual_seed(3)) < 0.2).triu(1)
-EDGES = (ONE | ONE.T).long()
-
 
 class Model(nn.Module):
     def forward(self, x, edges):
-        return edges.to(x.dtype) @ x
+        return torch.zeros_like(x).index_add_(0, edges[1], x[edges[0]])
 
 
 def get_inputs():
-    return [torch.randn(64, 32), EDGES.clone()]
+    draw = torch.Generator().manual_seed(7)
+    return [torch.randn(500, 32), torch.randint(0, 500, (2, 20000), generator=draw)]
 
 
 def get_init_inputs():
