@@ -4,7 +4,14 @@ import pytest
 import torch
 
 from kernelwright.judge.inputs import DISTRIBUTIONS, renew, transform
-from kernelwright.judge.patterns import in_order, is_lower, is_symmetric, is_upper
+from kernelwright.judge.patterns import (
+    in_order,
+    is_lower,
+    is_symmetric,
+    is_upper,
+    overlaps,
+    rows_are_permutations,
+)
 
 
 def symmetric(*shape):
@@ -57,3 +64,16 @@ def test_inputs_that_are_always_the_same_keep_it_too(x, holds):
 @pytest.mark.parametrize("x", NONE.values(), ids=NONE)
 def test_what_has_no_pattern_is_given_none(x):
     assert not any(holds(x) for holds in (in_order, is_symmetric, is_lower, is_upper))
+
+
+def test_what_is_expanded_or_overlaps_is_told_from_what_only_has_strides():
+    x = torch.zeros(4, 8)
+    assert overlaps(torch.arange(8).expand(4, 8)) and overlaps(torch.zeros(9).unfold(0, 4, 1))
+    assert not any(map(overlaps, (x, x.T, x[:, ::2], x[:1], torch.zeros(()), x[:0])))
+
+
+def test_rows_of_permutations_are_told_from_rows_of_other_numbers():
+    rows = torch.stack([torch.randperm(16) for _ in range(4)])
+    assert rows_are_permutations(rows) and rows_are_permutations(rows[0])
+    assert not rows_are_permutations(rows + torch.arange(4)[:, None])  # distinct, by chance
+    assert not rows_are_permutations(rows // 2)
