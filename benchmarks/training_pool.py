@@ -10,6 +10,10 @@ kernels, small enough to be judged in a second. What repeats a task of --exclude
 left out. With --device the kernel of each is judged under three schedules and timed: then
 contrastive training has something to show from its first step. With few tasks a model learns them
 by heart: 8 raised what it got right of these from 45 to 70 %, and cost it 16 points on others.
+
+--composed adds tasks that no lesson is like: chains of operators (`kernelwright tasks generate`),
+for which nobody wrote a kernel. A model that has learned the lessons gets nine of ten of theirs
+right, so that only these can teach it more about rightness.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import click
 from training_exam import weight
 
 from kernelwright.archive import Archive
+from kernelwright.compose import compose
 from kernelwright.compose.lessons import FORMS, Lesson, lessons
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
@@ -35,6 +40,10 @@ from kernelwright.train.court import Court
 
 EACH = 40  # tasks of a form that are looked at
 SCHEDULES = 3
+FAMILIES = ("pointwise", "reduction", "normalisation", "softmax", "gemm", "pooling", "loss")
+"""Of composed tasks; the others are far from what a small model can write."""
+MOST_LOOKED_AT = 20
+"""Composed tasks for each that is wanted."""
 
 
 def n_bytes(task: Task) -> float:
@@ -57,6 +66,14 @@ def fitting(
             yield found
 
 
+def fitting_composed(n: int, seed: int, least: float, most: float, tests: Known) -> Iterator[Task]:
+    """Composed tasks that are large enough, small enough and no tests."""
+    for entry in compose(n * MOST_LOOKED_AT, seed=seed, size="gpu", families=FAMILIES):
+        task = entry.task
+        if least <= n_bytes(task) <= most and not tests.repeated_by(structure(task)):
+            yield task
+
+
 def in_turns(forms: Sequence[Iterator[list[Lesson]]]) -> Iterator[list[Lesson]]:
     """One of each, again and again, until all are at their ends."""
     rounds = itertools.zip_longest(*forms)
@@ -67,24 +84,30 @@ def in_turns(forms: Sequence[Iterator[list[Lesson]]]) -> Iterator[list[Lesson]]:
 @click.option("--exclude", type=click.Path(path_type=Path), multiple=True, help="Tests.")
 @click.option("--archive", required=True, metavar="URL", help="Where the tasks go.")
 @click.option("--count", default=24, show_default=True)
+@click.option("--composed", default=0, show_default=True, help="Composed tasks besides.")
 @click.option("--seed", default=77, show_default=True)
 @click.option("--least", default=16.0, show_default=True, help="MB.")
 @click.option("--most", default=200.0, show_default=True, help="MB.")
 @click.option("--device", default="", help="Judge kernels there; default: none are.")
 @click.option("--jobs", default=4, show_default=True)
 def main(
-    exclude: Sequence[Path], archive: str, count: int, seed: int, least: float, most: float,
-    device: str, jobs: int,
+    exclude: Sequence[Path], archive: str, count: int, composed: int, seed: int, least: float,
+    most: float, device: str, jobs: int,
 ) -> None:  # fmt: skip
     """Write the tasks, and how many there are of each form."""
     tests = Known(excluded_tasks(exclude))
     forms = [fitting(form, seed, least * 1e6, most * 1e6, tests) for form in FORMS]
     chosen = list(itertools.islice(in_turns(forms), count))
+    told = fitting_composed(composed, seed, least * 1e6, most * 1e6, tests)
+    others = list(itertools.islice(told, composed))
     with Archive(archive) as opened:
-        for kernels in chosen:
-            opened.add_task(kernels[0].task)
-    told = Counter(kernels[0].form for kernels in chosen)
-    click.echo(f"{len(chosen)} tasks: " + ", ".join(f"{n} {form}" for form, n in told.items()))
+        for task in (*(kernels[0].task for kernels in chosen), *others):
+            opened.add_task(task)
+    told = Counter(kernels[0].form for kernels in chosen) + Counter(composed=len(others))
+    click.echo(
+        f"{len(chosen) + len(others)} tasks: "
+        + ", ".join(f"{n} {form}" for form, n in told.items())
+    )
     if not device:
         return
     settings = Settings(device=device, archive=archive)

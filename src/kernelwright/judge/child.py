@@ -371,6 +371,8 @@ class Child:
 
     def kill(self) -> None:
         """Kill its worker; whoever waits for an answer learns that it has gone."""
+        if self.is_closed:
+            return  # the number of its descriptor may be another's by now
         with contextlib.suppress(ProcessLookupError, OSError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 

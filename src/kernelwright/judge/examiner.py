@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -29,10 +29,10 @@ from kernelwright.judge.inputs import (
 )
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
-from kernelwright.judge.preparation import Preparation
+from kernelwright.judge.preparation import Preparation, Sight
 from kernelwright.judge.reading import Reading
-from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import DOES_LESS, Arithmetic
+from kernelwright.judge.runner import Runner
 from kernelwright.judge.sampling import Looks
 from kernelwright.judge.timing import Stopwatch
 from kernelwright.judge.turns import Turns
@@ -74,9 +74,10 @@ class Examiner:
         is_reduced = bool(oracle.precision)
         self._arithmetic = Arithmetic(place, oracle.flops, oracle.example, is_reduced=is_reduced)
         self._reading = Reading(oracle, place)
+        self._profilers = ThreadPoolExecutor(1, "profiler")
 
     def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool) -> None:
-        """Check a built candidate's results, and time it.
+        """Check a built candidate's results, and time it; ``identify`` is to follow.
 
         ``is_first``: nobody finds out of what kind a loser is, and on a CPU it is seen after the
         rounds of what kind a winner is, not among them: they are measured again.
@@ -94,37 +95,59 @@ class Examiner:
             verdict.check_s = time.monotonic() - start_s
             verdict.warnings += check.tally.warnings
             verdict.numerics = check.tally.numerics()
-        if prepared.is_timed:
-            looks = Looks(derive_seed(verdict.seed, "looks")) if runner.is_read else None
-            verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
-            verdict.numerics = check.tally.numerics()
-            timed_ns = verdict.timing.median_ns(CANDIDATE)
-            is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
-            if is_first and not is_win:
-                return
-            if not runner.is_read:  # a device's profiler takes a second to start: not alone
-                with runner.beside(self._turns), contextlib.suppress(Refused):
-                    runner.profile(self._oracle.first_arguments)
-            with self._turns.alone():
-                if is_first and looks is not None:
-                    samples_ns = verdict.timing.samples_ns[CANDIDATE]
-                    told = (self._oracle.arguments, verdict.seed, looks, samples_ns)
-                    self._stopwatch.look_on(runner, *told)
-                if is_win:
-                    overhead_ns = self._stopwatch.overhead_ns
-                    self._reading.refuse_impossible(timed_ns, overhead_ns=overhead_ns)
-                does_less = is_win and self._arithmetic.exceeds(timed_ns)
-                verdict.warnings += [DOES_LESS] if does_less else []
-                verdict.kinds = kinds.of(
-                    runner,
-                    self._oracle,
-                    looks,
-                    source=prepared.candidate.source,
-                    timed_ns=timed_ns,
-                    does_less=does_less,
-                )
-                if self._settings.models:  # who reads it
-                    verdict.profile = profiling.of(runner, self._oracle, self._settings.contexts)
+        if not prepared.is_timed:
+            return
+        looks = Looks(derive_seed(verdict.seed, "looks")) if runner.is_read else None
+        verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
+        verdict.numerics = check.tally.numerics()
+        if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:
+            return
+        prepared.sight = Sight(looks, looks_on=is_first and looks is not None)
+        if not runner.is_read:
+            prepared.sight.profiler = self._profilers.submit(self._start_profiler, runner)
+
+    def identify(self, prepared: Preparation) -> None:
+        """Find out of what kind an examined candidate is, where somebody wants to know.
+
+        Raises:
+            Refused: it is too fast to be true.
+        """
+        verdict, runner, sight = prepared.verdict, prepared.runner, prepared.sight
+        if sight is None:
+            return
+        timed_ns = verdict.timing.median_ns(CANDIDATE)
+        is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
+        sight.wait()
+        with self._turns.alone():
+            if sight.looks_on:
+                samples_ns = verdict.timing.samples_ns[CANDIDATE]
+                told = (self._oracle.arguments, verdict.seed, sight.looks, samples_ns)
+                self._stopwatch.look_on(runner, *told)
+            if is_win:
+                overhead_ns = self._stopwatch.overhead_ns
+                self._reading.refuse_impossible(timed_ns, overhead_ns=overhead_ns)
+            does_less = is_win and self._arithmetic.exceeds(timed_ns)
+            verdict.warnings += [DOES_LESS] if does_less else []
+            verdict.kinds = kinds.of(
+                runner,
+                self._oracle,
+                sight.looks,
+                source=prepared.candidate.source,
+                timed_ns=timed_ns,
+                does_less=does_less,
+            )
+            if self._settings.models:  # who reads it
+                verdict.profile = profiling.of(runner, self._oracle, self._settings.contexts)
+
+    def close(self) -> None:
+        """End the thread in which profilers start."""
+        self._profilers.shutdown()
+
+    def _start_profiler(self, runner: Runner) -> None:
+        """A device's profiler takes two seconds to start: beside others, the next one's checks
+        among them."""
+        with runner.beside(self._turns):
+            runner.profile(self._oracle.first_arguments)
 
     def _check(self, check: Check) -> None:
         """Calls on every distribution, and with other weights; first the task's own inputs."""

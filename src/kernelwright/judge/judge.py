@@ -7,6 +7,7 @@ import functools
 import os
 import secrets
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -43,9 +44,10 @@ from kernelwright.judge.turns import Turns
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """Of rounds per candidate, and of a search's budget at most; with a build of one second it keeps a
 verdict near two seconds."""
-SMALL_HEAT, ROOM_SHARE = 2, 0.02
-"""Candidates that a heat has at least, and the share of the device's memory in which each further
-one must find room for the task's tensors: three of 1.6 GB and two of 3 GB had it on an H200."""
+FEWEST_FITTING, ROOM_SHARE = 2, 0.02
+"""Candidates that find room together at least, and the share of the device's memory in which each
+further one must find room for the task's tensors: three of 1.6 GB and two of 3 GB had it on an
+H200."""
 
 
 class Judge:
@@ -70,6 +72,7 @@ class Judge:
         self._for_library = for_library  # and no candidate comes: less memory will do
         self.children = Children(self.device, self.place, threads=self.threads, nursery=nursery)
         self._baselines: BaselineRuns | None = None
+        self._examiner: Examiner | None = None
         self._secret = secrets.randbits(63)
 
     def __enter__(self) -> Judge:
@@ -124,6 +127,8 @@ class Judge:
     ) -> None:
         # First, so that threads that wait for a baseline to compile wait no longer.
         self.children.close()
+        if self._examiner is not None:
+            self._examiner.close()
         if self._baselines is not None:
             self._baselines.close()
         self._chairs.close()
@@ -174,9 +179,17 @@ class Judge:
         return self._conclude(prepared, max_time_s)
 
     def evaluate_all(
-        self, candidates: Iterable[Candidate], *, timed: bool = True, first_look: bool = False
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        timed: bool = True,
+        first_look: bool = False,
+        is_sure: bool = True,
     ) -> Iterator[Evaluation]:
         """The verdict on each, in order; the next are built while one is examined.
+
+        Unless it ``is_sure`` that something will be timed, no library setting starts before a
+        candidate is right.
 
         With ``first_look`` losers are timed for less where the budget is small, and nobody finds
         out of what kind they are: what wins is to be measured again.
@@ -187,17 +200,28 @@ class Judge:
         Raises:
             DeviceError: as for ``evaluate``.
         """
-        most = min(self.place.most_ahead, len(os.sched_getaffinity(0)))
+        most = min(self.place.most_ahead, len(os.sched_getaffinity(0)), self._n_fitting - 1)
         length = 0 if self._baselines.is_crowded else most
         longest_s = min(TIME_BUDGET_S, TIME_SHARE * self.settings.budget_s)
         how = {"max_time_s": longest_s if first_look else TIME_BUDGET_S, "is_first": first_look}
-        with self._line(candidates, length, n_together=length + 1, timed=timed) as line:
-            for prepared in line:
-                evaluation = self._conclude(prepared, **how)
-                if not line.is_alone and lacked_memory(evaluation):
-                    line.restart()
-                    evaluation = self.evaluate(prepared.candidate, timed=timed)
-                yield evaluation
+        timed_ones: deque[Preparation] = deque()
+        told = {"timed": timed, "is_sure": is_sure}
+        with self._line(candidates, length, n_together=length + 1, **told) as line:
+            try:
+                for prepared in line:
+                    is_alone = line.is_alone and not timed_ones
+                    self._examine(prepared, **how)
+                    if not is_alone and prepared.found and lacked_memory(prepared.found):
+                        yield from self._finished(timed_ones)
+                        line.restart()
+                        prepared.found = self.evaluate(prepared.candidate, timed=timed)
+                    timed_ones.append(prepared)
+                    # The last one's profiler starts while the next one is checked.
+                    yield from self._finished(timed_ones, n_left=int(prepared.is_starting))
+                yield from self._finished(timed_ones)
+            finally:
+                for prepared in timed_ones:
+                    prepared.close()
 
     def evaluate_fastest(
         self, candidates: Iterable[Candidate], *, max_time_s: float
@@ -238,24 +262,31 @@ class Judge:
         """How many candidates a search builds together; fewer of large tasks, for want of room."""
         if self.place.heat == 1 or self._baselines.is_crowded:
             return 1
-        most = SMALL_HEAT + int(ROOM_SHARE * self.place.memory_bytes() / largest_bytes(self.task))
-        return min(self.place.heat, most)
+        return min(self.place.heat, self._n_fitting)
+
+    @functools.cached_property
+    def _n_fitting(self) -> int:
+        """How many candidates find room at a time beside the library settings; two at least."""
+        most = ROOM_SHARE * self.place.memory_bytes() / largest_bytes(self.task)
+        return FEWEST_FITTING + int(most)
 
     def _line(
-        self, candidates: Iterable[Candidate], length: int, *, n_together: int, timed: bool = True
+        self, candidates: Iterable[Candidate], length: int, *, n_together: int, **how: bool
     ) -> contextlib.closing[Line]:
-        """Candidates on their way, of which so many share the memory."""
+        """Candidates on their way, admitted like this, of which so many share the memory."""
         share = MEMORY_SHARE / n_together
         return contextlib.closing(
             Line(
                 candidates,
-                lambda candidate: self._admit(candidate, timed=timed),
+                lambda candidate: self._admit(candidate, **how),
                 lambda prepared: self._prepare(prepared, memory_share=share),
                 length=length,
             )
         )
 
-    def _admit(self, candidate: Candidate, *, timed: bool) -> Preparation:
+    def _admit(
+        self, candidate: Candidate, *, timed: bool = True, is_sure: bool = True
+    ) -> Preparation:
         """What is known of a candidate before a process is spent on it."""
         subject = Subject(
             self.task.digest, self.workload.digest, candidate.digest, self.environment
@@ -279,7 +310,7 @@ class Judge:
         if not admitted.is_timed:
             why = f"{candidate.dialect} on {self.device.kind} runs in an interpreter"
             verdict.warnings.append(f"not timed: {why if timed else 'as asked'}")
-        else:
+        elif is_sure:
             self.start_baselines()
         return admitted
 
@@ -317,28 +348,56 @@ class Judge:
         self, prepared: Preparation, max_time_s: float, *, is_first: bool = False
     ) -> Evaluation:
         """Examine what was prepared, and end it."""
-        verdict = prepared.verdict
-        try:
+        self._examine(prepared, max_time_s, is_first=is_first)
+        return self._finish(prepared)
+
+    def _examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool = False) -> None:
+        """Check and time what was prepared; where that refuses it, that is the verdict."""
+        with self._attempt(prepared):
             if prepared.error is not None:
                 raise prepared.error
             self._examiner.examine(prepared, max_time_s, is_first=is_first)
+
+    def _finish(self, prepared: Preparation) -> Evaluation:
+        """Find out of what kind an examined candidate is, and end it."""
+        if prepared.found is None:
+            with self._attempt(prepared):
+                self._examiner.identify(prepared)
+        if prepared.found is None:
+            prepared.found = prepared.verdict.conclude(Status.PASSED)
+        prepared.close()
+        return prepared.found
+
+    def _finished(self, waiting: deque[Preparation], n_left: int = 0) -> Iterator[Evaluation]:
+        """The verdicts on examined candidates, in their order, but for the last ``n_left``."""
+        while len(waiting) > n_left:
+            yield self._finish(waiting.popleft())
+
+    @contextlib.contextmanager
+    def _attempt(self, prepared: Preparation) -> Iterator[None]:
+        """A part of an examination; what fails in it is the verdict, and ends the candidate."""
+        verdict = prepared.verdict
+        try:
+            yield
+            return
         except Refused as refused:
-            return verdict.conclude(refused.status, refused.reason)
+            prepared.found = verdict.conclude(refused.status, refused.reason)
         except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
+            status, why = Status.INFRA_ERROR, str(error) or type(error).__name__
             if held := held_bytes(self.place, prepared.close):
-                why = (
-                    f"it held {held / 2**30:.0f} GiB of the device's memory, too much for the judge"
-                )
-                return verdict.conclude(Status.RUNTIME_ERROR, why)
-            return verdict.conclude(Status.INFRA_ERROR, str(error) or type(error).__name__)
-        except KernelwrightError:
-            raise  # about the task
+                size = f"{held / 2**30:.0f} GiB of the device's memory"
+                status, why = Status.RUNTIME_ERROR, f"it held {size}, too much for the judge"
+            prepared.found = verdict.conclude(status, why)
+        except KernelwrightError:  # about the task
+            prepared.close()
+            raise
         except Exception as error:  # a fault of the judge's own costs one candidate, not the run
             why = f"the judge failed on it: {type(error).__name__}: {error}"
-            return verdict.conclude(Status.INFRA_ERROR, why)
-        finally:
+            prepared.found = verdict.conclude(Status.INFRA_ERROR, why)
+        except BaseException:
             prepared.close()
-        return verdict.conclude(Status.PASSED)
+            raise
+        prepared.close()
 
     def _room_bytes(self) -> int:
         """Of memory that any of the task's sets of inputs needs, with its outputs."""

@@ -15,11 +15,8 @@ from kernelwright.judge import cpu
 
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
-MOST_JUDGES = 5
-"""On all GPUs of a machine together. With an H200 one had up to ten contexts; with some 50 children
-waited for minutes, or found the device busy (error 46), and on two GPUs with 45 each nothing went
-on for four minutes. All library settings had a limit of 512 threads together, which is lifted, and
-may have been why: more has not been measured since."""
+MOST_JUDGES = 8
+"""On all GPUs of a machine together; each has up to eleven contexts."""
 KEPT_SHARE = 0.03
 """Of a GPU's memory, that the judge's allocator may keep unused: children need the rest."""
 
@@ -136,7 +133,7 @@ class Gpu:
     is_spinning = True
     stops_midway = True
     compiles_elsewhere = True
-    most_ahead = 1
+    most_ahead = 3
     heat = BUILT_TOGETHER
 
     def __init__(self, device: Device) -> None:

@@ -10,13 +10,32 @@ from itertools import chain, islice
 from typing import Any
 
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import Evaluation
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.draws import TASK
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.runner import Program, Runner
+from kernelwright.judge.sampling import Looks
 
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
 FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
+
+
+@dataclass
+class Sight:
+    """How it will be seen of what kind a timed candidate is."""
+
+    looks: Looks | None
+    """From outside, where that is possible; the rest is up to the child's own profiler."""
+    looks_on: bool
+    """Whether there have been none yet."""
+    profiler: Future[None] | None = None
+    """Where one takes long to start."""
+
+    def wait(self) -> None:
+        """Return when its profiler has started, or failed to: who asks it next learns why."""
+        if self.profiler is not None:
+            self.profiler.exception()
 
 
 @dataclass
@@ -31,7 +50,16 @@ class Preparation:
     runner: Runner | None = None
     error: Exception | None = None
     """Why it cannot be examined."""
+    sight: Sight | None = None
+    """None where nobody asks of what kind it is, or it has not been timed yet."""
+    found: Evaluation | None = None
+    """The verdict, as soon as there is one."""
     is_abandoned: bool = False
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it has no verdict yet because a profiler takes long to start."""
+        return self.found is None and self.sight is not None and self.sight.profiler is not None
 
     def abandon(self) -> None:
         """Let whoever prepares it come to an end soon."""
@@ -40,8 +68,12 @@ class Preparation:
             self.runner.child.kill()
 
     def close(self) -> None:
-        if self.runner is not None:
-            self.runner.close()
+        if self.runner is None:
+            return
+        if self.sight is not None:
+            self.runner.child.kill()  # a profiler may still start
+            self.sight.wait()
+        self.runner.close()
 
 
 class Line:

@@ -28,6 +28,9 @@ COMMON_BYTES = 2 << 30
 """Shared pages that are not counted: torch's libraries, and the arguments."""
 END_WAIT_S = 2.0
 """How long a worker that has closed its channel may take to end."""
+STOP_WAIT_S, STEP_S = 10.0, 0.01
+"""How long a worker may take to stand still: a driver's calls are not interrupted; and how long
+before those that it waits for may take a step."""
 
 
 def open_door(plan: sandbox.Plan, worker_fd: int, bell_fd: int, warden_fd: int) -> NoReturn:
@@ -209,9 +212,29 @@ class _Warden:
             signalled |= rest
 
     def stop(self) -> dict[str, Any]:
-        """Stop every process; returns when all threads of the worker stand still."""
+        """Stop every process; returns when all threads of the worker stand still.
+
+        Who starts a program with vfork(2) waits until that begins, and stops no sooner: where the
+        new process was stopped before, it goes on for a moment. It counts, though it ends then.
+        """
         self.signal_all(signal.SIGSTOP)
-        end_s = time.monotonic() + END_WAIT_S
+        end_s, n_others = time.monotonic() + STOP_WAIT_S, 0
+        while not (stopped := self.stands_still()) and time.monotonic() < end_s:
+            others = self.others()
+            n_others = max(n_others, len(others))
+            for number in (signal.SIGCONT, signal.SIGSTOP):
+                for pid in others:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, number)
+                time.sleep(STEP_S / 10)
+            self.signal_all(signal.SIGSTOP)  # those too that were started meanwhile
+        if self.cores and stopped:
+            self.confine()
+        return {"stopped": stopped, "others": max(n_others, len(self.others()))}
+
+    def stands_still(self) -> bool:
+        """Whether the worker stops, or has ended, before others must take a step."""
+        end_s = time.monotonic() + STEP_S
         stopped = self.status is not None
         while not stopped and time.monotonic() < end_s:
             flags = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
@@ -219,9 +242,7 @@ class _Warden:
             stopped = info is not None
             if info is not None and info.si_code == os.CLD_STOPPED:
                 os.waitid(os.P_PID, self.worker, os.WSTOPPED)
-        if self.cores and stopped:
-            self.confine()
-        return {"stopped": stopped, "others": len(self.others())}
+        return stopped
 
     def confine(self) -> None:
         """Put the worker's main thread on the cores, and each of its others on one of them.

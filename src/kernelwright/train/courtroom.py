@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -157,16 +156,19 @@ class Courtroom:
 
     def _hear(self, answers: Sequence[Answer], sitting: Sitting, may_time: bool) -> None:
         """Judge what has no verdict yet. What is right and waits for the clock gets none."""
-        is_to_time = self.timed and may_time
-        unchecked = deque(c for c in self._cases(answers, sitting) if c.normal not in sitting.right)
-        while unchecked and not (is_to_time and sitting.right):
-            # Until one is right no library setting is started, and then all are timed at once.
-            n = 1 if is_to_time else len(unchecked)
-            self._check([unchecked.popleft() for _ in range(n)], sitting)
-        if is_to_time:
-            cases = self._cases(answers, sitting)
+        cases = self._cases(answers, sitting)
+        if self.timed and may_time:
             for case, verdict in self._evaluated(cases, sitting, timed=True):
                 self._conclude(case, verdict, sitting)
+            return
+        unchecked = [case for case in cases if case.normal not in sitting.right]
+        for case, checked in self._evaluated(unchecked, sitting, timed=False):
+            if checked.passed:
+                sitting.right[case.normal] = checked
+            if checked.passed and self.timed:
+                self._open(case.answer.task).start_baselines()
+            else:
+                self._conclude(case, checked, sitting)
 
     def _judged(self, answer: Answer, sitting: Sitting) -> Judged:
         """What became of an answer that was heard."""
@@ -190,24 +192,16 @@ class Courtroom:
                     cases.setdefault(case.normal, case)
         return list(cases.values())
 
-    def _check(self, cases: Sequence[Case], sitting: Sitting) -> None:
-        """Judge them without the clock; those for which that is enough have their verdicts."""
-        for case, checked in self._evaluated(cases, sitting, timed=False):
-            if checked.passed:
-                sitting.right[case.normal] = checked
-            if checked.passed and self.timed:
-                self._open(case.answer.task).start_baselines()
-            else:
-                self._conclude(case, checked, sitting)
-
     def _evaluated(
         self, cases: Sequence[Case], sitting: Sitting, *, timed: bool
     ) -> Iterator[tuple[Case, Evaluation]]:
-        """Each with what the judge says; the next is built meanwhile."""
+        """Each with what the judge says; the next are built meanwhile. A task whose answers are
+        all wrong starts no library setting."""
         if not cases:
             return
         judge = self._open(cases[0].answer.task)
-        with closing(judge.evaluate_all([case.candidate for case in cases], timed=timed)) as found:
+        candidates = [case.candidate for case in cases]
+        with closing(judge.evaluate_all(candidates, timed=timed, is_sure=False)) as found:
             for case in cases:
                 if case.normal not in sitting.right:  # else it was proposed when it was checked
                     self._propose(case)

@@ -98,6 +98,23 @@ def test_a_build_stands_still_while_somebody_measures_and_goes_on_afterwards(jud
     assert found[0].passed, found[0].reasons
 
 
+def test_a_build_that_is_stopped_while_it_starts_a_program_goes_on(judge):
+    """Who waits in vfork(2) stops when the program has begun, which must not stop before."""
+    text = "import subprocess\nfor _ in range(600):\n    subprocess.run(['/bin/true'])\n" + RIGHT
+    found = []
+
+    def build():
+        found.append(judge.evaluate(candidates(text)[0], timed=False))
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    while thread.is_alive():
+        with judge.turns.alone():
+            pass
+        time.sleep(0.005)
+    assert found[0].passed, found[0].reasons
+
+
 def compilers(before):
     """Processes that a build has started."""
     found = []
