@@ -8,18 +8,23 @@
 #
 # MODEL: a checkpoint or .gguf. Each arm trains and judges on a GPU of its own; both at the same time,
 # because a host makes about three CUDA contexts a second, however many GPUs it has.
-# SFT_S, ARM_S, SEED and RATE may be set. What was stopped goes on by the same command.
+# SFT_S, ARM_S, SEED, RATE and ANSWERS may be set; SFT_S=0: MODEL has been taught. What was stopped
+# goes on by the same command.
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
 python=${PYTHON:-python3}
-run="$python -m kernelwright.cli"
+run="$python -m kernelwright.cli" answers=${ANSWERS:-3}
 mkdir -p "$out"
 
-CUDA_VISIBLE_DEVICES=0,1 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 2 \
-  --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright.cli train sft --model "$model" \
-  --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 4 --no-recompute --max-tokens 1024 \
-  --checkpoint-every 50 --out "$out/sft"
-taught=$out/sft/sft/model
+if [ "${SFT_S:-220}" = 0 ]; then
+  taught=$model
+else
+  taught=$out/sft/sft/model
+  CUDA_VISIBLE_DEVICES=0,1 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 2 \
+    --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright.cli train sft --model "$model" \
+    --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 4 --no-recompute --max-tokens 1024 \
+    --checkpoint-every 50 --out "$out/sft"
+fi
 
 arm() { # NAME GPU PRESET
   [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
@@ -38,14 +43,14 @@ arm plain 1 plain & all $one $!
 
 examine() { # GPU
   CUDA_VISIBLE_DEVICES=$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
-    --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 4 --max-tokens 832 \
-    --policy "$taught=3" --policy "$out/contrastive/contrastive/model=3" \
-    --policy "$out/plain/contrastive/model=3" >"$out/exam-$1.log" 2>&1
+    --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 6 --max-tokens 832 \
+    --policy "$taught=$answers" --policy "$out/contrastive/contrastive/model=$answers" \
+    --policy "$out/plain/contrastive/model=$answers" >"$out/exam-$1.log" 2>&1
 }
 examine 0 & one=$!
 examine 1 & all $one $!
 
 archives=()
 for archive in "$out"/*.sqlite; do archives+=(--archive "$archive"); done
-"$python" "$(dirname "$0")/training.py" "${archives[@]}" --against sft --arm "sft=$taught@3" \
-  --arm "contrastive=$out/contrastive/contrastive/model@3" --arm "plain=$out/plain/contrastive/model@3"
+"$python" "$(dirname "$0")/training.py" "${archives[@]}" --against sft --arm "sft=$taught@$answers" \
+  --arm "contrastive=$out/contrastive/contrastive/model@$answers" --arm "plain=$out/plain/contrastive/model@$answers"
