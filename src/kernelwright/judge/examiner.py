@@ -43,6 +43,9 @@ SLOWEST = 50.0
 ORACLE_BUDGET_S = 10.0
 """Of the reference's own runs, once per task; then the remaining distributions are left out."""
 FEWEST_DRAWS = 7
+MOST_STARTING = 2
+"""Profilers that start side by side: two seconds each on an H200, where the next candidate is
+checked and timed in one."""
 
 
 class Examiner:
@@ -74,7 +77,7 @@ class Examiner:
         is_reduced = bool(oracle.precision)
         self._arithmetic = Arithmetic(place, oracle.flops, oracle.example, is_reduced=is_reduced)
         self._reading = Reading(oracle, place)
-        self._profilers = ThreadPoolExecutor(1, "profiler")
+        self._profilers = ThreadPoolExecutor(MOST_STARTING, "profiler")
 
     def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool) -> None:
         """Check a built candidate's results, and time it; ``identify`` is to follow.
@@ -144,8 +147,7 @@ class Examiner:
         self._profilers.shutdown()
 
     def _start_profiler(self, runner: Runner) -> None:
-        """A device's profiler takes two seconds to start: beside others, the next one's checks
-        among them."""
+        """Beside others, the next candidate's checks among them."""
         with runner.beside(self._turns):
             runner.profile(self._oracle.first_arguments)
 

@@ -18,7 +18,7 @@ import torch
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
-from kernelwright.core.errors import DeviceError, KernelwrightError
+from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -28,18 +28,19 @@ from kernelwright.judge.child import MEMORY_SHARE
 from kernelwright.judge.children import Children
 from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.draws import TASK
-from kernelwright.judge.examiner import CALL_LIMIT_S, Examiner
+from kernelwright.judge.examiner import CALL_LIMIT_S, MOST_STARTING, Examiner
 from kernelwright.judge.layout import plan_slots
 from kernelwright.judge.nursery import Nursery
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.room import held_bytes, lacked_memory, largest_bytes, n_chairs
+from kernelwright.judge.room import lacked_memory, largest_bytes, n_chairs
 from kernelwright.judge.runner import Runner, contents
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import RunnerFailed, Stopwatch
 from kernelwright.judge.turns import Turns
+from kernelwright.judge.verdicts import Verdicts
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """Of rounds per candidate, and of a search's budget at most; with a build of one second it keeps a
@@ -72,7 +73,7 @@ class Judge:
         self._for_library = for_library  # and no candidate comes: less memory will do
         self.children = Children(self.device, self.place, threads=self.threads, nursery=nursery)
         self._baselines: BaselineRuns | None = None
-        self._examiner: Examiner | None = None
+        self._verdicts: Verdicts | None = None
         self._secret = secrets.randbits(63)
 
     def __enter__(self) -> Judge:
@@ -103,7 +104,7 @@ class Judge:
                 turns=self.turns,
                 one_by_one=self._for_library,
             )
-            self._examiner = Examiner(
+            examiner = Examiner(
                 self.oracle,
                 self._baselines,
                 place=self.place,
@@ -112,6 +113,7 @@ class Judge:
                 turns=self.turns,
                 settings=self.settings,
             )
+            self._verdicts = Verdicts(examiner, self.place)
         except BaseException as error:
             self.__exit__(None, None, None)
             if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
@@ -127,8 +129,8 @@ class Judge:
     ) -> None:
         # First, so that threads that wait for a baseline to compile wait no longer.
         self.children.close()
-        if self._examiner is not None:
-            self._examiner.close()
+        if self._verdicts is not None:
+            self._verdicts.close()
         if self._baselines is not None:
             self._baselines.close()
         self._chairs.close()
@@ -194,8 +196,10 @@ class Judge:
         With ``first_look`` losers are timed for less where the budget is small, and nobody finds
         out of what kind they are: what wins is to be measured again.
 
-        What is built ahead stands still while anything is timed. Where one of several finds too
-        little memory it is judged again without the others. To stop early, close the iterator.
+        What is built ahead stands still while anything is timed. Profilers start while the next
+        candidates are examined, so that a verdict may come when these have been. Where one of
+        several finds too little memory it is judged again without the others. To stop early, close
+        the iterator.
 
         Raises:
             DeviceError: as for ``evaluate``.
@@ -204,21 +208,21 @@ class Judge:
         length = 0 if self._baselines.is_crowded else most
         longest_s = min(TIME_BUDGET_S, TIME_SHARE * self.settings.budget_s)
         how = {"max_time_s": longest_s if first_look else TIME_BUDGET_S, "is_first": first_look}
+        most_starting = min(MOST_STARTING, self._n_fitting - 1)
         timed_ones: deque[Preparation] = deque()
         told = {"timed": timed, "is_sure": is_sure}
         with self._line(candidates, length, n_together=length + 1, **told) as line:
             try:
                 for prepared in line:
                     is_alone = line.is_alone and not timed_ones
-                    self._examine(prepared, **how)
+                    self._verdicts.examine(prepared, **how)
                     if not is_alone and prepared.found and lacked_memory(prepared.found):
-                        yield from self._finished(timed_ones)
+                        yield from self._verdicts.finished(timed_ones)
                         line.restart()
                         prepared.found = self.evaluate(prepared.candidate, timed=timed)
                     timed_ones.append(prepared)
-                    # The last one's profiler starts while the next one is checked.
-                    yield from self._finished(timed_ones, n_left=int(prepared.is_starting))
-                yield from self._finished(timed_ones)
+                    yield from self._verdicts.finished(timed_ones, n_starting=most_starting)
+                yield from self._verdicts.finished(timed_ones)
             finally:
                 for prepared in timed_ones:
                     prepared.close()
@@ -348,56 +352,8 @@ class Judge:
         self, prepared: Preparation, max_time_s: float, *, is_first: bool = False
     ) -> Evaluation:
         """Examine what was prepared, and end it."""
-        self._examine(prepared, max_time_s, is_first=is_first)
-        return self._finish(prepared)
-
-    def _examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool = False) -> None:
-        """Check and time what was prepared; where that refuses it, that is the verdict."""
-        with self._attempt(prepared):
-            if prepared.error is not None:
-                raise prepared.error
-            self._examiner.examine(prepared, max_time_s, is_first=is_first)
-
-    def _finish(self, prepared: Preparation) -> Evaluation:
-        """Find out of what kind an examined candidate is, and end it."""
-        if prepared.found is None:
-            with self._attempt(prepared):
-                self._examiner.identify(prepared)
-        if prepared.found is None:
-            prepared.found = prepared.verdict.conclude(Status.PASSED)
-        prepared.close()
-        return prepared.found
-
-    def _finished(self, waiting: deque[Preparation], n_left: int = 0) -> Iterator[Evaluation]:
-        """The verdicts on examined candidates, in their order, but for the last ``n_left``."""
-        while len(waiting) > n_left:
-            yield self._finish(waiting.popleft())
-
-    @contextlib.contextmanager
-    def _attempt(self, prepared: Preparation) -> Iterator[None]:
-        """A part of an examination; what fails in it is the verdict, and ends the candidate."""
-        verdict = prepared.verdict
-        try:
-            yield
-            return
-        except Refused as refused:
-            prepared.found = verdict.conclude(refused.status, refused.reason)
-        except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
-            status, why = Status.INFRA_ERROR, str(error) or type(error).__name__
-            if held := held_bytes(self.place, prepared.close):
-                size = f"{held / 2**30:.0f} GiB of the device's memory"
-                status, why = Status.RUNTIME_ERROR, f"it held {size}, too much for the judge"
-            prepared.found = verdict.conclude(status, why)
-        except KernelwrightError:  # about the task
-            prepared.close()
-            raise
-        except Exception as error:  # a fault of the judge's own costs one candidate, not the run
-            why = f"the judge failed on it: {type(error).__name__}: {error}"
-            prepared.found = verdict.conclude(Status.INFRA_ERROR, why)
-        except BaseException:
-            prepared.close()
-            raise
-        prepared.close()
+        self._verdicts.examine(prepared, max_time_s, is_first=is_first)
+        return self._verdicts.finish(prepared)
 
     def _room_bytes(self) -> int:
         """Of memory that any of the task's sets of inputs needs, with its outputs."""

@@ -16,7 +16,7 @@ from kernelwright.judge import cpu
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
 MOST_JUDGES = 8
-"""On all GPUs together that a process sees; each has up to eleven contexts."""
+"""On all GPUs together that a process sees; each has up to twelve contexts."""
 KEPT_SHARE = 0.03
 """Of a GPU's memory, that the judge's allocator may keep unused: children need the rest."""
 

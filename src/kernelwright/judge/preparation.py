@@ -32,6 +32,11 @@ class Sight:
     profiler: Future[None] | None = None
     """Where one takes long to start."""
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether ``wait`` would return at once."""
+        return self.profiler is None or self.profiler.done()
+
     def wait(self) -> None:
         """Return when its profiler has started, or failed to: who asks it next learns why."""
         if self.profiler is not None:
@@ -58,8 +63,8 @@ class Preparation:
 
     @property
     def is_starting(self) -> bool:
-        """Whether it has no verdict yet because a profiler takes long to start."""
-        return self.found is None and self.sight is not None and self.sight.profiler is not None
+        """Whether it has no verdict yet because its profiler has not started."""
+        return self.found is None and self.sight is not None and not self.sight.is_ready
 
     def abandon(self) -> None:
         """Let whoever prepares it come to an end soon."""

@@ -1,0 +1,83 @@
+"""Verdicts: a prepared candidate is examined, and what fails in it is the verdict."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Iterator
+
+import torch
+
+from kernelwright.core.errors import DeviceError, KernelwrightError
+from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.judge.examiner import Examiner
+from kernelwright.judge.place import Place
+from kernelwright.judge.preparation import Preparation
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.room import held_bytes
+
+
+class Verdicts:
+    """The verdicts of one examiner: one for every candidate, whatever it does.
+
+    Every method raises ``KernelwrightError`` where it is the task that fails.
+    """
+
+    def __init__(self, examiner: Examiner, place: Place) -> None:
+        self._examiner, self._place = examiner, place
+
+    def close(self) -> None:
+        """End what the examiner has started."""
+        self._examiner.close()
+
+    def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool = False) -> None:
+        """Check and time what was prepared; where that refuses it, that is the verdict."""
+        with self._attempt(prepared):
+            if prepared.error is not None:
+                raise prepared.error
+            self._examiner.examine(prepared, max_time_s, is_first=is_first)
+
+    def finish(self, prepared: Preparation) -> Evaluation:
+        """Find out of what kind an examined candidate is, and end it."""
+        if prepared.found is None:
+            with self._attempt(prepared):
+                self._examiner.identify(prepared)
+        if prepared.found is None:
+            prepared.found = prepared.verdict.conclude(Status.PASSED)
+        prepared.close()
+        return prepared.found
+
+    def finished(self, waiting: deque[Preparation], n_starting: int = 0) -> Iterator[Evaluation]:
+        """The verdicts on examined candidates, in their order; of those whose profilers start so
+        many may be left, and what came after them."""
+        while waiting:
+            n_left = sum(prepared.is_starting for prepared in waiting)
+            if waiting[0].is_starting and n_left <= n_starting:
+                return
+            yield self.finish(waiting.popleft())
+
+    @contextlib.contextmanager
+    def _attempt(self, prepared: Preparation) -> Iterator[None]:
+        """A part of an examination; what fails in it is the verdict, and ends the candidate."""
+        verdict = prepared.verdict
+        try:
+            yield
+            return
+        except Refused as refused:
+            prepared.found = verdict.conclude(refused.status, refused.reason)
+        except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
+            status, why = Status.INFRA_ERROR, str(error) or type(error).__name__
+            if held := held_bytes(self._place, prepared.close):
+                size = f"{held / 2**30:.0f} GiB of the device's memory"
+                status, why = Status.RUNTIME_ERROR, f"it held {size}, too much for the judge"
+            prepared.found = verdict.conclude(status, why)
+        except KernelwrightError:  # about the task
+            prepared.close()
+            raise
+        except Exception as error:  # a fault of the judge's own costs one candidate, not the run
+            why = f"the judge failed on it: {type(error).__name__}: {error}"
+            prepared.found = verdict.conclude(Status.INFRA_ERROR, why)
+        except BaseException:
+            prepared.close()
+            raise
+        prepared.close()
