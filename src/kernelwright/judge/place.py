@@ -15,8 +15,9 @@ from kernelwright.judge import cpu
 
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
-MOST_JUDGES = 8
-"""On all GPUs together that a process sees; each has up to twelve contexts."""
+MOST_JUDGES = 5
+"""On all GPUs together that a process sees. A host makes about three CUDA contexts a second,
+however many ask for one: more judges wait longer."""
 KEPT_SHARE = 0.03
 """Of a GPU's memory, that the judge's allocator may keep unused: children need the rest."""
 
@@ -133,7 +134,7 @@ class Gpu:
     is_spinning = True
     stops_midway = True
     compiles_elsewhere = True
-    most_ahead = 3
+    most_ahead = 2
     heat = BUILT_TOGETHER
 
     def __init__(self, device: Device) -> None:

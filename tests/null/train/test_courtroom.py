@@ -104,20 +104,21 @@ def test_what_was_begun_goes_on_before_its_judge_would_close(room, monkeypatch):
 
 
 class Praising(Refusing):
-    """A judge that finds everything right; how many it was given at once, and how, is kept."""
+    """A judge that finds everything right; how many it was given at once, whether they were timed
+    and whether it was sure that something would be, is kept."""
 
-    asked: ClassVar[list[tuple[int, bool]]] = []
+    asked: ClassVar[list[tuple[int, bool, bool]]] = []
 
     def start_baselines(self):
         pass
 
-    def evaluate_all(self, candidates, timed=True):
-        self.asked.append((len(candidates), timed))
+    def evaluate_all(self, candidates, timed=True, is_sure=True):
+        self.asked.append((len(candidates), timed, is_sure))
         for candidate in candidates:
             yield verdict(candidate, **({} if timed else {"timing": None}))
 
 
-def test_only_the_first_right_answer_is_checked_and_then_timed_by_another_process(
+def test_each_answer_has_one_process_and_no_library_setting_starts_before_one_is_right(
     room, monkeypatch
 ):
     """A process costs a third of a second of the driver of all GPUs of a host; what is judged
@@ -127,10 +128,10 @@ def test_only_the_first_right_answer_is_checked_and_then_timed_by_another_proces
     told = [Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]
     ((found, n_new),) = room.sit([[*told, told[0]]])
     assert [one.evaluation.passed for one in found] == [True] * 4 and n_new == 3
-    assert Praising.asked == [(1, False), (3, True)]
+    assert Praising.asked == [(3, True, False)]
 
 
 def test_all_answers_of_an_examination_are_built_ahead(room, monkeypatch):
     monkeypatch.setattr(courtroom, "Judge", Praising)
     room.sit([[Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]])
-    assert Praising.asked == [(3, False)]
+    assert Praising.asked == [(3, False, False)]
