@@ -56,6 +56,8 @@ class Answer:
     """How long ``then`` took."""
     cpu_ns: int
     """Processor time of all of its threads, up to the standstill."""
+    clock_ns: int
+    """What the clock of that showed at the standstill, where it stands still, too."""
     others: int
     """Living processes of the child besides its worker."""
 
@@ -273,8 +275,9 @@ class Child:
             then()
         then_ns += time.perf_counter_ns()
         others = self.stop()
-        cpu_ns = self.cpu_ns() - before_ns
-        return Answer(reply, end_ns - start_ns, bell_ns, then_ns, cpu_ns, others)
+        clock_ns = self.cpu_ns()
+        took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": clock_ns - before_ns}
+        return Answer(reply, end_ns - start_ns, others=others, clock_ns=clock_ns, **took)
 
     def _glance(self, glance: Glance) -> int:
         """Stop for looks while the call still runs; the nanoseconds of standing still."""

@@ -43,6 +43,9 @@ PROFILE_LIMIT_S = 60.0
 RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
 """For one output to be let go; for all of them, and for each call beside that: nobody else measures
 meanwhile."""
+RAN_ON_NS = 100_000
+"""Of processor time while outputs are read; threads that come to rest take some microseconds. A
+signal to go on, which a child's own timers may send to it, undoes a stop."""
 LOG_LINES = 12
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
@@ -225,6 +228,8 @@ class Runner:
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
         elapsed_ns = max(answer.wall_ns, least_ns)
         outputs = self._outputs(claims) if take else None
+        if outputs and self.is_read and self.child.cpu_ns() - answer.clock_ns > RAN_ON_NS:
+            raise Refused(Status.TAMPERED, "it ran on while it was to stand still")
         after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
         return Call(elapsed_ns, claims, outputs, after_ns)
 
