@@ -24,9 +24,10 @@ TOP: tuple[Found, ...] = (("top", "max", "v"), ("total", "sum", "tl.exp(v - top)
 CENTRED: tuple[Found, ...] = (
     ("mean", "sum", "v"), "mean = mean / length",
     (("rest", "sum", "v - mean"), ("var", "sum", "(v - mean) * (v - mean)")),
-    "mean += rest / length", "var -= rest * rest / length",
+    "mean += rest / length", "var = tl.maximum(var - rest * rest / length, 0.0)",
 )  # fmt: skip
-"""The corrected two-pass algorithm: of a million equal numbers the mean is that number. Source:
+"""The corrected two-pass algorithm: of a million equal numbers the mean is that number, and their
+variance no less than nothing. Source:
 Chan, Golub, LeVeque, Algorithms for computing the sample variance, 1983."""
 
 REDUCTIONS = (
