@@ -61,10 +61,10 @@ from kernelwright.judge.lowering import lower, rounded
 from kernelwright.judge.nudges import nudge, widen
 from kernelwright.judge.patterns import is_symmetric
 from kernelwright.judge.products import quick_convolutions
-from kernelwright.judge.results import flatten
 from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, in_float64, made_in_float64
 from kernelwright.load import open_reference
 from kernelwright.load.copies import copied
+from kernelwright.load.plain import flatten
 from kernelwright.load.reference import task_code
 
 Seat = Callable[[], AbstractContextManager[Any]]
@@ -335,8 +335,7 @@ class Oracle:
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
         results, self.flops = self._counted(given)
-        pairs = zip(leaves(given), leaves(arguments), strict=True)
-        self.mutates_arguments = any(differ(a, b) for a, b in pairs)
+        self.mutates_arguments = any(map(differ, leaves(given), leaves(arguments)))
         homes = {t.untyped_storage().data_ptr() for t in leaves(given) if t.numel()}
         self.returns_arguments = any(t.untyped_storage().data_ptr() in homes for t in results)
         outputs = [t.clone() for t in results] if self.returns_arguments else results
@@ -354,9 +353,13 @@ class Oracle:
                 seen="two runs on the same inputs differ",
                 do="put the module in eval() mode, or remove dropout and random states",
             )
-        other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, 1)))
+        for number in range(1, 9):  # a yes or no is the same every other time
+            other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, number)))
+            found = self.run(other)
+            if not all(map(torch.equal, outputs, found)):
+                break
         self.fixed_integers = same_integers(arguments, other)
-        self.warnings += degenerate(outputs, self.run(other))
+        self.warnings += degenerate(outputs, found)
 
     def _study_others(self) -> None:
         """Run the reference on every other set of inputs that the task declares.

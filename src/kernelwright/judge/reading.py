@@ -18,9 +18,9 @@ from kernelwright.judge.layout import map_tensors
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.results import flatten
 from kernelwright.judge.roofline import MARGIN
 from kernelwright.load.copies import copied
+from kernelwright.load.plain import flatten
 
 N_READS = 10
 SPAN = {"cpu": 0.25, "cuda": 4.0}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import DeviceError, TaskError
 from kernelwright.core.task import Task, Workload
+from kernelwright.load.plain import flatten, map_plain, require_plain
 
 if TYPE_CHECKING:
     import torch
@@ -119,6 +120,7 @@ class Reference:
                 seen=type(values).__name__,
                 do=f"let {function} return a list, with one element per argument",
             )
+        require_plain(list(values), function, self.namespace["__name__"])
         return list(values)
 
     @contextlib.contextmanager
@@ -210,42 +212,23 @@ def check(task: Task, device: str = "cpu") -> Workload:
     what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
     with task_code(task, what, advice, context=f"with {seen}"), torch.no_grad():
         output = module(*inputs)
-    outputs = _flat(output)
-    if not outputs or not all(isinstance(value, torch.Tensor) for value in outputs):
+    if not flatten(output):
         raise TaskError(
-            "the forward's result cannot be compared",
-            seen=f"a {type(output).__name__} of {[type(value).__name__ for value in outputs]}",
-            do="let forward return a tensor, or lists and tuples of tensors",
+            "the forward returns nothing",
+            seen=repr(output),
+            do="let forward return a dense tensor, or lists and tuples of them",
         )
     return Workload(task.digest, shapes)
-
-
-def _flat(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    if isinstance(value, (list, tuple)):
-        return [part for item in value for part in _flat(item)]
-    return [value]
 
 
 def _blank(value: Any) -> Any:
     import torch
 
-    if isinstance(value, (list, tuple)):
-        parts = [_blank(item) for item in value]
-        return tuple(parts) if isinstance(value, tuple) else parts
-    if not isinstance(value, torch.Tensor):
-        return value
-    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+    return map_plain(lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype), value)
 
 
 def _on_device(value: Any, device: str) -> Any:
-    import torch
-
-    if isinstance(value, (list, tuple)):
-        moved = [_on_device(item, device) for item in value]
-        return tuple(moved) if isinstance(value, tuple) else moved
-    return value.to(device) if isinstance(value, torch.Tensor) else value
+    return map_plain(lambda tensor: tensor.to(device), value)
 
 
 def _shape(value: Any) -> tuple[str, tuple[int, ...]]:

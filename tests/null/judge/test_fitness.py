@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.task import Task
 from kernelwright.judge.fitness import degenerate, require_known_types
+from kernelwright.judge.oracle import Oracle
 
 
 def test_shapes_that_depend_on_values_are_told_of_the_task():
@@ -30,3 +32,26 @@ def test_numbers_that_torch_cannot_scale_are_told_of_the_task(dtype):
     with pytest.raises(TaskError, match="8 bits") as told:
         require_known_types([torch.rand(3), torch.rand(3).to(dtype)])
     assert str(dtype).removeprefix("torch.") in str(told.value)
+
+
+SIGN = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum() > 0
+
+
+def get_inputs():
+    return [torch.randn(8)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("secret", range(4))
+def test_an_answer_of_yes_or_no_is_not_taken_for_always_the_same(secret):
+    assert not Oracle(Task("sign", "test", SIGN), "cpu", secret).warnings

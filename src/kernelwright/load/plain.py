@@ -1,0 +1,100 @@
+"""What a task may give to its module and get from it: values that can be handed to a candidate's
+process, and that can be compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kernelwright.core.errors import TaskError
+
+if TYPE_CHECKING:
+    import torch
+
+CONTAINERS = (list, tuple, dict)
+UNCOMPARED = ("uint16", "uint32", "uint64", "complex32", "bits", "q")
+"""Beginnings of the names of the types whose numbers torch cannot compare on a CPU."""
+
+
+def require_plain(values: Any, function: str, own: str) -> None:
+    """See that all that ``function`` returned are dense tensors and plain values, in lists, tuples
+    and dicts; ``own`` is the name of the task's module, whose classes nobody else knows.
+
+    Raises:
+        TaskError: one is of another kind.
+    """
+    kind = _other(values, own)
+    if kind:
+        raise TaskError(
+            f"{function} returns what no candidate can be given",
+            seen=kind,
+            do="return dense tensors and plain values, in lists, tuples or dicts, and build the "
+            "rest in the module",
+        )
+
+
+def flatten(value: Any) -> list[torch.Tensor]:
+    """The tensors of a module's result, in order; None, as attention gives for weights that were
+    not asked for, is no result.
+
+    Raises:
+        TaskError: the result holds something that cannot be compared.
+    """
+    import torch
+
+    if value is None:
+        return []
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in flatten(item)]
+    is_tensor = isinstance(value, torch.Tensor)
+    kind = _other_than_dense(value) if is_tensor else type(value).__name__
+    if kind:
+        raise TaskError(
+            "the forward's result cannot be compared",
+            seen=kind,
+            do="let forward return a dense tensor, or lists and tuples of them",
+        )
+    return [value]
+
+
+def map_plain(function: Any, value: Any) -> Any:
+    """``value`` with ``function`` applied to every tensor in its lists, tuples and dicts."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, (list, tuple)):
+        parts = [map_plain(function, item) for item in value]
+        return tuple(parts) if isinstance(value, tuple) else parts
+    if isinstance(value, dict):
+        return {key: map_plain(function, item) for key, item in value.items()}
+    return value
+
+
+def _other(value: Any, own: str) -> str:
+    """What in a value cannot be given to another process; empty where all can."""
+    import numpy as np
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return _other_than_dense(value)
+    if isinstance(value, np.ndarray):
+        return "a NumPy array"
+    if getattr(value, "__module__", None) == own:
+        return f"{getattr(value, '__name__', type(value).__name__)}, which the task defines"
+    if isinstance(value, CONTAINERS) and not isinstance(value, torch.Size):
+        if type(value) not in CONTAINERS:
+            return type(value).__name__
+        items = value.values() if isinstance(value, dict) else value
+        return next(filter(None, (_other(item, own) for item in items)), "")
+    return ""
+
+
+def _other_than_dense(tensor: torch.Tensor) -> str:
+    import torch
+
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"a tensor in the layout {str(tensor.layout).removeprefix('torch.')}"
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return f"a tensor of {dtype}" if dtype.startswith(UNCOMPARED) else ""

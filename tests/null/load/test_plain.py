@@ -1,0 +1,95 @@
+"""What a task gives to its module and gets from it can be handed on and compared, or is refused."""
+
+import pytest
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.task import Task
+from kernelwright.load.reference import check, open_reference
+
+TEXT = """
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+
+class Pair(NamedTuple):
+    a: torch.Tensor
+    b: torch.Tensor
+
+
+@dataclasses.dataclass
+class Both:
+    a: torch.Tensor
+
+
+def one_more(x):
+    return x + 1
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return RESULT
+
+
+def get_inputs():
+    return [INPUT]
+
+
+def get_init_inputs():
+    return []
+"""
+ROWS = "torch.randn(4, 4)"
+
+
+def task(given=ROWS, result="torch.ones(2)"):
+    return Task("odd", "test", TEXT.replace("INPUT", given).replace("RESULT", result))
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        (f"Pair({ROWS}, {ROWS})", "Pair, which the task defines"),
+        (f"{{'both': [Both({ROWS})]}}", "Both, which the task defines"),
+        ("one_more", "one_more, which the task defines"),
+        ("Both", "Both, which the task defines"),
+        (f"{ROWS}.max(0)", "max"),
+        (f"{ROWS}.relu().to_sparse()", "layout sparse_coo"),
+        (f"torch.nested.nested_tensor([{ROWS}[0]])", "a nested tensor"),
+        ("np.ones(3)", "a NumPy array"),
+        ("torch.ones(3, dtype=torch.uint16)", "a tensor of uint16"),
+    ],
+)
+def test_what_no_candidate_can_be_given(given, seen):
+    with pytest.raises(TaskError, match=f"get_inputs returns what(.|\n)*{seen}"):
+        check(task(given))
+
+
+@pytest.mark.parametrize(
+    ("result", "seen"),
+    [
+        ("x.to_sparse()", "layout sparse_coo"),
+        ("x.to_sparse_csr()", "layout sparse_csr"),
+        ("torch.nested.nested_tensor([x[0]])", "a nested tensor"),
+        ("{'x': x}", "dict"),
+        ("[x, 'text']", "str"),
+        ("x.to(torch.complex32)", "a tensor of complex32"),
+    ],
+)
+def test_what_cannot_be_compared(result, seen):
+    with pytest.raises(TaskError, match=f"result cannot be compared(.|\n)*{seen}"):
+        check(task(result=result))
+
+
+@pytest.mark.parametrize("result", ["None", "[None, ()]"])
+def test_nothing_to_compare(result):
+    with pytest.raises(TaskError, match="returns nothing"):
+        check(task(result=result))
+
+
+def test_plain_values_are_given_as_they_are_and_their_tensors_on_the_device():
+    given = f"{{'rows': {ROWS}, 'how': ['mean', 2, None]}}, torch.Size([3]), torch.float32"
+    (held, shape, dtype) = open_reference(task(given)).inputs(0, "meta")
+    assert held["rows"].device.type == "meta" and held["how"] == ["mean", 2, None]
+    assert tuple(shape) == (3,) and str(dtype) == "torch.float32"
