@@ -83,9 +83,11 @@ def _seen(
     """The shares of own and of library code in one call."""
     if looks is not None and looks.n_told >= FEWEST_LOOKS:
         return looks.shares()
-    own, library = _shares(runner.profile(oracle.first_arguments), source, timed_ns)
-    # Few looks catch a kernel of some microseconds: they can only speak against the profile.
-    return (0.0, 1.0) if looks is not None and looks.n_against >= AGAINST else (own, library)
+    # Few looks catch a kernel of some microseconds: they can only speak against the profile, which
+    # takes for own what is no operator's, as the writing of files.
+    if looks is not None and (looks.n_against >= AGAINST or looks.is_nobodys):
+        return 0.0, 1.0
+    return _shares(runner.profile(oracle.first_arguments), source, timed_ns)
 
 
 def _shares(profile: dict[str, Any], source: str, timed_ns: float) -> tuple[float, float]:

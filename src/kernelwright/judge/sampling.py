@@ -10,6 +10,7 @@ Source:
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import re
@@ -41,12 +42,13 @@ COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
 OWN_TEXT_BYTES = 8 << 20
 """More code than this in files outside the system's folders, and in none, is a copied library: it
 may have been cut in pieces."""
-FEWEST_LOOKS = 12
-"""That saw somebody's code; more calls are made until then, within BUDGET_S."""
+FEWEST_LOOKS, MOST_LOOKS = 12, 64
+"""That saw somebody's code. More calls are made until there are the fewest, and until it is clear
+who had most of them or there are the most, within BUDGET_S."""
 LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
-BUDGET_S = 0.25
+BUDGET_S = 0.5
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 RUNNING = "-1"
 """In place of a system call's number: the thread ran code of its own."""
@@ -89,12 +91,28 @@ class Looks:
         seen = [one for looks in self._calls for one in looks]
         return seen.count(LIBRARY) - seen.count(OWN)
 
+    @property
+    def is_nobodys(self) -> bool:
+        """Whether enough looks were taken, and none saw own code."""
+        seen = [one for looks in self._calls for one in looks]
+        return len(seen) >= FEWEST_LOOKS and OWN not in seen
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether more looks would say no more."""
+        n_told = self.n_told
+        return n_told >= MOST_LOOKS or (n_told >= FEWEST_LOOKS and all(map(_is_clear, self._both)))
+
     def shares(self) -> tuple[float, float]:
         """The shares of own and of library code; some must have been seen."""
-        whole = _share([one for looks in self._calls for one in looks])
-        alone = _share([one for looks in self._calls[::2] for one in looks])
-        own = min(share for share in (whole, alone) if share is not None)
+        own = min(share for share in map(_share, self._both) if share is not None)
         return own, 1 - own
+
+    @property
+    def _both(self) -> tuple[list[str], list[str]]:
+        """What all looks saw, and those that were alone in their calls."""
+        calls = (self._calls, self._calls[::2])
+        return tuple([one for looks in each for one in looks] for each in calls)
 
     def _look(self, pid: int) -> None:
         try:
@@ -115,6 +133,12 @@ def _share(looks: list[str]) -> float | None:
     """The share of own code among those looks that saw somebody's."""
     n_told = len(looks) - looks.count("")
     return looks.count(OWN) / n_told if n_told else None
+
+
+def _is_clear(looks: list[str]) -> bool:
+    """Whether own code has more or less than half of what was seen, by two standard deviations."""
+    n_told = len(looks) - looks.count("")
+    return abs(looks.count(OWN) - n_told / 2) > math.sqrt(n_told)
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,7 @@ class Stopwatch:
         """More of those, where too little was seen in the rounds."""
         fresh = functools.partial(_draw, arguments_of, seed)
         end_s, number = time.monotonic() + BUDGET_S, 0
-        while looks.n_told < FEWEST_LOOKS and looks.is_possible and time.monotonic() < end_s:
+        while not looks.is_enough and looks.is_possible and time.monotonic() < end_s:
             self.look(runner, fresh("late look", number), looks, samples_ns)
             number += 1
 

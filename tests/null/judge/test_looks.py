@@ -11,6 +11,7 @@ import torch
 
 from kernelwright.judge import sampling
 from kernelwright.judge.sampling import (
+    FEWEST_LOOKS,
     LIBRARY,
     MADE,
     OWN,
@@ -115,3 +116,18 @@ def test_a_look_alone_comes_at_any_moment_of_the_call():
     first_s = [looks.glance(8e6).after_s for _ in range(400)][::2]
     assert {len(after_s) for after_s in first_s} == {1}
     assert 0.45 < sum(after_s[0] for after_s in first_s) / len(first_s) / 8e-3 < 0.55
+
+
+@pytest.mark.parametrize(("seen", "is_nobodys"), [("", True), (LIBRARY, True), (OWN, False)])
+def test_looks_that_never_saw_own_code_leave_none_to_believe_in(seen, is_nobodys, monkeypatch):
+    """A candidate that writes files is busy with no operator, and has no kernel."""
+    told = iter([seen, *[""] * 100])
+    monkeypatch.setattr(sampling, "has_children", lambda pid: False)
+    monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
+    monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
+    looks = Looks(1)
+    for n_calls in range(FEWEST_LOOKS):
+        assert not (looks.is_nobodys and n_calls < 2)
+        for _ in looks.glance(8e6).after_s:
+            looks._look(0)
+    assert looks.is_nobodys == is_nobodys
