@@ -213,8 +213,7 @@ class Child:
             wire.Late: it does not answer.
             wire.Garbled: it answers nonsense.
         """
-        if select.select([self.worker], [], [], 0)[0]:
-            raise wire.Garbled("an answer that nobody asked for")
+        self._expect_silence(self.worker)
         self.go_on()
         deadline_s = time.monotonic() + timeout_s
         try:
@@ -245,8 +244,7 @@ class Child:
             ChildEnded, wire.Late, wire.Garbled: as for ``request``.
         """
         go = wire.LENGTH.pack(len(wire.GO)) + wire.GO
-        if select.select([self.bell], [], [], 0)[0]:
-            raise wire.Garbled("an answer before the question")
+        self._expect_silence(self.bell)
         self.bell.settimeout(timeout_s)
         try:
             before_ns = self.cpu_ns()
@@ -278,6 +276,14 @@ class Child:
         clock_ns = self.cpu_ns()
         took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": clock_ns - before_ns}
         return Answer(reply, end_ns - start_ns, others=others, clock_ns=clock_ns, **took)
+
+    def _expect_silence(self, sock: socket.socket) -> None:
+        """See that nothing lies on a channel before anything is asked, but that its end is open."""
+        if select.select([sock], [], [], 0)[0]:
+            with contextlib.suppress(ConnectionResetError):
+                if sock.recv(1, socket.MSG_PEEK):
+                    raise wire.Garbled("an answer that nobody asked for")
+            raise self.ended()
 
     def _glance(self, glance: Glance) -> int:
         """Stop for looks while the call still runs; the nanoseconds of standing still."""

@@ -9,6 +9,7 @@ nothing about passing.
 from __future__ import annotations
 
 import math
+import statistics
 from typing import Any
 
 from kernelwright.judge.kernel_names import is_own
@@ -31,6 +32,8 @@ EVENT_NS = 8_000  # Python and profiler between two operators, on a Zen 5 core
 AGAINST = 2
 """Looks at library code more than at own, where there are few: a kernel that takes four fifths of
 its call is so unlucky once in 25 times at most."""
+N_PROFILES = 3
+"""On a CPU, where they are quick: of one call an allocation may take most of the time."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 
 
@@ -87,7 +90,10 @@ def _seen(
     # takes for own what is no operator's, as the writing of files.
     if looks is not None and (looks.n_against >= AGAINST or looks.is_nobodys):
         return 0.0, 1.0
-    return _shares(runner.profile(oracle.first_arguments), source, timed_ns)
+    n_profiles = 1 if looks is None else N_PROFILES
+    profiles = [runner.profile(oracle.first_arguments) for _ in range(n_profiles)]
+    own = statistics.median(_shares(profile, source, timed_ns)[0] for profile in profiles)
+    return own, 1 - own
 
 
 def _shares(profile: dict[str, Any], source: str, timed_ns: float) -> tuple[float, float]:

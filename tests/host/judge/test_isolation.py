@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import select
 import signal
 import tempfile
 import time
@@ -119,6 +120,17 @@ def test_a_killed_child_says_how_it_ended(zygote):
     os.kill(child.pid, signal.SIGSEGV)
     with pytest.raises(ChildEnded) as ended:
         child.request("prepare", arguments=[])
+    assert ended.value.code == -signal.SIGSEGV
+    child.close()
+
+
+@pytest.mark.parametrize("ask", ["request", "call"])
+def test_a_child_that_died_before_it_was_asked_is_not_taken_for_a_liar(zygote, ask):
+    child = start(zygote)
+    os.kill(child.pid, signal.SIGSEGV)
+    assert select.select([child.worker], [], [], 10)[0]  # its end of the channel is closed
+    with pytest.raises(ChildEnded) as ended:
+        child.request("prepare", arguments=[]) if ask == "request" else child.call(timeout_s=10)
     assert ended.value.code == -signal.SIGSEGV
     child.close()
 
