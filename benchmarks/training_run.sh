@@ -7,8 +7,9 @@
 #   benchmarks/training_run.sh MODEL lessons pool.sqlite exam OUT
 #
 # MODEL: a checkpoint or .gguf. Each arm trains and judges on a GPU of its own; both at the same time,
-# because a host makes about three CUDA contexts a second, however many GPUs it has.
-# SFT_S, ARM_S, SEED, RATE and ANSWERS may be set; SFT_S=0: MODEL has been taught. What was stopped
+# because a host makes one to three CUDA contexts a second, however many GPUs it has. So a verdict costs
+# more than learning from it: UPDATES steps on each batch of answers.
+# SFT_S, ARM_S, SEED, RATE, UPDATES and ANSWERS may be set; SFT_S=0: MODEL has been taught. What was stopped
 # goes on by the same command.
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
@@ -30,7 +31,7 @@ arm() { # NAME GPU PRESET
   [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
   CUDA_VISIBLE_DEVICES=$2 $run train contrastive --preset "$3" --model "$taught" \
     --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 832 \
-    --learning-rate "${RATE:-5e-5}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 4 \
+    --learning-rate "${RATE:-5e-5}" --updates "${UPDATES:-3}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 6 \
     --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
 }
 all() { # PID…: wait for every one of them, and fail where one did

@@ -21,6 +21,8 @@ CURVE = {
     "time/judging_share": "waiting", "time/sampling_share": "sampling",
 }  # fmt: skip
 """Columns of the table by the names under which they are logged."""
+MAIN = ("earned", "loss")
+"""What makes a line a row of it: with several updates, not each of them has new answers."""
 N_ROWS = 12  # of the curve on a terminal; the file has all
 
 
@@ -43,6 +45,7 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option("--smooth/--no-smooth", default=None, help="Clip the z-scores of each group.")
 @click.option("--tasks", type=click.IntRange(min=1), help="Per step of reinforcement.")
 @click.option("--group", type=click.IntRange(min=1), help="Answers per task and step.")
+@click.option("--updates", type=click.IntRange(min=1), help="Steps on each batch of answers.")
 @click.option("--turns", type=click.IntRange(min=1), help="Answers in a row, each to a verdict.")
 @click.option("--batch", type=click.IntRange(min=1), help="That fits the trainer's device.")
 @click.option(
@@ -100,7 +103,8 @@ def _seconds(budget: str) -> float:
 def _answer(trained: Trained, folder: Path) -> Answer:
     names = [name for name in CURVE if any(name in line for line in trained.curve)]
     table = Table("step", *(CURVE[name] for name in names), box=None)
-    lines = [line for line in trained.curve if any(name in line for name in names)]
+    main = next((name for name in MAIN if name in names), "")
+    lines = [line for line in trained.curve if main in line]
     every = max(1, len(lines) // N_ROWS)
     for line in lines[::every]:
         cells = [f"{line[name]:.3g}" if name in line else "" for name in names]

@@ -21,7 +21,10 @@ COLUMNS = {
 device does nothing of its own: that share is how long a GPU is idle that judges on another one."""
 SHARES = ("share/right", "share/faster", "share/copies", "share/cheats", "time/judging_share")
 N_ROWS = 16
-SHOWN = ("model", "dialects", "device", "reward", "exemplars", "smooth", "tasks", "group", "rank")
+SHOWN = (
+    "model", "dialects", "device", "reward", "exemplars", "smooth", "tasks", "group", "updates",
+    "rank",
+)  # fmt: skip
 """Of a recipe; the archive has all."""
 
 
@@ -54,19 +57,25 @@ class Stage:
 
     @property
     def rows(self) -> Sequence[Mapping[str, float]]:
-        """The steps that a table shows: evenly chosen, the last with them."""
-        every = -(-len(self.steps) // N_ROWS)
-        return self.steps[::-1][::every][::-1] if every > 1 else self.steps
+        """The steps that a table shows: of those with new answers, where there are such, evenly
+        chosen, the last with them."""
+        steps = [step for step in self.steps if self._main in step]
+        every = -(-len(steps) // N_ROWS)
+        return steps[::-1][::every][::-1] if every > 1 else steps
 
     @property
     def figures(self) -> list[tuple[Markup, str]]:
         """(chart, caption) of the reward or the loss, and of the shares."""
-        main = "earned" if "earned" in self.columns else "loss"
+        main = self._main
         shares = {n: word for n, word in self.columns.items() if n in SHARES}
         found = [(self._lines({main: COLUMNS[main]}), f"{COLUMNS[main]} by step")]
         if shares:
             found.append((self._lines(shares, top=1.0), "shares by step"))
         return found
+
+    @property
+    def _main(self) -> str:
+        return "earned" if "earned" in self.columns else "loss"
 
     def _lines(self, named: Mapping[str, str], top: float | None = None) -> Markup:
         lines = {

@@ -64,6 +64,9 @@ class Recipe:
     """Tasks in one step of reinforcement."""
     group: int = 8
     """Answers to each task's prompt, which are compared with one another."""
+    updates: int = 1
+    """Steps of the optimizer on each batch of judged answers, after the first with clipped ratios:
+    where verdicts take most of the time, more learns more from each of them."""
     turns: int = 1
     """Answers in each conversation: after each but the last the model is shown the verdict. All
     turns of a task's conversations are one group."""
@@ -100,6 +103,10 @@ class Recipe:
 
         if self.turns < 1:
             raise UsageError("no turn, no answer", seen=f"turns {self.turns}", do="give 1 or more")
+        if self.updates < 1:
+            raise UsageError(
+                "no update, no training", seen=f"updates {self.updates}", do="give 1 or more"
+            )
 
     @property
     def folder(self) -> Path:

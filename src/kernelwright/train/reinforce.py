@@ -84,6 +84,7 @@ def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int]) -> Any:
         per_device_train_batch_size=batch,
         gradient_accumulation_steps=answers // batch,
         num_generations=group,
+        num_iterations=recipe.updates,
         max_completion_length=recipe.max_tokens,
         temperature=recipe.temperature,
         max_steps=recipe.steps or UNBOUNDED,

@@ -1,4 +1,4 @@
-"""Rollouts: a step's conversations, judged while they are written, and what they earned."""
+"""Rollouts: a batch of conversations, judged while they are written, and what they earned."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Rollouts:
     _began_s: float = field(default_factory=time.monotonic)
 
     def sample(self, digests: list[str], trainer: Any) -> dict[str, Any]:
-        """The turns of this step's conversations, judged."""
+        """The turns of these conversations, judged."""
         self._n_judged, self._sampled_s, self._waited_s = self.court.n_judged, 0.0, 0.0
-        step = trainer.state.global_step
-        dialect = self.dialects[step % len(self.dialects)]
+        batch = trainer.state.global_step // self.recipe.updates
+        dialect = self.dialects[batch % len(self.dialects)]
         first = {
-            digest: self.prompts.ask(self.tasks[digest], dialect, self.recipe.seed + step)
+            digest: self.prompts.ask(self.tasks[digest], dialect, self.recipe.seed + batch)
             for digest in dict.fromkeys(digests)
         }
         by_turn = [self._turn([first[d] for d in digests[:: self.recipe.turns]], trainer)]
@@ -81,7 +81,7 @@ class Rollouts:
     def earn(
         self, judged: list[Judged], log_metric: Callable[[str, float], None], **_: Any
     ) -> list[float | None]:
-        """The rewards of a step's answers; None where the machine was to blame."""
+        """The rewards of a batch of answers; None where the machine was to blame."""
         earned = [reward.find(self.recipe.reward)(each) for each in judged]
         self._tell(judged, earned, log_metric)
         n_turns, size = self.recipe.turns, self.recipe.group * self.recipe.turns
@@ -141,7 +141,7 @@ class Rollouts:
         earned: Sequence[float | None],
         log_metric: Callable[[str, float], None],
     ) -> None:
-        """The step's curve: shares of all answers, what they earned, and where time went."""
+        """The batch's curve: shares of all answers, what they earned, and where time went."""
         found = [each.evaluation for each in judged]
         n, n_turns = len(judged), self.recipe.turns
         lows = [f.speedup.low for f in found if f is not None and f.speedup is not None]

@@ -126,6 +126,16 @@ def test_contrastive_prompts_show_what_was_judged_and_repeating_it_is_seen(contr
     assert (trained.model.parent / "adapter" / "adapter_config.json").exists()
 
 
+def test_updates_learn_more_than_once_from_the_same_verdicts(taught, folder):
+    told = recipe(
+        "contrastive", model=str(taught.model), out=str(folder / "updates"), rank=4, steps=4,
+        updates=2, archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
+    )  # fmt: skip
+    trained = train(told, PAIRS)
+    lines = [line for line in trained.curve if "loss" in line]
+    assert ["share/right" in line for line in lines] == [True, False, True, False]
+
+
 def test_a_second_turn_answers_the_verdict_on_the_first(taught, rewarded, folder, monkeypatch):
     followed = []
 
