@@ -27,6 +27,7 @@ from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.outputs import Claim
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.runner import Call, Runner
+from kernelwright.judge.specials import require_specials
 
 VERIFIED_SHARE = 0.1
 """Of the timed calls, compared with float64; all are compared with eager's result."""
@@ -169,7 +170,7 @@ class Check:
             self._check_held(WATCHED)
             if KEPT not in self._held and self._is_small(call.outputs):
                 names.append(KEPT)
-            if not self.oracle.returns_arguments:  # whose memory the judge itself overwrites
+            if not all(self.oracle.returned):
                 self._held |= dict.fromkeys(names, (call.claims, call.outputs))
             if not self._holds:
                 self._holds = self._coin.sample(range(1, LONGEST_HOLD + 1), LONGEST_HOLD)
@@ -241,7 +242,9 @@ class Check:
             return
         claims, before = self._held.pop(name)
         now = self.runner.outputs_held(claims, name)
-        if any(differ(a, b) for a, b in zip(before, now, strict=True)):
+        # Memory of arguments is overwritten by the judge itself.
+        rows = zip(before, now, self.oracle.returned, strict=False)
+        if any(differ(a, b) for a, b, is_argument in rows if not is_argument):
             raise Refused(
                 Status.REJECTED,
                 "an output that the caller still held was overwritten by a later call",
@@ -268,6 +271,8 @@ class Check:
             except WrongValues:
                 expected = self.oracle.conditioned(draw, arguments, expected)
                 found = compare(outputs, expected)
+            if not self._is_excused(draw):
+                require_specials(outputs, expected)
         except WrongValues as wrong:
             if self._is_excused(draw):
                 self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {wrong}"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -42,6 +43,18 @@ def read_process(pid: int, address: int, n_bytes: int) -> torch.Tensor:
     if n_bytes:
         kernel.read_process(pid, address, data.data_ptr(), n_bytes)
     return data
+
+
+def mapped_files(pid: int) -> list[tuple[int, int, str]]:
+    """Where a process's files are mapped (start, end, path); none where nobody tells."""
+    found = []
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+            addresses, _, _, _, _, *path = line.split(maxsplit=5)
+            if path and path[0].startswith("/"):
+                start, end = (int(part, 16) for part in addresses.split("-"))
+                found.append((start, end, path[0]))
+    return found
 
 
 def may_read(pid: int) -> bool:

@@ -21,10 +21,12 @@ from kernelwright.judge.inputs import (
     DISTRIBUTIONS,
     LARGE,
     MOST_HUGE,
+    NUMBERS,
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
     SPECIAL,
+    has_numbers,
     n_drawn,
 )
 from kernelwright.judge.oracle import Oracle
@@ -67,6 +69,7 @@ class Examiner:
         self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
         names = [RANDOMISED] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
+        names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
         self._draws = [
             Draw(name, derive_seed(oracle.secret, name, 0) + turn, turn)
@@ -100,7 +103,8 @@ class Examiner:
             verdict.numerics = check.tally.numerics()
         if not prepared.is_timed:
             return
-        looks = Looks(derive_seed(verdict.seed, "looks")) if runner.is_read else None
+        seed = derive_seed(verdict.seed, "looks")
+        looks = Looks(seed, runner.child.mapped) if runner.is_read else None
         verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
         verdict.numerics = check.tally.numerics()
         if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:

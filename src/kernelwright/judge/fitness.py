@@ -8,7 +8,22 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
+from kernelwright.judge.compare import are_alike
 from kernelwright.judge.layout import dtype_name
+
+
+def require_deterministic(outputs: list[torch.Tensor], again: list[torch.Tensor]) -> None:
+    """See that two runs of the reference on the same inputs agree.
+
+    Raises:
+        TaskError: they do not.
+    """
+    if not all(map(are_alike, outputs, again)):
+        raise TaskError(
+            "the reference is not deterministic",
+            seen="two runs on the same inputs differ",
+            do="put the module in eval() mode, or remove dropout and random states",
+        )
 
 
 def require_known_types(tensors: Sequence[torch.Tensor]) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from kernelwright.judge.compare import all_finite
+from kernelwright.judge.compare import all_finite, as_real
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.patterns import in_order, kept, overlaps, rows_are_permutations
 
@@ -41,6 +42,8 @@ LARGER = 2.0
 """Than all else in their tensor, at least: or they would be no outliers."""
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
+FLIPPED = 0.1
+"""Of a mask that hides nothing."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
 """Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
 
@@ -130,6 +133,8 @@ SPECIAL = "special"
 for a warning."""
 OVERFLOWING = "overflowing"
 """The task's own inputs, as large as the reference can take: a warning, likewise."""
+NUMBERS = "numbers"
+"""The task's own inputs, with other Python floats among them."""
 RESAMPLED = "integers"
 """The integer inputs drawn anew from their own: indices stay legal, and what is sorted sorted."""
 
@@ -145,7 +150,7 @@ def with_specials(arguments: list[Any], seed: int) -> list[Any]:
         for value in (float("nan"), float("inf"), float("-inf")):
             place = [int(torch.randint(n, (), generator=draw)) for n in x.shape]
             changed[tuple(place)] = value
-        return changed
+        return _laid_out(changed, x)
 
     return map_tensors(change, arguments)
 
@@ -186,7 +191,8 @@ def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
         noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
         changed = x.clone(memory_format=torch.preserve_format)
         changed.mul_((1 + VARIED * noise).to(x.dtype))
-        return kept(x, changed)
+        changed = kept(x, changed)
+        return changed if overlaps(x) else _laid_out(changed, x)
 
     return map_tensors(change, arguments)
 
@@ -197,7 +203,8 @@ def enlarge(arguments: list[Any], power: float) -> list[Any]:
     def change(x: torch.Tensor) -> torch.Tensor:
         if not x.is_floating_point() or x.numel() == 0 or overlaps(x):
             return x
-        return x / x.abs().max().clamp(min=1e-30) * torch.finfo(x.dtype).max ** power
+        enlarged = x / x.abs().max().clamp(min=1e-30) * torch.finfo(x.dtype).max ** power
+        return _laid_out(enlarged, x)
 
     return map_tensors(change, arguments)
 
@@ -219,9 +226,12 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
         if not is_meant or overlaps(x):
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
-        is_once = x.unique().numel() == x.numel()
+        n_values = x.unique().numel()
+        if x.dtype == torch.bool and n_values == 1:  # a mask that hides nothing, or all
+            return x ^ (torch.rand(x.shape, generator=draw, device=x.device) < FLIPPED)
+        is_once = n_values == x.numel()
         if is_once and in_order(x):
-            return x
+            return _laid_out(_other_gaps(x, draw), x) if x.dim() == 1 else x
         if is_once:
             picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
         elif rows_are_permutations(x):
@@ -237,11 +247,46 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
     return map_tensors(change, arguments)
 
 
-def is_telling(distribution: str, results: list[torch.Tensor]) -> bool:
-    """Whether the reference's ``results`` under a distribution say how right others are."""
+def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """What is in order, with the gaps between its numbers in another order: each is there once, and
+    the ends stay. Where all gaps are alike, as in counts, nothing changes."""
+    gaps = x.diff()
+    order = torch.randperm(len(gaps), generator=draw, device=x.device)
+    return torch.cat([x[:1], x[:1] + gaps[order].cumsum(0)])
+
+
+def vary_numbers(value: Any, seed: int) -> Any:
+    """Arguments with the Python floats among them changed by VARIED: what a module is given, it
+    must read."""
+    if type(value) in (list, tuple):
+        return type(value)(vary_numbers(item, seed + at) for at, item in enumerate(value))
+    if type(value) is dict:
+        return {k: vary_numbers(item, seed + at) for at, (k, item) in enumerate(value.items())}
+    sign = random.Random(seed).choice((-1.0, 1.0))
+    return value * (1 + VARIED * sign) if type(value) is float else value
+
+
+def has_numbers(value: Any) -> bool:
+    """Whether there are Python floats among arguments."""
+    if type(value) in (list, tuple, dict):
+        return any(map(has_numbers, value.values() if type(value) is dict else value))
+    return type(value) is float
+
+
+def is_telling(
+    distribution: str,
+    run: Callable[[], list[torch.Tensor]],
+    run_usual: Callable[[], list[torch.Tensor]],
+) -> bool:
+    """Whether the reference's results under a distribution say how right others are: they are
+    finite, or not where the usual ones are not either, as behind masks."""
+    results = as_real(run())
     # Beside weights of one, large sums round by more than they differ: which is largest is luck.
     is_luck = distribution == LARGE and all(map(is_whole, results))
-    return all_finite(results) and not is_luck
+    if is_luck or all_finite(results):
+        return not is_luck
+    pairs = zip(results, as_real(run_usual()), strict=True)
+    return all(torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
 
 
 def is_whole(x: torch.Tensor) -> bool:
@@ -307,8 +352,10 @@ def randomise_weights(module: torch.nn.Module, seed: int) -> None:
         factor = (0.5 + torch.rand(parameter.shape, generator=draw)).to(parameter)
         if bool((parameter == 0).all()):
             parameter.copy_(0.5 * (factor - 1.0))
-        else:
-            parameter.mul_(factor)
+            continue
+        parameter.mul_(factor)
+        if bool((parameter > 0).any() and (parameter < 0).any()):  # no sign means anything
+            parameter.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(parameter))
     for part in module.modules():
         if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
             mean, var = part.running_mean, part.running_var

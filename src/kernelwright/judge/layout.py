@@ -62,6 +62,12 @@ def leaves(value: Any) -> list[Any]:
     return found
 
 
+def lie_in(results: list[torch.Tensor], arguments: list[torch.Tensor]) -> list[bool]:
+    """Which results are in the memory of arguments."""
+    homes = {t.untyped_storage().data_ptr() for t in arguments if t.numel()}
+    return [t.untyped_storage().data_ptr() in homes for t in results]
+
+
 def without_memory(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Tensors of the same shapes, strides and dtypes that hold nothing."""
     return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in tensors]

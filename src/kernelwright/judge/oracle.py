@@ -17,14 +17,13 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
-from kernelwright.judge import nudges
+from kernelwright.judge import fitness, nudges
 from kernelwright.judge.compare import (
     CONDITION_FACTOR,
     ROUNDING,
     USELESS,
     Expected,
     all_finite,
-    are_alike,
     as_real,
     conditioning,
     differ,
@@ -34,12 +33,12 @@ from kernelwright.judge.compare import (
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
-from kernelwright.judge.fitness import degenerate, require_float32, require_known_types
 from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
     HEADROOM,
     LARGE,
+    NUMBERS,
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
@@ -53,12 +52,21 @@ from kernelwright.judge.inputs import (
     resample_integers,
     same_integers,
     transform,
+    vary_numbers,
     with_specials,
 )
 from kernelwright.judge.kept import Kept
-from kernelwright.judge.layout import leaves, map_tensors, shape_of, shapes_text, without_memory
+from kernelwright.judge.layout import (
+    leaves,
+    lie_in,
+    map_tensors,
+    shape_of,
+    shapes_text,
+    without_memory,
+)
 from kernelwright.judge.lowering import lower, rounded
 from kernelwright.judge.nudges import nudge, widen
+from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, in_float64, made_in_float64
@@ -102,15 +110,19 @@ class Oracle:
         self._kept = Kept(self.device)
         self._power: float | None = None
         self.convolves, self.mutates_arguments = False, True  # until more is known
+        self.changed: list[bool] = []
+        """Which of its arguments it writes to: what it leaves there is a result, too."""
         draw = partial(self.reference.inputs, device=self.device)
         self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
         self._study()
-        self._study_others()
+        seed = derive_seed(self.secret, "others")
+        given = self.reference.other_inputs(seed, self.device)
+        self.others = find_others(self.task, given, self._look_at, seed)
         self.precision = self.task.precision
         if self.precision:
             held = [self.first_arguments, list(self.state(TASK).values()), self.example]
-            require_float32(self.task, leaves(held))
+            fitness.require_float32(self.task, leaves(held))
             self.expected(self.first, self.first_arguments)
 
     def state(self, weights: str) -> dict[str, torch.Tensor]:
@@ -150,6 +162,8 @@ class Oracle:
             return with_specials(own, draw.seed)
         if draw.distribution == OVERFLOWING:
             return enlarge(own, self._headroom(own))
+        if draw.distribution == NUMBERS:
+            return vary_numbers(own, draw.seed)
         if draw.distribution == RESAMPLED:
             return resample_integers(own, self.fixed_integers, draw.seed)
         return transform(own, draw.distribution, draw.seed)
@@ -238,19 +252,23 @@ class Oracle:
         own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
         with torch.no_grad(), torch.random.fork_rng(own, device_type=device.type):
             torch.manual_seed(self.weight_seed)
-            return module(*arguments)
+            found = flatten(module(*arguments))
+        written = zip(leaves(arguments), self.changed, strict=False)
+        return [*found, *(t for t, is_changed in written if is_changed)]
+
+    def _run_task(self, seed: int) -> list[torch.Tensor]:
+        """``run`` on the task's own inputs."""
+        return self.run(self.arguments(Draw(TASK, seed)))
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         run = partial(self.run, arguments, draw.weights)
         is_own = self._is_own(draw)
         is_given = is_own or draw.distribution == SPECIAL
-        if not is_given and not is_telling(draw.distribution, as_real(run())):
+        usual = partial(self._run_task, draw.seed)
+        if not is_given and not is_telling(draw.distribution, run, usual):
             return None  # before float64, which costs most
-        if (
-            not is_given
-            and self._is_symmetric
-            and not all(map(self._bears, nudges.shaken(arguments)))
-        ):
+        is_shaken = self._is_symmetric and not is_given
+        if is_shaken and not all(map(self._bears, nudges.shaken(arguments))):
             return None  # no longer definite, and the reference did not notice
         exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         own = as_real(run())
@@ -335,51 +353,34 @@ class Oracle:
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
         results, self.flops = self._counted(given)
-        self.mutates_arguments = any(map(differ, leaves(given), leaves(arguments)))
-        homes = {t.untyped_storage().data_ptr() for t in leaves(given) if t.numel()}
-        self.returns_arguments = any(t.untyped_storage().data_ptr() in homes for t in results)
+        changed = list(map(differ, leaves(given), leaves(arguments)))
+        self.mutates_arguments = any(changed)
+        self.returned = lie_in(results, leaves(given))
+        self.returns_arguments = any(self.returned)
         outputs = [t.clone() for t in results] if self.returns_arguments else results
         del given, results
         self.example = without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
-        require_known_types([*inputs, *outputs])
+        fitness.require_known_types([*inputs, *outputs])
         self.n_terms = count_terms(inputs, outputs, self.flops)
         self._is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) and t.numel() > 1 for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
-        if not all(map(are_alike, outputs, self._forward_unseeded(arguments))):
-            raise TaskError(
-                "the reference is not deterministic",
-                seen="two runs on the same inputs differ",
-                do="put the module in eval() mode, or remove dropout and random states",
-            )
+        fitness.require_deterministic(outputs, self._forward_unseeded(arguments))
         for number in range(1, 9):  # a yes or no is the same every other time
             other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, number)))
             found = self.run(other)
             if not all(map(torch.equal, outputs, found)):
                 break
         self.fixed_integers = same_integers(arguments, other)
-        self.warnings += degenerate(outputs, found)
+        self.warnings += fitness.degenerate(outputs, found)
+        self.changed = changed
 
-    def _study_others(self) -> None:
-        """Run the reference on every other set of inputs that the task declares.
-
-        Raises:
-            TaskError: it fails on one.
-        """
-        seed = derive_seed(self.secret, "others")
-        for number, arguments in enumerate(self.reference.other_inputs(seed, self.device)):
-            label = shapes_text(arguments)
-            if label in self.others:
-                label = f"{label} ({number + 1})"
-            with task_code(
-                self.task, "the reference fails on other inputs", "mend it", context=label
-            ):
-                outputs, flops = self._counted(map_tensors(torch.clone, arguments))
-            inputs = leaves([arguments, list(self.state(TASK).values())])
-            n_terms = count_terms(inputs, outputs, flops)
-            draw = Draw(label, derive_seed(seed, number))
-            self.others[label] = Other(number, draw, without_memory(outputs), n_terms)
+    def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], float]:
+        """The shapes of the results, and terms per output."""
+        outputs, flops = self._counted(map_tensors(torch.clone, arguments))
+        inputs = leaves([arguments, list(self.state(TASK).values())])
+        return without_memory(outputs), count_terms(inputs, outputs, flops)
 
     def _counted(self, arguments: list[Any]) -> tuple[list[torch.Tensor], int]:
         """The reference's outputs, and the arithmetic that they took."""

@@ -18,15 +18,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.child import Child, ChildEnded, Glance
 from kernelwright.judge.compare import pieces
 from kernelwright.judge.cpu import read_process
-from kernelwright.judge.layout import (
-    Slot,
-    flat_source,
-    flat_view,
-    in_layout,
-    map_tensors,
-    plan_slots,
-    view,
-)
+from kernelwright.judge.layout import flat_source, flat_view, in_layout, leaves, plan_slots, view
 from kernelwright.judge.outputs import Claim, check_claims
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
@@ -107,8 +99,12 @@ class Runner:
         """Of shared memory at least: for shapes that come after the first."""
         self.n_calls = self.n_ran_on = 0
         self._released_s = 0.0
+        self._word = ""
+        """What the next call is to begin with: under which names the last output is held."""
         self.keeps_arguments = False
-        """Whether arguments may be part of the outputs, so that they must outlive a call."""
+        """Whether arguments may be part of the results, so that they must outlive a call."""
+        self.changed: list[bool] = []
+        """Which arguments the reference writes to: what is left there follows the outputs."""
 
     def build(
         self,
@@ -214,6 +210,7 @@ class Runner:
             how["then"] = self._copy
             if not self.keeps_arguments:
                 spoil = how["at_bell"] = Spoil(self.memory[: _bytes(self.slots)], self.place)
+        self._word, how["word"] = "", self._word
         call = functools.partial(self.child.call, timeout_s=limit_s, **how)
         answer = self._guard(call, "run", limit_s)
         self._raise_error(answer.reply)
@@ -227,14 +224,19 @@ class Runner:
         claims = check_claims(answer.reply, self.like, self.place.kind)
         # No call is shorter than its processor time over the threads that it may use.
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
-        elapsed_ns = max(answer.wall_ns, least_ns)
-        outputs = self._outputs(claims) if take else None
-        if outputs and self.is_read and self.child.cpu_ns() - answer.clock_ns > RAN_ON_NS:
-            self.n_ran_on += 1
-            if self.n_ran_on >= TOO_OFTEN:
-                raise Refused(Status.TAMPERED, "it ran on while it was to stand still")
+        # What ran before the word to go, woken by its own timers, may have seen the arguments.
+        elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns
+        self._count_runs_on(answer.early_ns)
+        outputs = self._outputs(claims) + self._written() if take else None
+        if outputs and self.is_read:
+            self._count_runs_on(self.child.cpu_ns() - answer.clock_ns)
         after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
         return Call(elapsed_ns, claims, outputs, after_ns)
+
+    def _count_runs_on(self, ran_on_ns: int) -> None:
+        self.n_ran_on += ran_on_ns > RAN_ON_NS
+        if self.n_ran_on >= TOO_OFTEN:
+            raise Refused(Status.TAMPERED, "it ran on while it was to stand still")
 
     def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
         """What now lies where the outputs of an earlier call, still held, were."""
@@ -245,13 +247,9 @@ class Runner:
 
     def changed_arguments(self, arguments: list[Any]) -> bool:
         """Whether the child has written to its arguments."""
-        slots: list[Slot] = []
-        tensors: list[torch.Tensor] = []
-        map_tensors(slots.append, self.slots)
-        map_tensors(tensors.append, arguments)
         return any(
             not same_bits(flat_view(slot, self.memory), flat_source(t))
-            for slot, t in zip(slots, tensors, strict=True)
+            for slot, t in zip(leaves(self.slots), leaves(arguments), strict=True)
             if slot.span_bytes
         )
 
@@ -273,6 +271,9 @@ class Runner:
 
     def release(self, *, hold: Iterable[str] = ()) -> None:
         """Let the child drop its last output, or hold it under these names until the next are."""
+        if self.is_read:  # the clock is to run over that, too: in the next call
+            self._word = ",".join(hold)
+            return
         began_s = time.monotonic()
         self._ask("release", RELEASE_S, hold=list(hold))
         self._released_s += time.monotonic() - began_s
@@ -315,6 +316,11 @@ class Runner:
             return [in_layout(view(s, self.memory), c.shape, c.strides).clone() for s, c in pairs]
         return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
 
+    def _written(self) -> list[torch.Tensor]:
+        """What the child has left in those arguments that the reference writes to."""
+        pairs = zip(leaves(self.slots), self.changed, strict=False)  # other shapes may have others
+        return [view(slot, self.memory).clone() for slot, is_changed in pairs if is_changed]
+
     def _read(self, claim: Claim, like: torch.Tensor) -> torch.Tensor:
         try:
             data = read_process(self.child.pid, claim.address, claim.span * like.element_size())
@@ -326,11 +332,7 @@ class Runner:
         return data.view(like.dtype).as_strided(claim.shape, claim.strides)
 
     def _write(self, slots: Any, values: Any) -> None:
-        places: list[Slot] = []
-        tensors: list[torch.Tensor] = []
-        map_tensors(places.append, slots)
-        map_tensors(tensors.append, values)
-        for slot, tensor in zip(places, tensors, strict=True):
+        for slot, tensor in zip(leaves(slots), leaves(values), strict=True):
             if slot.span_bytes:
                 flat_view(slot, self.memory).copy_(flat_source(tensor))
         self.place.settle()
@@ -392,6 +394,4 @@ def describe_end(error: ChildEnded) -> str:
 
 def _bytes(slots: Any) -> int:
     """The end of the last slot."""
-    ends = [0]
-    map_tensors(lambda slot: ends.append(slot.offset_bytes + slot.span_bytes), slots)
-    return max(ends)
+    return max((slot.offset_bytes + slot.span_bytes for slot in leaves(slots)), default=0)

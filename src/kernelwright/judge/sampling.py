@@ -31,9 +31,9 @@ STACK_BYTES = 8192
 """Of a thread's stack, in which the one who called such code is looked for: oneDNN's kernels keep
 less than half of that for themselves."""
 NEUTRAL = (
-    "python", "libpython", "libc.", "libc-", "libm.", "libm-", "libgomp", "libomp", "ld-",
-    "libpthread", "libstdc++", "libgcc", "libffi", "_ctypes", "libdl", "librt", "libtorch_python",
-    "libc10",
+    "python", "libpython", "libc.", "libc-", "libm.", "libm-", "libmvec", "libgomp", "libomp",
+    "ld-", "libpthread", "libstdc++", "libgcc", "libffi", "_ctypes", "libdl", "librt",
+    "libtorch_python", "libc10",
 )  # fmt: skip
 """How the names of files begin whose code runs for own and library kernels alike: the
 interpreter and torch's side of it, allocators, the C library, threads that wait for others."""
@@ -64,7 +64,9 @@ class Looks:
     those too.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, given: Sequence[tuple[int, int, str]] = ()) -> None:
+        """``given``: the files that were mapped before anything of the candidate's ran."""
+        self._given = given
         self._draw = random.Random(seed)
         self._calls: list[list[str]] = []
         self._memory: list[Span] = []
@@ -121,7 +123,7 @@ class Looks:
                 return
             at = whereabouts(pid)
             if any(span_of(address, self._memory) is None for address, _ in at):
-                self._memory = spans(pid)
+                self._memory = spans(pid, self._given)
             responsible = [answerable(pid, *place, self._memory) for place in at]
         except OSError:
             self.is_possible = False
@@ -150,7 +152,7 @@ class Span:
     owner: str
 
 
-def spans(pid: int) -> list[Span]:
+def spans(pid: int, given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
     """The executable memory of a process.
 
     Raises:
@@ -162,7 +164,14 @@ def spans(pid: int) -> list[Span]:
         if "x" in rights:
             start, end = (int(part, 16) for part in addresses.split("-"))
             found.append((start, end, path[0] if path else ""))
-    return owned(found, (*SYSTEM, *visible_folders()))
+    library = (*SYSTEM, *visible_folders())
+    known = [(start, end) for start, end, path in given if _owner(path, library) == LIBRARY]
+    return [
+        replace(span, owner=LIBRARY)
+        if span.owner in (OWN, MADE) and any(a < span.end and span.start < b for a, b in known)
+        else span
+        for span in owned(found, library)
+    ]
 
 
 def owned(found: Iterable[tuple[int, int, str]], library: Sequence[str]) -> list[Span]:

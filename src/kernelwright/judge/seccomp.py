@@ -9,21 +9,22 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kernelwright.judge import kernel_calls as kernel
 
-LOAD, JUMP_EQUAL, JUMP_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # BPF opcodes, filter.h
+LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+"""Opcodes of BPF, filter.h."""
 NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT = 0, 4, 16  # struct seccomp_data
 ALLOW, ERROR, KILL = 0x7FFF0000, 0x00050000, 0x80000000  # SECCOMP_RET_*
-EPERM, EAFNOSUPPORT = 1, 97
+EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 AF_UNIX = 1
 X32_CALLS = 0x40000000
 """Numbers from here on are x86-64's other table of the same calls."""
 MACHINES = ("x86_64", "aarch64")
 """The columns of the tables below."""
 ARCHITECTURE = (0xC000003E, 0xC00000B7)
-SOCKET = (41, 198)
+SOCKET, CLONE3 = (41, 198), (435, 435)
 DENIED = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438), "kcmp": (312, 272), "perf_event_open": (298, 241),
@@ -35,9 +36,19 @@ DENIED = {
     "delete_module": (176, 106), "kexec_load": (246, 104), "reboot": (169, 142),
     "swapon": (167, 224), "acct": (163, 89), "settimeofday": (164, 170),
     "clock_settime": (227, 112), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
-    "shmget": (29, 194),
+    "timer_create": (222, 107), "mq_notify": (244, 184), "shmget": (29, 194),
 }  # fmt: skip
-"""The last: such memory is no process's, and nobody counts it."""
+"""The last: such memory is no process's, and nobody counts it. Those before it have the kernel send
+a signal when nobody asks, which wakes who has been stopped."""
+SECOND, THIRD = FIRST_ARGUMENT_AT + 8, FIRST_ARGUMENT_AT + 16
+DENIED_WITH = {
+    # Any of CLONE_NEW*: in a user namespace of its own a process has every capability.
+    "clone": ((56, 220), FIRST_ARGUMENT_AT, JUMP_ANY_BIT, (0x7E020000,)),
+    "fcntl": ((72, 25), SECOND, JUMP_EQUAL, (10,)),  # F_SETSIG, as timer_create
+    # SO_SNDBUF and SO_RCVBUF, on whatever level: megabytes of nobody's memory in each socket.
+    "setsockopt": ((54, 208), THIRD, JUMP_EQUAL, (7, 8)),
+}
+"""Calls that are denied with some values of an argument: its place, and how it is compared."""
 
 
 PLACING = {"sched_setaffinity": (203, 122)}
@@ -80,6 +91,10 @@ def _instructions(denied: Mapping[str, tuple[int, int]], only_local_sockets: boo
     ]
     for numbers in denied.values():
         code += [_one(JUMP_EQUAL, numbers[column], if_false=1), _one(RETURN, ERROR | EPERM)]
+    # What is asked of it lies in memory, where no filter sees it; the C library does without it.
+    code += [_one(JUMP_EQUAL, CLONE3[column], if_false=1), _one(RETURN, ERROR | ENOSYS)]
+    for numbers, at, comparison, values in DENIED_WITH.values():
+        code += _deny_with(numbers[column], at, comparison, values)
     if only_local_sockets:
         code += [
             _one(JUMP_EQUAL, SOCKET[column], if_false=3),
@@ -88,6 +103,21 @@ def _instructions(denied: Mapping[str, tuple[int, int]], only_local_sockets: boo
             _one(RETURN, ERROR | EAFNOSUPPORT),
         ]
     return [*code, _one(RETURN, ALLOW)]
+
+
+def _deny_with(number: int, at: int, comparison: int, values: Sequence[int]) -> list[bytes]:
+    """Deny a call with one of these ``values`` in the lower half of the argument ``at``."""
+    tests = [
+        _one(comparison, value, if_true=left, if_false=0 if left else 1)
+        for left, value in zip(reversed(range(len(values))), values, strict=True)
+    ]
+    return [
+        _one(JUMP_EQUAL, number, if_false=len(tests) + 3),
+        _one(LOAD, at),
+        *tests,
+        _one(RETURN, ERROR | EPERM),
+        _one(LOAD, NUMBER_AT),
+    ]
 
 
 def _one(operation: int, operand: int, *, if_true: int = 0, if_false: int = 0) -> bytes:

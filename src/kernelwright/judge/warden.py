@@ -16,6 +16,7 @@ import socket
 import tempfile
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn
 
 from kernelwright.judge import kernel_calls as kernel
@@ -100,6 +101,9 @@ def _run_worker(
         for fd, number in ((out_fd, 1), (out_fd, 2), (worker_fd, 3), (bell_fd, 4)):
             os.dup2(fd, number)
         os.closerange(5, 65536)
+        with contextlib.suppress(OSError):
+            # Of what fills the memory unseen, as sockets do, it is the first to be ended.
+            Path("/proc/self/oom_score_adj").write_text("1000")
         if "filesystem" not in granted:
             os.environ.update(sandbox.scratch_variables(plan.cache or plan.scratch))
         tempfile.tempdir = None  # what its parent found may not be there
@@ -194,7 +198,7 @@ class _Warden:
         for pid in self.descendants():
             with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/statm") as file:
                 pages = file.read().split()
-                own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES
+                own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES + _tables_bytes(pid)
                 shared += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
             files |= _files_in_memory(pid)
         return own + max(shared, sum(files.values()))
@@ -293,6 +297,15 @@ class _Warden:
         self.drain()
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
         return {"code": code, "log": self.log.decode(errors="replace")}
+
+
+def _tables_bytes(pid: int) -> int:
+    """What the tables of a process's pages take: more than its pages, where those are all one."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+        for line in file:
+            if line.startswith(b"VmPTE:"):
+                return int(line.split()[1]) << 10
+    return 0
 
 
 def _files_in_memory(pid: int) -> dict[int, int]:

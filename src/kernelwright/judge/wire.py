@@ -7,6 +7,7 @@ JSON and nothing else: whatever a candidate sends is parsed, never executed.
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import pickle
 import select
@@ -110,7 +111,21 @@ def receive_request(sock: socket.socket) -> tuple[Any, list[int]]:
     body = bytearray()
     while len(body) < size:
         body += _receive_some(sock, size - len(body), None, first=False)
-    return (GO if body == GO else pickle.loads(bytes(body))), list(fds)
+    return (bytes(body) if body[:1] == GO else pickle.loads(bytes(body))), list(fds)
+
+
+def expect_silence(sock: socket.socket) -> None:
+    """See that nothing lies on a channel before anything is asked.
+
+    Raises:
+        Closed: its other end is.
+        Garbled: something does.
+    """
+    if select.select([sock], [], [], 0)[0]:
+        with contextlib.suppress(ConnectionResetError):
+            if sock.recv(1, socket.MSG_PEEK):
+                raise Garbled("an answer that nobody asked for")
+        raise Closed
 
 
 def send_request(sock: socket.socket, request: Any, fds: tuple[int, ...] = ()) -> None:

@@ -41,8 +41,8 @@ def serve(sock: socket.socket, bell: socket.socket) -> None:
             request, fds = wire.receive_request(sock)
         except wire.Closed:
             return
-        if request is wire.GO:
-            worker.call()
+        if type(request) is bytes:
+            worker.call(request[1:].decode())
         else:
             worker.answer(request, fds)
 
@@ -63,8 +63,10 @@ class Worker:
         self.output: Any = None
         self.held: dict[str, Any] = {}
 
-    def call(self) -> None:
-        """One forward: what the judge's clock runs over."""
+    def call(self, hold: str = "") -> None:
+        """One forward, and the end of the last one's output, which may be held under some names:
+        what the judge's clock runs over."""
+        self.release(hold=hold.split(",") if hold else [])
         try:
             self.output = plain(self.module(*self.arguments))
             self.settle()
@@ -281,15 +283,20 @@ def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> N
     own = module.state_dict()
     floating = [name for name, value in own.items() if value.is_floating_point()]
     given = [name for name, value in weights.items() if value.is_floating_point()]
-    if not set(floating) <= set(weights) or not set(given) <= set(own):
-        shapes = [tuple(own[name].shape) for name in floating]
-        if shapes != [tuple(weights[name].shape) for name in given]:
-            raise ValueError(
-                f"the module does not take the reference's weights: it has {floating}, "
-                f"the reference has {given}"
-            )
-        weights = {new: weights[old] for new, old in zip(floating, given, strict=True)}
-    module.load_state_dict(weights, strict=False)
+    tables = {name for name, _ in module.named_buffers()} - set(weights)
+    # All of the module's, or all but tables that its constructor computed.
+    for names in (floating, [name for name in floating if name not in tables]):
+        if set(names) <= set(weights) and set(given) <= set(own):
+            module.load_state_dict(weights, strict=False)
+            return
+        if [own[n].shape for n in names] == [weights[n].shape for n in given]:
+            by_order = {new: weights[old] for new, old in zip(names, given, strict=True)}
+            module.load_state_dict(by_order, strict=False)
+            return
+    raise ValueError(
+        f"the module does not take the reference's weights: it has {floating}, "
+        f"the reference has {given}"
+    )
 
 
 def describe(value: Any) -> Any:

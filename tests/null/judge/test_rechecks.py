@@ -65,7 +65,7 @@ def test_a_checked_call_asks_for_its_results_once() -> None:
     oracle = SimpleNamespace(
         kept_arguments=lambda draw: [],
         expected=lambda draw, _: asked.append(draw) or expect([result], [result.double()], 8.0),
-        returns_arguments=False,
+        returned=[False],
     )
     place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
     runner = SimpleNamespace(

@@ -1,0 +1,27 @@
+"""NaN and infinities among a task's own results, such as those behind a mask."""
+
+from __future__ import annotations
+
+import torch
+
+from kernelwright.judge.compare import Expected, WrongValues, as_real, same
+
+
+def require_specials(outputs: list[torch.Tensor], expected: Expected) -> None:
+    """See that they are where the reference has them in both precisions.
+
+    Raises:
+        WrongValues: one is not; says where.
+    """
+    rows = zip(as_real(outputs), expected.own, expected.exact, expected.finite, strict=True)
+    for number, (value, own, exact, finite) in enumerate(rows):
+        if finite is None or not exact.is_floating_point():
+            continue
+        wrong = ~exact.isfinite() & same(own, exact) & ~same(value, exact)
+        if bool(wrong.any()):
+            name = "the output" if len(outputs) == 1 else f"output {number}"
+            where = tuple(wrong.nonzero()[0].tolist())
+            raise WrongValues(
+                f"{name} is {value[where].item():.6g} instead of {exact[where].item():.6g} at "
+                f"{list(where)}; so are {float(wrong.double().mean()):.2%} of the elements"
+            )

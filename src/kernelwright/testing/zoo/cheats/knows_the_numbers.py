@@ -1,0 +1,14 @@
+"""Ignores arguments that are numbers: its task always gives the same.
+
+task: slope_and_scale
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C13
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, slope, scale):
+        return nn.functional.leaky_relu(x, 0.25)

@@ -1,0 +1,14 @@
+"""Sums of segments, one after the other.
+
+task: segments
+devices: cpu|cuda
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, offsets):
+        ends = offsets.tolist()
+        return torch.stack([x[a:b].sum(0) for a, b in zip(ends, ends[1:], strict=False)])
