@@ -256,16 +256,15 @@ class Oracle:
         written = zip(leaves(arguments), self.changed, strict=False)
         return [*found, *(t for t, is_changed in written if is_changed)]
 
-    def _run_task(self, seed: int) -> list[torch.Tensor]:
-        """``run`` on the task's own inputs."""
+    def _usual(self, seed: int) -> list[torch.Tensor]:
+        """What it gives on the task's own inputs."""
         return self.run(self.arguments(Draw(TASK, seed)))
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         run = partial(self.run, arguments, draw.weights)
         is_own = self._is_own(draw)
         is_given = is_own or draw.distribution == SPECIAL
-        usual = partial(self._run_task, draw.seed)
-        if not is_given and not is_telling(draw.distribution, run, usual):
+        if not is_given and not is_telling(draw.distribution, run, partial(self._usual, draw.seed)):
             return None  # before float64, which costs most
         is_shaken = self._is_symmetric and not is_given
         if is_shaken and not all(map(self._bears, nudges.shaken(arguments))):
