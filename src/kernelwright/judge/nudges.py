@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
-from kernelwright.judge.compare import Expected, conditioning
+from kernelwright.judge.compare import Expected, as_real, conditioning
 from kernelwright.judge.inputs import is_whole
 from kernelwright.judge.layout import leaves, map_tensors
 
@@ -23,9 +24,6 @@ N_TIED = 4
 """Random ways that show what hangs on ties: a change there is as large as what is chosen."""
 LEAST_TIED = 0.01
 """Of a row's largest value: so much moves where another one is chosen."""
-LOOSE_SHARE = 0.005
-"""Of an output's whole numbers that may hang on rounding on the task's own inputs: where more do,
-what they are is a convention that a candidate has to keep."""
 WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
 
 
@@ -110,6 +108,32 @@ def loose_places(
             if mask is not None:
                 mask |= one != other
     return loose
+
+
+def jumps(
+    runs: Sequence[Callable[[list[Any]], list[torch.Tensor] | None]],
+    arguments: list[Any],
+    expected: Expected,
+    *,
+    zeros_too: bool,
+) -> list[torch.Tensor | None]:
+    """By how much each floating-point number of the results moves with ``arguments``' last digits,
+    of its row's scale: a step of a quantiser, another choice. ``runs``: the reference in float64
+    and in its own precision, whose noise may decide as well."""
+    found = [torch.zeros_like(e) if e.is_floating_point() else None for e in expected.exact]
+    dtypes = [t.dtype for t in leaves(arguments)]
+    for moved in nudges(arguments, zeros_too=zeros_too):
+        kinds = iter(dtypes)
+        narrow = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
+        for run, given in zip(runs, (moved, narrow), strict=True):
+            with contextlib.suppress(RuntimeError, ValueError, IndexError):  # it takes no such
+                results = as_real(run(given) or expected.exact)
+                rows = zip(found, results, expected.exact, expected.scales, strict=True)
+                for most, one, exact, scale in rows:
+                    if most is not None:
+                        move = (one - exact).abs_().div_(scale).nan_to_num_(0.0, 0.0, 0.0)
+                        torch.maximum(most, move, out=most)
+    return found
 
 
 def _moved(t: torch.Tensor, size_ulp: float, seed: int | None) -> torch.Tensor:

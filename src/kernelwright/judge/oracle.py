@@ -17,15 +17,16 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
-from kernelwright.judge import fitness, nudges
+from kernelwright.judge import fitness, layout, nudges
 from kernelwright.judge.compare import (
     CONDITION_FACTOR,
+    LOOSE_SHARE,
     ROUNDING,
     USELESS,
     Expected,
     all_finite,
+    allowance,
     as_real,
-    conditioning,
     differ,
     expect,
     explained,
@@ -56,14 +57,7 @@ from kernelwright.judge.inputs import (
     with_specials,
 )
 from kernelwright.judge.kept import Kept
-from kernelwright.judge.layout import (
-    leaves,
-    lie_in,
-    map_tensors,
-    shape_of,
-    shapes_text,
-    without_memory,
-)
+from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.lowering import lower, rounded
 from kernelwright.judge.nudges import nudge, widen
 from kernelwright.judge.others import find_others
@@ -105,13 +99,11 @@ class Oracle:
         randomise_weights(randomised, derive_seed(self.secret, RANDOMISED))
         self.modules = {TASK: module, RANDOMISED: randomised}
         self.has_weights = any(True for _ in module.parameters())
-        self.spent_s = 0.0
-        """Seconds spent on expected results so far."""
+        self.spent_s = 0.0  # on expected results so far
         self._kept = Kept(self.device)
         self._power: float | None = None
         self.convolves, self.mutates_arguments = False, True  # until more is known
-        self.changed: list[bool] = []
-        """Which of its arguments it writes to: what it leaves there is a result, too."""
+        self.changed: list[bool] = []  # arguments that it writes to: results like others
         draw = partial(self.reference.inputs, device=self.device)
         self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
@@ -170,7 +162,7 @@ class Oracle:
 
     def workload(self) -> Workload:
         """The task with the shapes that are judged."""
-        return Workload(self.task.digest, tuple(shape_of(a) for a in self.arguments(self.first)))
+        return Workload(self.task.digest, tuple(map(layout.shape_of, self.arguments(self.first))))
 
     def expected(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         """What the call should return; None where the reference itself fails on these inputs."""
@@ -207,10 +199,7 @@ class Oracle:
             return expected
         is_own = self._is_own(draw)
         factor = max(CONDITION_FACTOR, self._growth_ulp(draw))
-        allowed = [
-            max(usual, factor * conditioning(one, expected, number))
-            for number, (one, usual) in enumerate(zip(moved, expected.allowed, strict=True))
-        ]
+        allowed = [allowance(one, expected, n, factor) for n, one in enumerate(moved)]
         if not is_own:
             allowed = nudges.tied(run, arguments, expected, allowed)
         wider = replace(
@@ -219,9 +208,16 @@ class Oracle:
             is_conditioned=True,
             loose=expected.loose
             or nudges.loose_places(run, arguments, expected.own, zeros_too=not is_own),
-            loose_share=nudges.LOOSE_SHARE if is_own else 1.0,
+            loose_share=LOOSE_SHARE if is_own else 1.0,
         )
         return self._keep(("expected", draw), wider)
+
+    def stepped(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
+        """``expected`` with how far each number jumps, which is asked for where few are wrong."""
+        runs = [partial(self._in_float64, draw.weights), partial(self.run, weights=draw.weights)]
+        is_other = not self._is_own(draw)
+        jumps = expected.jumps or nudges.jumps(runs, arguments, expected, zeros_too=is_other)
+        return self._keep(("expected", draw), replace(expected, jumps=jumps))
 
     def _headroom(self, arguments: list[Any]) -> float:
         """The largest power of the type's range at which the reference stays finite."""
@@ -354,11 +350,11 @@ class Oracle:
         results, self.flops = self._counted(given)
         changed = list(map(differ, leaves(given), leaves(arguments)))
         self.mutates_arguments = any(changed)
-        self.returned = lie_in(results, leaves(given))
+        self.returned = layout.lie_in(results, leaves(given))
         self.returns_arguments = any(self.returned)
         outputs = [t.clone() for t in results] if self.returns_arguments else results
         del given, results
-        self.example = without_memory(outputs)
+        self.example = layout.without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
         fitness.require_known_types([*inputs, *outputs])
         self.n_terms = count_terms(inputs, outputs, self.flops)
@@ -379,13 +375,13 @@ class Oracle:
         """The shapes of the results, and terms per output."""
         outputs, flops = self._counted(map_tensors(torch.clone, arguments))
         inputs = leaves([arguments, list(self.state(TASK).values())])
-        return without_memory(outputs), count_terms(inputs, outputs, flops)
+        return layout.without_memory(outputs), count_terms(inputs, outputs, flops)
 
     def _counted(self, arguments: list[Any]) -> tuple[list[torch.Tensor], int]:
         """The reference's outputs, and the arithmetic that they took."""
         what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
         with (
-            task_code(self.task, what, advice, context=f"with {shapes_text(arguments)}"),
+            task_code(self.task, what, advice, context=f"with {layout.shapes_text(arguments)}"),
             counted() as counter,
             torch.no_grad(),
         ):

@@ -12,3 +12,11 @@ class Refused(Exception):
         self.status = status
         self.reason = reason
         super().__init__(reason)
+
+
+class WrongValues(Exception):
+    """Outputs that are not the reference's, and where. ``is_little``: in few numbers only."""
+
+    def __init__(self, reason: str, *, is_little: bool = False) -> None:
+        self.is_little = is_little
+        super().__init__(reason)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from kernelwright.judge.compare import Expected, WrongValues, as_real, same
+from kernelwright.judge.compare import Expected, as_real, same
+from kernelwright.judge.refusal import WrongValues
 
 
 def require_specials(outputs: list[torch.Tensor], expected: Expected) -> None:

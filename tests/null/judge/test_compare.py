@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from kernelwright.judge.compare import (
     Expected,
-    WrongValues,
     are_alike,
     compare,
     error_of,
@@ -21,7 +20,8 @@ from kernelwright.judge.compare import (
     row_scale,
 )
 from kernelwright.judge.growth import floor_error, summation_growth
-from kernelwright.judge.nudges import loose_places
+from kernelwright.judge.nudges import jumps, loose_places
+from kernelwright.judge.refusal import WrongValues
 
 
 def expected(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float = 8.0) -> Expected:
@@ -172,6 +172,29 @@ def test_whole_numbers_may_differ_only_where_rounding_decides():
         compare([torch.tensor([2, 1, 4, 1])], wanted)
     with pytest.raises(WrongValues, match=r"50\.000%"):  # too often
         compare([torch.tensor([3, 2, 4, 2])], wanted)
+
+
+def test_a_step_on_a_border_may_go_the_other_way_and_no_further():
+    x = torch.tensor([[0.5, 1.2, 2.5, 3.1] * 100])  # rounds at 0.5 and 2.5
+    exact = x.double().round()
+    wanted = replace(expected(exact.float(), exact), loose_share=0.005)
+    beyond = exact.float()
+    beyond[0, 0] = 1.0  # instead of 0
+    with pytest.raises(WrongValues) as wrong:
+        compare([beyond], wanted)
+    assert wrong.value.is_little
+    runs = [lambda given: [given[0].round()]] * 2
+    wanted = replace(wanted, jumps=jumps(runs, [x], wanted, zeros_too=False))
+    assert "last digits" in compare([beyond], wanted).warnings[0]
+    for place, value in ((1, 2.0), (0, 2.0)):  # no border; two steps
+        farther = beyond.clone()
+        farther[0, place] = value
+        with pytest.raises(WrongValues):
+            compare([farther], wanted)
+    beyond[0, ::4] = 1.0  # too often
+    with pytest.raises(WrongValues) as wrong:
+        compare([beyond], wanted)
+    assert not wrong.value.is_little
 
 
 def test_ties_are_found_by_moving_the_inputs():

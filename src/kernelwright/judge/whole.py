@@ -1,0 +1,40 @@
+"""Whole numbers are compared exactly, but where rounding decides what they are."""
+
+from __future__ import annotations
+
+import torch
+
+from kernelwright.judge.refusal import WrongValues
+
+FEW_MOVED = 8
+"""Counts that may differ however few there are: what falls into another bin changes two."""
+
+
+def compare_exactly(
+    name: str, value: torch.Tensor, own: torch.Tensor, loose: torch.Tensor | None, most: float
+) -> list[str]:
+    """A warning where they differ only where rounding decides, by ``loose``.
+
+    Raises:
+        WrongValues: they differ elsewhere, or more of them than ``most``.
+    """
+    wrong = value != own
+    if not bool(wrong.any()):
+        return []
+    share = float(wrong.float().mean())
+    if loose is not None and most == 1.0 and bool(loose.all()):
+        return [f"{name}: whole numbers differ where they are not compared"]
+    is_little = share <= most or _are_counts(value[wrong].double() - own[wrong].double())
+    if loose is not None and is_little and not bool((wrong & ~loose).any()):
+        return [f"{name}: whole numbers differ where the inputs' last digits decide"]
+    wrong = wrong & ~loose if loose is not None and is_little else wrong
+    where = tuple(wrong.nonzero()[0].tolist())
+    raise WrongValues(
+        f"{name}: {share:.3%} of the elements differ, first at {list(where)}: "
+        f"{value[where].item()} instead of {own[where].item()}"
+    )
+
+
+def _are_counts(moved: torch.Tensor) -> bool:
+    """Whether differences are those of counts between which a few have moved by one."""
+    return len(moved) <= FEW_MOVED and bool((moved.abs() == 1).all()) and float(moved.sum()) == 0
