@@ -119,7 +119,10 @@ class Worker:
             if entry not in namespace:
                 raise NameError(f"the file defines no {entry}")
             torch.manual_seed(seed)
-            self.module = namespace[entry](*pickle.loads(initial)).to(self.device)
+            made = namespace[entry](*pickle.loads(initial))
+            if not isinstance(made, torch.nn.Module):
+                raise TypeError(f"{entry}(...) is no torch.nn.Module but a {type(made).__name__}")
+            self.module = made.to(self.device)
         self.load(weights=weights)
         if "precision" in setting:
             self.module = lower(self.module, **setting["precision"])

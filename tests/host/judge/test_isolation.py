@@ -18,8 +18,9 @@ from kernelwright.judge import sandbox, wire
 from kernelwright.judge.child import ChildEnded, Zygote
 
 SOURCE = """
-import ctypes, os, socket, subprocess, threading, torch
+import ctypes, fcntl, os, platform, signal, socket, subprocess, threading, torch
 
+CLONE, TIMER_CREATE = {"x86_64": (56, 222), "aarch64": (220, 107)}[platform.machine()]
 
 class ModelNew(torch.nn.Module):
     def forward(self, what):
@@ -35,6 +36,19 @@ class ModelNew(torch.nn.Module):
             os.kill(JUDGE, 0)
         elif what == "trace":
             assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0
+        elif what == "namespace":
+            flags = ctypes.c_ulong(0x10000000 | signal.SIGCHLD)  # CLONE_NEWUSER
+            child = ctypes.CDLL(None).syscall(CLONE, flags, 0, 0, 0, 0)
+            if child == 0:
+                os._exit(0)
+            assert child > 0
+        elif what == "wake by a timer":
+            timer = ctypes.create_string_buffer(8)
+            assert ctypes.CDLL(None).syscall(TIMER_CREATE, 1, None, timer) == 0
+        elif what == "wake by a socket":
+            fcntl.fcntl(socket.socketpair()[0], 10, signal.SIGCONT)  # F_SETSIG
+        elif what == "keep in a socket":
+            socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
         elif what == "memory":
             torch.ones(1 << 40)
         elif what == "leave":
@@ -51,6 +65,10 @@ HOLDS = (
     ("processes", "signal"),
     ("memory", "memory"),
     ("calls", "trace"),
+    ("calls", "namespace"),
+    ("calls", "wake by a timer"),
+    ("calls", "wake by a socket"),
+    ("calls", "keep in a socket"),
 )
 EVERYTHING = frozenset({"processes", "network", "filesystem"})
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kernelwright.judge.compare import (
     Expected,
+    allowance,
     are_alike,
     compare,
     error_of,
@@ -22,6 +23,7 @@ from kernelwright.judge.compare import (
 from kernelwright.judge.growth import floor_error, summation_growth
 from kernelwright.judge.nudges import jumps, loose_places
 from kernelwright.judge.refusal import WrongValues
+from kernelwright.judge.specials import require_specials
 
 
 def expected(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float = 8.0) -> Expected:
@@ -172,6 +174,39 @@ def test_whole_numbers_may_differ_only_where_rounding_decides():
         compare([torch.tensor([2, 1, 4, 1])], wanted)
     with pytest.raises(WrongValues, match=r"50\.000%"):  # too often
         compare([torch.tensor([3, 2, 4, 2])], wanted)
+
+
+def test_infinities_are_where_both_precisions_have_them():
+    exact = torch.tensor([[-torch.inf, 1.0, torch.inf, torch.nan]], dtype=torch.float64)
+    own = torch.tensor([[-torch.inf, 1.0, torch.inf, 7.0]])
+    wanted = expected(own, exact)
+    require_specials([own.clone()], wanted)
+    require_specials([torch.tensor([[-torch.inf, 1.0, torch.inf, torch.nan]])], wanted)
+    for place, value in ((0, 5.0), (2, -torch.inf)):
+        other = own.clone()
+        other[0, place] = value
+        with pytest.raises(WrongValues, match=r"instead of -?inf"):
+            require_specials([other], wanted)
+
+
+def test_few_numbers_that_jump_widen_nothing_for_the_others():
+    x = torch.rand(64, 64) * 100
+    exact = x.double().round()
+    wanted = expected(exact.float(), exact)
+    jumped = exact.clone()
+    jumped[3, 5] += 1.0
+    assert allowance(jumped, wanted, 0, 16.0) == wanted.allowed[0]
+    assert allowance(exact + 0.01, wanted, 0, 16.0) > wanted.allowed[0]
+
+
+def test_counts_between_which_one_has_moved_may_differ():
+    own = torch.tensor([5, 9, 2, 4])
+    wanted = replace(expected(own, own), loose=[torch.ones(4, dtype=torch.bool)], loose_share=0.005)
+    wanted.loose[0][3] = False
+    compare([torch.tensor([6, 8, 2, 4])], wanted)
+    for other in ([7, 7, 2, 4], [6, 9, 2, 4], [5, 9, 3, 3]):  # by two; out of nothing; no border
+        with pytest.raises(WrongValues):
+            compare([torch.tensor(other)], wanted)
 
 
 def test_a_step_on_a_border_may_go_the_other_way_and_no_further():

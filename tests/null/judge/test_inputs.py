@@ -11,11 +11,14 @@ from kernelwright.judge.inputs import (
     VARIED,
     enlarge,
     find_fixed,
+    has_numbers,
     randomise_weights,
     renew,
     resample_integers,
     same_integers,
     transform,
+    vary_numbers,
+    with_specials,
 )
 
 
@@ -71,6 +74,45 @@ def test_resampled_offsets_stay_in_order_and_permutations_permutations():
     assert (new_offsets.diff() >= 0).all() and not torch.equal(offsets, new_offsets)
     assert sorted(new_places.tolist()) == [*range(40)] and not torch.equal(places, new_places)
     assert torch.equal(same, torch.arange(40))
+
+
+def test_offsets_that_come_once_keep_their_ends_and_get_other_places_between():
+    x = torch.tensor([0, 3, 50, 120, 121, 300, 333, 512, 1024])
+    (y,) = resample_integers([x], [True], 7)
+    assert not torch.equal(x, y) and torch.equal(y[[0, -1]], x[[0, -1]])
+    assert torch.equal(y.diff().sort().values, x.diff().sort().values)
+    (y,) = resample_integers([torch.arange(9)], [True], 7)
+    assert torch.equal(y, torch.arange(9))  # a count
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_a_mask_that_is_one_of_two_gets_some_of_the_other(hides):
+    (mask,) = resample_integers([torch.full((64, 64), hides)], [True], 7)
+    assert 0.02 < float((mask != hides).float().mean()) < 0.2
+
+
+def test_numbers_among_arguments_are_varied_wherever_they_are():
+    given = [torch.ones(2), 0.5, 3, {"slope": 0.25, "flag": True}, (1.0, None)]
+    found = vary_numbers(given, 7)
+    assert has_numbers(given) and not has_numbers([torch.ones(2), 3, {"flag": True}])
+    for one, other in ((found[1], 0.5), (found[3]["slope"], 0.25), (found[4][0], 1.0)):
+        assert one != other and one == pytest.approx(other, rel=2 * VARIED)
+    assert found[2] == 3 and found[3]["flag"] is True and found[4][1] is None
+
+
+def test_slices_keep_their_strides_whatever_becomes_of_their_numbers():
+    x = torch.randn(64, 100)[::2, 10:60]
+    changed = [with_specials([x], 7), enlarge([x], 0.5), renew([x], [True], 7)]
+    assert all(y.stride() == x.stride() for (y,) in changed)
+
+
+def test_random_weights_change_signs_where_both_occur():
+    layer, norm = torch.nn.Linear(64, 64), torch.nn.LayerNorm(64)
+    before = layer.weight.detach().clone()
+    randomise_weights(layer, 7)
+    randomise_weights(norm, 7)
+    assert 0.3 < float((layer.weight.sign() != before.sign()).float().mean()) < 0.7
+    assert bool((norm.weight > 0).all())
 
 
 def test_random_weights_leave_no_identity_behind():

@@ -1,8 +1,9 @@
 """What the warden counts."""
 
+import mmap
 import os
 
-from kernelwright.judge.warden import _files_in_memory
+from kernelwright.judge.warden import _files_in_memory, _tables_bytes
 
 
 def test_files_in_memory_count_whether_or_not_they_are_mapped():
@@ -14,3 +15,13 @@ def test_files_in_memory_count_whether_or_not_they_are_mapped():
         assert _files_in_memory(os.getpid())[number] >= 1 << 20
     finally:
         os.close(fd)
+
+
+def test_tables_of_pages_count_however_few_the_pages_are():
+    before = _tables_bytes(os.getpid())
+    with open("/dev/zero", "rb") as zeros:
+        maps = [mmap.mmap(zeros.fileno(), 1 << 30, mmap.MAP_PRIVATE, mmap.PROT_READ)]
+        for at in range(0, 1 << 30, 2 << 20):  # one page of each table
+            maps[0][at]
+        assert _tables_bytes(os.getpid()) - before >= 512 * 4096
+        maps[0].close()

@@ -62,3 +62,13 @@ def test_other_names_are_matched_by_order() -> None:
     module = torch.nn.Linear(2, 3)
     load_weights(module, {"a": torch.ones(3, 2), "b": torch.zeros(3)})
     assert float(module.weight.sum()) == 6 and float(module.bias.abs().sum()) == 0
+
+
+def test_a_buffer_of_its_constructor_stays_beside_the_references_weights() -> None:
+    module = torch.nn.LayerNorm(4)
+    module.register_buffer("shares", torch.full((4,), 0.25))
+    load_weights(module, {"weight": torch.full((4,), 2.0), "bias": torch.ones(4)})
+    assert float(module.weight.sum()) == 8 and float(module.shares.sum()) == 1
+    weights = torch.nn.BatchNorm1d(4).state_dict()
+    with pytest.raises(ValueError, match="does not take"):
+        load_weights(torch.nn.LayerNorm(3), weights)
