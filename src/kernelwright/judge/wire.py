@@ -21,7 +21,8 @@ MAX_REPLY_BYTES = 8 << 20  # a profile of a large module is about 1 MB as JSON
 CREDENTIALS = struct.Struct("iii")
 MAX_BELL_BYTES = 128 << 10  # below the default send buffer of a Unix socket, 208 kB
 GO = b"G"
-"""The one-byte request of a call; everything else about it was agreed on before."""
+"""How the request of a call begins; after it come the names under which the last output is held.
+Everything else about a call was agreed on before. No pickle begins so."""
 
 
 class Closed(Exception):
