@@ -43,7 +43,7 @@ LARGER = 2.0
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
 FLIPPED = 0.1
-"""Of a mask that hides nothing."""
+"""Of a mask that hides nothing, or all."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
 """Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
 
@@ -227,8 +227,8 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
         n_values = x.unique().numel()
-        if x.dtype == torch.bool and n_values == 1:  # a mask that hides nothing, or all
-            return x ^ (torch.rand(x.shape, generator=draw, device=x.device) < FLIPPED)
+        if n_values == 1:
+            return _laid_out(_others_than(x, draw), x)
         is_once = n_values == x.numel()
         if is_once and in_order(x):
             return _laid_out(_other_gaps(x, draw), x) if x.dim() == 1 else x
@@ -245,6 +245,18 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
         return _laid_out(changed, x)
 
     return map_tensors(change, arguments)
+
+
+def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """What all are the same: of a mask that hides nothing, or all, some turn round; lengths, or
+    indices, are drawn anew between half of what they are and that."""
+    if x.dtype == torch.bool:
+        return x ^ (torch.rand(x.shape, generator=draw, device=x.device) < FLIPPED)
+    most = int(x.flatten()[0])
+    if most < 2:
+        return x
+    found = torch.randint((most + 1) // 2, most + 1, x.shape, generator=draw, device=x.device)
+    return found.to(x.dtype)
 
 
 def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:

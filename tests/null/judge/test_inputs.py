@@ -91,6 +91,13 @@ def test_a_mask_that_is_one_of_two_gets_some_of_the_other(hides):
     assert 0.02 < float((mask != hides).float().mean()) < 0.2
 
 
+def test_lengths_that_are_all_the_longest_get_shorter_and_small_ones_stay():
+    lengths, ones = torch.full((64,), 9, dtype=torch.int32), torch.ones(64, dtype=torch.int64)
+    found, same = resample_integers([lengths, ones], [True, True], 7)
+    assert found.dtype == torch.int32 and set(found.tolist()) == {5, 6, 7, 8, 9}
+    assert torch.equal(same, ones)
+
+
 def test_numbers_among_arguments_are_varied_wherever_they_are():
     given = [torch.ones(2), 0.5, 3, {"slope": 0.25, "flag": True}, (1.0, None)]
     found = vary_numbers(given, 7)
