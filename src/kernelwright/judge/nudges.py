@@ -127,13 +127,19 @@ def jumps(
         narrow = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
         for run, given in zip(runs, (moved, narrow), strict=True):
             with contextlib.suppress(RuntimeError, ValueError, IndexError):  # it takes no such
-                results = as_real(run(given) or expected.exact)
-                rows = zip(found, results, expected.exact, expected.scales, strict=True)
-                for most, one, exact, scale in rows:
-                    if most is not None:
-                        move = (one - exact).abs_().div_(scale).nan_to_num_(0.0, 0.0, 0.0)
-                        torch.maximum(most, move, out=most)
+                _reach(found, as_real(run(given) or expected.exact), expected)
     return found
+
+
+def _reach(
+    found: list[torch.Tensor | None], results: list[torch.Tensor], expected: Expected
+) -> None:
+    """Raise ``found`` to where ``results`` lie farther from what was expected."""
+    rows = zip(found, results, expected.exact, expected.scales, strict=True)
+    for most, one, exact, scale in rows:
+        if most is not None:
+            move = (one - exact).abs_().div_(scale).nan_to_num_(0.0, 0.0, 0.0)
+            torch.maximum(most, move, out=most)
 
 
 def _moved(t: torch.Tensor, size_ulp: float, seed: int | None) -> torch.Tensor:
