@@ -242,7 +242,7 @@ class Oracle:
         return [t.detach() for t in flatten(self._forward(self.modules[weights], arguments))]
 
     def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> Any:
-        if self.mutates_arguments or self.returns_arguments:
+        if self.mutates_arguments or any(self.returned):
             arguments = map_tensors(torch.clone, arguments)
         device = torch.device(self.device)
         own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
@@ -351,8 +351,7 @@ class Oracle:
         changed = list(map(differ, leaves(given), leaves(arguments)))
         self.mutates_arguments = any(changed)
         self.returned = layout.lie_in(results, leaves(given))
-        self.returns_arguments = any(self.returned)
-        outputs = [t.clone() for t in results] if self.returns_arguments else results
+        outputs = [t.clone() for t in results] if any(self.returned) else results
         del given, results
         self.example = layout.without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])

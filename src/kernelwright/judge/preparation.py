@@ -158,7 +158,7 @@ def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict
     """Make the module of a source in a child, with the task's weights and arguments."""
     program = Program(source, entry, oracle.initial, oracle.weight_seed, setting)
     arguments = oracle.first_arguments
-    runner.keeps_arguments = oracle.returns_arguments or any(oracle.changed)
+    runner.keeps_arguments = any(oracle.returned) or any(oracle.changed)
     runner.changed = oracle.changed
     runner.build(program, oracle.state(TASK), arguments, limit_s=BUILD_LIMIT_S)
 
