@@ -56,8 +56,6 @@ class Answer:
     """How long ``then`` took."""
     cpu_ns: int
     """Processor time of all of its threads, up to the standstill."""
-    clock_ns: int
-    """What the clock of that showed at the standstill, where it stands still, too."""
     others: int
     """Living processes of the child besides its worker."""
     early_ns: int
@@ -195,9 +193,9 @@ class Child:
         self.is_readable = cpu.may_read(self.pid)
         held = {"freeze", "copy-free"} if self.is_readable else {"freeze"}
         self.granted: frozenset[str] = frozenset(greeting["granted"]) | held
-        self.mapped = cpu.mapped_files(self.pid)
-        """Its files before anything of a candidate's ran in it: what lies there is theirs for good,
-        whatever is mapped over it."""
+        self.mapped = cpu.mappings(self.pid) if self.is_readable else []
+        """Its memory before anything of a candidate's ran in it: where a file lies there it is
+        that file's for good, whatever is mapped over it."""
         self.is_stopped = False
         self.rest_ns = 0
         """What its clock of processor time showed when it last stood still."""
@@ -284,8 +282,8 @@ class Child:
         then_ns += time.perf_counter_ns()
         others = self.stop()
         took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": self.rest_ns - before_ns}
-        took |= {"early_ns": max(0, before_ns - rest_ns), "clock_ns": self.rest_ns}
-        return Answer(reply, end_ns - start_ns, others=others, **took)
+        early_ns = max(0, before_ns - rest_ns)
+        return Answer(reply, end_ns - start_ns, others=others, early_ns=early_ns, **took)
 
     def _glance(self, glance: Glance) -> int:
         """Stop for looks while the call still runs; the nanoseconds of standing still."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import fcntl
@@ -45,15 +44,18 @@ def read_process(pid: int, address: int, n_bytes: int) -> torch.Tensor:
     return data
 
 
-def mapped_files(pid: int) -> list[tuple[int, int, str]]:
-    """Where a process's files are mapped (start, end, path); none where nobody tells."""
+def mappings(pid: int, rights: str = "") -> list[tuple[int, int, str]]:
+    """The memory of a process that it may use so ("x"): start, end, and the file's path, if any.
+
+    Raises:
+        OSError: it is gone, or this machine does not tell.
+    """
     found = []
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
-            addresses, _, _, _, _, *path = line.split(maxsplit=5)
-            if path and path[0].startswith("/"):
-                start, end = (int(part, 16) for part in addresses.split("-"))
-                found.append((start, end, path[0]))
+    for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+        addresses, granted, _, _, _, *path = line.split(maxsplit=5)
+        if rights in granted:
+            start, end = (int(part, 16) for part in addresses.split("-"))
+            found.append((start, end, path[0] if path else ""))
     return found
 
 

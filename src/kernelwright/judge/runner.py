@@ -229,7 +229,7 @@ class Runner:
         self._count_runs_on(answer.early_ns)
         outputs = self._outputs(claims) + self._written() if take else None
         if outputs and self.is_read:
-            self._count_runs_on(self.child.cpu_ns() - answer.clock_ns)
+            self._count_runs_on(self.child.cpu_ns() - self.child.rest_ns)
         after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
         return Call(elapsed_ns, claims, outputs, after_ns)
 

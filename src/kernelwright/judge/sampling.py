@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from kernelwright.judge.child import Glance
-from kernelwright.judge.cpu import read_process
+from kernelwright.judge.cpu import mappings, read_process
 from kernelwright.judge.sandbox import SYSTEM, visible_folders
 
 OWN, LIBRARY = "own", "library"
@@ -158,19 +158,13 @@ def spans(pid: int, given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
     Raises:
         OSError: it is gone, or this machine does not tell.
     """
-    found: list[tuple[int, int, str]] = []
-    for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
-        addresses, rights, _, _, _, *path = line.split(maxsplit=5)
-        if "x" in rights:
-            start, end = (int(part, 16) for part in addresses.split("-"))
-            found.append((start, end, path[0] if path else ""))
     library = (*SYSTEM, *visible_folders())
     known = [(start, end) for start, end, path in given if _owner(path, library) == LIBRARY]
     return [
         replace(span, owner=LIBRARY)
         if span.owner in (OWN, MADE) and any(a < span.end and span.start < b for a, b in known)
         else span
-        for span in owned(found, library)
+        for span in owned(mappings(pid, "x"), library)
     ]
 
 

@@ -19,8 +19,8 @@ def test_files_in_memory_count_whether_or_not_they_are_mapped():
 
 def test_tables_of_pages_count_however_few_the_pages_are():
     before = _tables_bytes(os.getpid())
-    with open("/dev/zero", "rb") as zeros:
-        with mmap.mmap(zeros.fileno(), 1 << 30, mmap.MAP_PRIVATE, mmap.PROT_READ) as mapped:
-            for at in range(0, 1 << 30, 2 << 20):  # one page of each table
-                assert mapped[at] == 0
-            assert _tables_bytes(os.getpid()) - before >= 512 * 4096
+    how = (1 << 30, mmap.MAP_PRIVATE, mmap.PROT_READ)
+    with open("/dev/zero", "rb") as zeros, mmap.mmap(zeros.fileno(), *how) as mapped:
+        for at in range(0, 1 << 30, 2 << 20):  # one page of each table
+            assert mapped[at] == 0
+        assert _tables_bytes(os.getpid()) - before >= 512 * 4096
