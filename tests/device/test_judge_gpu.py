@@ -6,6 +6,7 @@ It prints what the machine grants, what an empty call costs and what each verdic
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -17,6 +18,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
+from kernelwright.judge.turns import Turns
 
 pytestmark = [
     pytest.mark.gpu,
@@ -156,6 +158,31 @@ def test_a_wrong_candidate_gets_its_status(judge, name):
     body, status = WRONG[name]
     evaluation = judged(judge, name, candidate(body), timed=False)
     assert evaluation.status is status, evaluation.reasons
+
+
+def test_an_endless_kernel_ends_soon_where_others_want_to_measure(judge):
+    source = 'extern "C" __global__ void spin(volatile float* x) { while (x[0] == x[0]) {} }'
+    body = (
+        f"kernel = torch.cuda._compile_kernel({source!r}, 'spin')\n"
+        "kernel((1, 1, 1), (1, 1, 1), [torch.ones_like(x)])\n"
+        "return self.right(x)"
+    )
+    other, is_over = Turns(judge.place.unit, judge.place.is_idle), threading.Event()
+
+    def measure():
+        while not is_over.is_set():
+            with other.alone():
+                pass
+            time.sleep(0.5)
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    try:
+        evaluation = judged(judge, "endless", candidate(body), timed=False)
+    finally:
+        is_over.set()
+        thread.join()
+    assert evaluation.status is Status.TIMEOUT and "stood still" in evaluation.reasons[0]
 
 
 def test_work_on_a_side_stream_wins_nothing(judge):

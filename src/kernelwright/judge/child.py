@@ -314,7 +314,7 @@ class Child:
             if self.seat.is_wanted():
                 self.is_stopped = False
                 self.stop()
-                deadline_s += self.seat.step_aside()
+                deadline_s += self.seat.step_aside(self.pid)
                 self.ask_warden("go_on")
                 self.is_stopped = False
         return deadline_s

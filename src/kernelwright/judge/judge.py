@@ -68,7 +68,7 @@ class Judge:
         self.task = task.in_precision(self.settings.precision)
         self.threads = environment.resolve_threads(self.settings.threads)
         self.place = place_of(self.device)
-        self.turns = Turns(self.place.unit, self.place.is_idle)
+        self.turns = Turns(self.place.unit, self.place.is_idle, self.place.works_for)
         self._chairs = contextlib.ExitStack()
         self._for_library = for_library  # and no candidate comes: less memory will do
         self.children = Children(self.device, self.place, threads=self.threads, nursery=nursery)

@@ -94,16 +94,39 @@ def share_of_others(index: int, own: set[int], *, since_s: float) -> float | Non
     gpu = _gpu(index)
     if _pids(gpu) is None:
         return None
+    uses = _uses(gpu, since_s)
+    if uses is None:
+        return None
+    shares = (sum(seen) / len(seen) for pid, seen in uses.items() if pid not in own)
+    return min(1.0, sum(shares) / 100)
+
+
+def works_for(index: int, pid: int, *, since_s: float) -> bool:
+    """Whether the GPU has worked for a process since a moment; False where nobody can tell.
+
+    Units:
+        ``since_s`` in seconds of Unix time.
+    Raises:
+        Unknown: it tells nothing.
+    """
+    gpu = _gpu(index)
+    if _pids(gpu) is None:
+        return False
+    return any((_uses(gpu, since_s) or {}).get(pid, ()))
+
+
+def _uses(gpu: ctypes.c_void_p, since_s: float) -> dict[int, list[int]] | None:
+    """By process, the shares of its time that the GPU worked for it, in percent, one a sample."""
     uses, count = (_Use * MOST_PROCESSES)(), ctypes.c_uint(MOST_PROCESSES)
     since = ctypes.c_ulonglong(int(since_s * 1e6))
     code = _ask("nvmlDeviceGetProcessUtilization", gpu, uses, ctypes.byref(count), since)
     if code not in (SUCCESS, NOT_FOUND):
         return None
-    by_process: dict[int, list[int]] = {}
+    found: dict[int, list[int]] = {}
     for use in uses[: count.value] if code == SUCCESS else ():
-        if use.pid not in own and use.time_us >= since.value:
-            by_process.setdefault(use.pid, []).append(use.sm_percent)
-    return min(1.0, sum(sum(seen) / len(seen) for seen in by_process.values()) / 100)
+        if use.time_us >= since.value:
+            found.setdefault(use.pid, []).append(use.sm_percent)
+    return found
 
 
 def _pids(gpu: ctypes.c_void_p) -> set[int] | None:

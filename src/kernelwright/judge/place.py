@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,6 +16,8 @@ from kernelwright.judge import cpu
 
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
+LATELY_S = 1.0
+"""The driver samples what the device does several times a second."""
 MOST_JUDGES = 5
 """On all GPUs together that a process sees. A host makes about three CUDA contexts a second,
 however many ask for one: more judges wait longer."""
@@ -66,6 +69,10 @@ class Place(Protocol):
         """Whether the device has done what stopped children had started on it."""
         ...
 
+    def works_for(self, pid: int) -> bool:
+        """Whether it has worked for this process within the last second."""
+        ...
+
     def make_room(self) -> None:
         """Give back memory that the judge's allocator only keeps, where it is much."""
         ...
@@ -108,6 +115,10 @@ class Cpu:
     def is_idle(self) -> bool:
         """True: what has stopped does nothing on a CPU."""
         return True
+
+    def works_for(self, pid: int) -> bool:
+        """False: who asks has stopped the process."""
+        return False
 
     def make_room(self) -> None:
         """Nothing to do: malloc's caches are small."""
@@ -169,6 +180,14 @@ class Gpu:
                 return False
             time.sleep(AT_ONCE_S)
         return True
+
+    def works_for(self, pid: int) -> bool:
+        """As the driver tells; where it knows processes by other numbers than ours, nothing."""
+        from kernelwright.judge import nvml
+
+        with contextlib.suppress(nvml.Unknown):
+            return nvml.works_for(self.index, pid, since_s=time.time() - LATELY_S)
+        return False
 
     def make_room(self) -> None:
         kept = torch.cuda.memory_reserved(self.index) - torch.cuda.memory_allocated(self.index)

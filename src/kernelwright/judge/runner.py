@@ -349,8 +349,9 @@ class Runner:
     def _guard(self, action: Any, what: str, limit_s: float) -> Any:
         try:
             return action()
-        except Late:
-            raise Refused(Status.TIMEOUT, f"no answer within {limit_s:.0f} s ({what})") from None
+        except Late as late:
+            why = str(late) or f"no answer within {limit_s:.0f} s"
+            raise Refused(Status.TIMEOUT, f"{why} ({what})") from None
         except Garbled as error:
             raise Refused(Status.TAMPERED, f"the judge's channel was written to: {error}") from None
         except ChildEnded as error:

@@ -18,29 +18,39 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from kernelwright.judge import wire
+
 LOOK_S = 0.02
 """How often those inside look whether the door was closed, and those outside for a free chair."""
 SETTLE_S, N_TRIES = 5.0, 5
 """How long the device may take to come to rest before others go on for a while, and how often; then
-it is measured all the same: what never ends is ended by the time limit of whoever started it."""
+it is measured all the same."""
+WORKS_ON_S = 20.0
+"""What the device does for a process that stands still for so long is taken not to end."""
 
 
 class Turns:
     """The turns at one device, by the name that all judges know it by.
 
-    ``is_idle`` says whether the device has done all that was started on it.
+    ``is_idle`` says whether the device has done all that was started on it, ``works_for`` whether
+    it has worked for a process lately.
 
     Not covered:
         Other programs, and judges of other users.
     """
 
-    def __init__(self, device: str, is_idle: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        device: str,
+        is_idle: Callable[[], bool] = lambda: True,
+        works_for: Callable[[int], bool] = lambda pid: False,
+    ) -> None:
         name = f"kernelwright-{os.getuid()}-{device.replace(':', '-')}"
         self._name = Path(tempfile.gettempdir(), name)
         self._line, self._door, self._room, self._hall = (
             Path(f"{self._name}-{part}.lock") for part in ("line", "door", "room", "hall")
         )
-        self._is_idle = is_idle
+        self._is_idle, self._works_for = is_idle, works_for
         self._alone: int | None = None
         """The thread of this judge's that is alone."""
 
@@ -100,7 +110,7 @@ class Turns:
     @contextlib.contextmanager
     def beside(self) -> Iterator[Seat]:
         """A seat among those who build and check; one per thread, because the door may close."""
-        seat = Seat(self._line, self._door, self._room)
+        seat = Seat(self._line, self._door, self._room, self._works_for)
         seat.enter()
         try:
             yield seat
@@ -111,11 +121,16 @@ class Turns:
 class Seat:
     """A place among others, to be left for a while when it is wanted."""
 
-    def __init__(self, line: Path, door: Path, room: Path) -> None:
+    def __init__(
+        self, line: Path, door: Path, room: Path, works_for: Callable[[int], bool]
+    ) -> None:
         self._line, self._door, self._room = line, door, room
+        self._works_for = works_for
         self._descriptor: int | None = None
         self.waited_s = 0.0
         """How long it has been left."""
+        self.worked_on_s = 0.0
+        """How long the device has worked, without a rest, for a process that stood still."""
 
     def enter(self) -> None:
         with _locked(self._line, fcntl.LOCK_EX):
@@ -136,17 +151,24 @@ class Seat:
             return True
         return False
 
-    def step_aside(self) -> float:
-        """Leave, and come back when whoever measures is done.
+    def step_aside(self, pid: int) -> float:
+        """Leave, and come back when whoever measures is done; this process stands still.
 
         Returns:
             The seconds in between.
+        Raises:
+            Late: the device works for the process all the same, and does not end.
         """
         start_s = time.monotonic()
         self.leave()
         self.enter()
         away_s = time.monotonic() - start_s
         self.waited_s += away_s
+        works_on = away_s > SETTLE_S and self._works_for(pid)
+        self.worked_on_s = self.worked_on_s + away_s if works_on else 0.0
+        if self.worked_on_s > WORKS_ON_S:
+            told = f"the device worked for {self.worked_on_s:.0f} s for it while it stood still"
+            raise wire.Late(told)
         return away_s
 
 

@@ -30,7 +30,7 @@ class Closed(Exception):
 
 
 class Late(Exception):
-    """The other side did not answer in time."""
+    """The other side did not answer in time; with an argument: how that is known already."""
 
 
 class Garbled(Exception):

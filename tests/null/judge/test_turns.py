@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kernelwright.judge import turns
+from kernelwright.judge import turns, wire
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_who_measures_is_alone_and_those_inside_come_back_after_it(room):
         while not seat.is_wanted():
             time.sleep(0.001)
         assert told == []  # it waits for this seat
-        assert seat.step_aside() >= 0.04 and seat.waited_s >= 0.04
+        assert seat.step_aside(1) >= 0.04 and seat.waited_s >= 0.04
         assert told == ["measures", "is done"]
         thread.join()
         assert not seat.is_wanted()
@@ -98,3 +98,16 @@ def test_a_device_that_never_rests_stops_nobody_for_good(tmp_path, monkeypatch):
     asked = []
     with turns.Turns("cuda:0", lambda: asked.append("at rest?")).alone():
         assert asked
+
+
+def test_what_works_on_for_a_stopped_process_is_ended_and_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(turns, "SETTLE_S", 0.0)
+    monkeypatch.setattr(turns, "WORKS_ON_S", 0.02)
+    room = turns.Turns("cuda:0", works_for=lambda pid: pid == 7)
+    with room.beside() as endless, room.beside() as patient:
+        endless.leave()
+        endless.worked_on_s = patient.worked_on_s = 0.03  # of earlier times
+        patient.step_aside(8)
+        with pytest.raises(wire.Late, match="the device worked for 0 s for it while it stood"):
+            endless.step_aside(7)
