@@ -7,11 +7,13 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import torch
 
 from kernelwright.core.evaluation import CANDIDATE, Numerics, Status
+from kernelwright.judge import fitness
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.compare import Agreement, Expected, are_near, compare, differ, furthest
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
@@ -221,8 +223,15 @@ class Check:
         self._check_held(KEPT)
 
     def _refuse_changed(self, arguments: list[Any]) -> None:
-        if self.runner.changed_arguments(arguments) and not self.oracle.mutates_arguments:
-            raise Refused(Status.REJECTED, "it writes to its inputs, which the reference does not")
+        written = self.runner.changed_arguments(arguments)
+        if not _is_beyond(written, self.oracle.changed):
+            return
+        if _is_beyond(written, self._written(arguments)):  # it may hang on the values
+            which = "its inputs, which" if not any(self.oracle.changed) else "inputs that"
+            raise Refused(Status.REJECTED, f"it writes to {which} the reference does not")
+
+    def _written(self, arguments: list[Any]) -> list[bool]:
+        return fitness.written(self.oracle.modules[TASK], arguments)
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""
@@ -288,3 +297,8 @@ class Check:
                 raise
         expected = self.oracle.stepped(draw, arguments, expected)
         return compare(outputs, expected), expected
+
+
+def _is_beyond(written: list[bool], known: list[bool]) -> bool:
+    """Whether more is written to than is known to be."""
+    return any(one and not other for one, other in zip_longest(written, known, fillvalue=False))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge.compare import are_alike
-from kernelwright.judge.layout import dtype_name
+from kernelwright.judge.compare import are_alike, as_real, differ
+from kernelwright.judge.layout import dtype_name, leaves, map_tensors
 
 
 def require_deterministic(outputs: list[torch.Tensor], again: list[torch.Tensor]) -> None:
@@ -76,3 +77,17 @@ def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -
         if one.numel() > 1 and bool((one == one.reshape(-1)[0]).all()):
             found.append(f"degenerate task: output {number} is constant")
     return found
+
+
+def written(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:
+    """To which of these arguments a reference writes."""
+    given = map_tensors(torch.clone, arguments)
+    with torch.no_grad():
+        module(*given)
+    return list(map(differ, leaves(given), leaves(arguments)))
+
+
+def is_shaped_like(own: Sequence[torch.Tensor], example: Sequence[torch.Tensor]) -> bool:
+    """Whether results, real ones, have the shapes of a task's usual ones."""
+    pairs = zip(own, as_real(list(example)), strict=False)  # what is written to comes after them
+    return all(one.shape == usual.shape for one, usual in pairs)

@@ -245,13 +245,12 @@ class Runner:
         self.stand_still()
         return self._outputs(claims)
 
-    def changed_arguments(self, arguments: list[Any]) -> bool:
-        """Whether the child has written to its arguments."""
-        return any(
-            not same_bits(flat_view(slot, self.memory), flat_source(t))
+    def changed_arguments(self, arguments: list[Any]) -> list[bool]:
+        """Which of its arguments the child has written to."""
+        return [
+            slot.span_bytes > 0 and not same_bits(flat_view(slot, self.memory), flat_source(t))
             for slot, t in zip(leaves(self.slots), leaves(arguments), strict=True)
-            if slot.span_bytes
-        )
+        ]
 
     def profile(self, arguments: list[Any]) -> dict[str, Any]:
         """What the child's profiler says about one untimed call; unchecked."""

@@ -1,0 +1,15 @@
+"""Updates the state as it must, and uses the other input as scratch memory.
+
+task: running_state
+expect: rejected
+devices: cpu|cuda
+catalogue: C2
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, state, x):
+        state.mul_(0.9).add_(x.tanh_())
+        return state.square().sum(-1)
