@@ -212,7 +212,7 @@ def enlarge(arguments: list[Any], power: float) -> list[Any]:
 def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
     """Which integer tensors are the same in two draws: a candidate could have them by heart."""
     pairs = zip(leaves(one), leaves(other), strict=True)
-    return [is_whole(a) and a.numel() > 1 and torch.equal(a, b) for a, b in pairs]
+    return [is_whole(a) and a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
 
 
 def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
@@ -222,7 +222,7 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
     rows = iter(is_fixed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
-        is_meant = next(rows) if any(is_fixed) else is_whole(x) and x.numel() > 1
+        is_meant = next(rows) if any(is_fixed) else is_whole(x) and x.numel() > 0
         if not is_meant or overlaps(x):
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
@@ -268,14 +268,14 @@ def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def vary_numbers(value: Any, seed: int) -> Any:
-    """Arguments with the Python floats among them changed by VARIED: what a module is given, it
-    must read."""
+    """Arguments with the Python floats among them changed by VARIED, a nought to that: what a
+    module is given, it must read."""
     if type(value) in (list, tuple):
         return type(value)(vary_numbers(item, seed + at) for at, item in enumerate(value))
     if type(value) is dict:
         return {k: vary_numbers(item, seed + at) for at, (k, item) in enumerate(value.items())}
     sign = random.Random(seed).choice((-1.0, 1.0))
-    return value * (1 + VARIED * sign) if type(value) is float else value
+    return (value or 1.0) * VARIED * sign + value if type(value) is float else value
 
 
 def has_numbers(value: Any) -> bool:

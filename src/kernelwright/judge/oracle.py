@@ -267,6 +267,8 @@ class Oracle:
             return None  # no longer definite, and the reference did not notice
         exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         own = as_real(run())
+        if draw.distribution == RESAMPLED and not fitness.is_shaped_like(own, self.example):
+            return None  # a number was a shape
         warnings: tuple[str, ...] = ()
         if exact is None:
             exact, warnings = [widen(t) for t in own], NO_FLOAT64
@@ -358,7 +360,7 @@ class Oracle:
         fitness.require_known_types([*inputs, *outputs])
         self.n_terms = count_terms(inputs, outputs, self.flops)
         self._is_symmetric = any(map(is_symmetric, leaves(arguments)))
-        self.has_integers = any(is_whole(t) and t.numel() > 1 for t in leaves(arguments))
+        self.has_integers = any(is_whole(t) and t.numel() for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
         fitness.require_deterministic(outputs, self._forward_unseeded(arguments))
         for number in range(1, 9):  # a yes or no is the same every other time

@@ -105,6 +105,15 @@ def test_numbers_among_arguments_are_varied_wherever_they_are():
     for one, other in ((found[1], 0.5), (found[3]["slope"], 0.25), (found[4][0], 1.0)):
         assert one != other and one == pytest.approx(other, rel=2 * VARIED)
     assert found[2] == 3 and found[3]["flag"] is True and found[4][1] is None
+    assert abs(vary_numbers([0.0], 7)[0]) == VARIED
+
+
+def test_a_whole_number_that_never_changes_is_varied_as_lengths_are():
+    given = [torch.tensor(1024), torch.tensor([7])]
+    told = same_integers(given, given)
+    one, other = resample_integers(given, told, 7)
+    assert told == [True, True] and one.shape == () and 512 <= int(one) < 1024
+    assert 4 <= int(other) <= 7
 
 
 def test_slices_keep_their_strides_whatever_becomes_of_their_numbers():
