@@ -21,8 +21,9 @@ from typing import Any
 import psutil
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.judge import cpu, sandbox, wire
+from kernelwright.judge import cpu, sandbox, standstill, wire
 from kernelwright.judge.nursery import Nursery, start_program
+from kernelwright.judge.standstill import processor_ns
 from kernelwright.judge.turns import LOOK_S, Seat
 
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
@@ -30,7 +31,6 @@ ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
 FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
 MEMORY_SHARE = 0.6
 """Of the machine's free memory that one child may take."""
-CPUCLOCK_SCHED = 2  # include/linux/posix-timers_types.h
 REAL_TIME = os.SCHED_RR | os.SCHED_RESET_ON_FORK  # sched(7)
 
 
@@ -60,6 +60,8 @@ class Answer:
     """Living processes of the child besides its worker."""
     early_ns: int
     """Processor time that it had between the last standstill and the word to go."""
+    late_ns: int
+    """How long it went on after it had been told to stop, where nothing else was asked of it."""
 
 
 @dataclass(frozen=True)
@@ -280,10 +282,13 @@ class Child:
         if then is not None and not (isinstance(reply, dict) and "error" in reply):
             then()
         then_ns += time.perf_counter_ns()
+        calm_ns = standstill.calm_ns(self.pid) if then is None else 0
         others = self.stop()
+        late_ns = standstill.late_ns(self.rest_ns - calm_ns, time.perf_counter_ns() - end_ns)
         took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": self.rest_ns - before_ns}
         early_ns = max(0, before_ns - rest_ns)
-        return Answer(reply, end_ns - start_ns, others=others, early_ns=early_ns, **took)
+        took |= {"early_ns": early_ns, "late_ns": late_ns if then is None else 0}
+        return Answer(reply, end_ns - start_ns, others=others, **took)
 
     def _glance(self, glance: Glance) -> int:
         """Stop for looks while the call still runs; the nanoseconds of standing still."""
@@ -320,15 +325,8 @@ class Child:
         return deadline_s
 
     def cpu_ns(self) -> int:
-        """The processor time that all threads of the worker have had, those that ended included.
-
-        Source:
-            MAKE_PROCESS_CPUCLOCK in include/linux/posix-timers_types.h.
-        """
-        try:
-            return time.clock_gettime_ns((~self.pid << 3) | CPUCLOCK_SCHED)
-        except OSError:
-            return 0
+        """The processor time that all threads of the worker have had."""
+        return processor_ns(self.pid)
 
     def stop(self) -> int:
         """Stop all of its processes; how many there are besides the worker.

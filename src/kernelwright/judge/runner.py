@@ -225,7 +225,7 @@ class Runner:
         # No call is shorter than its processor time over the threads that it may use.
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
         # What ran before the word to go, woken by its own timers, may have seen the arguments.
-        elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns
+        elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
         self._count_runs_on(answer.early_ns)
         outputs = self._outputs(claims) + self._written() if take else None
         if outputs and self.is_read:
