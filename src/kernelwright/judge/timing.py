@@ -285,6 +285,7 @@ class Stopwatch:
 
         fresh = functools.partial(_draw, arguments_of, seed)
         self._warm_up(runners.values(), fresh("warm"))
+        check.get_ready(draws)
 
         def look() -> None:
             self.look(candidate, fresh("look", len(ratios)), looks, samples[CANDIDATE])

@@ -21,11 +21,13 @@ DRAWS = [Draw(name, number) for number, name in enumerate(("centred", "huge", "o
 def seen(monkeypatch) -> list[Draw]:
     found: list[Draw] = []
     monkeypatch.setattr(Check, "run", lambda self, draw, turn: found.append(draw))
+    monkeypatch.setattr(Check, "_between", lambda self, turn: None)
     return found
 
 
 def made(seed: int = 0) -> Check:
-    return Check(SimpleNamespace(secret=1), None, seed)
+    oracle = SimpleNamespace(secret=1, kept_arguments=lambda _: [], expected=lambda *_: None)
+    return Check(oracle, None, seed)
 
 
 def test_no_draw_comes_twice_and_every_distribution_has_its_turn(seen) -> None:
@@ -72,3 +74,13 @@ def test_a_checked_call_asks_for_its_results_once() -> None:
     runner = SimpleNamespace(changed_arguments=lambda _: [], release=lambda hold: None, place=place)
     found = Check(oracle, runner, 0).run(DRAWS[0], lambda *_, **__: Call(1, [], [result]))
     assert found == [result] and asked == DRAWS[:1]
+
+
+def test_what_a_recheck_is_to_give_is_worked_out_before_the_call_that_precedes_it(seen) -> None:
+    one, asked = made(), []
+    one.oracle.expected = lambda draw, _: asked.append(draw)
+    one.get_ready(DRAWS)
+    for number in range(1, 6):
+        assert len(asked) == number
+        one.recheck(DRAWS, None)
+        assert seen == asked[:number]
