@@ -40,8 +40,10 @@ interpreter and torch's side of it, allocators, the C library, threads that wait
 COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
 """Where torch.compile puts its kernels: a library's work (torch/_inductor/codecache.py)."""
 OWN_TEXT_BYTES = 8 << 20
-"""More code than this in files outside the system's folders, and in none, is a copied library: it
-may have been cut in pieces."""
+"""More than this in files with code outside the system's folders, and of code in none, is a copied
+library: it may have been cut in pieces, of which only those that are needed may be run."""
+KERNELS = ("[vdso]", "[vsyscall]", "[uprobes]")
+"""Code that the kernel lends to every process; in a heap or a stack it is the process's own."""
 FEWEST_LOOKS, MOST_LOOKS = 12, 64
 """That saw somebody's code. More calls are made until there are the fewest, and until it is clear
 who had most of them or there are the most, within BUDGET_S."""
@@ -164,15 +166,25 @@ def spans(pid: int, given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
         replace(span, owner=LIBRARY)
         if span.owner in (OWN, MADE) and any(a < span.end and span.start < b for a, b in known)
         else span
-        for span in owned(mappings(pid, "x"), library)
+        for span in owned(mappings(pid, "x"), library, mappings(pid))
     ]
 
 
-def owned(found: Iterable[tuple[int, int, str]], library: Sequence[str]) -> list[Span]:
-    """Pieces of memory, each with its file, and whose they are; too much of one's own is none."""
+def owned(
+    found: Iterable[tuple[int, int, str]],
+    library: Sequence[str],
+    mapped: Iterable[tuple[int, int, str]] = (),
+) -> list[Span]:
+    """Pieces of memory, each with its file, and whose they are; too much of one's own is none.
+
+    ``mapped``: all memory: of a file with code that part counts as well which may not be run now.
+    """
+    found = list(found)
     named = [Span(start, end, _owner(path, library)) for start, end, path in found]
+    own = {path for _, _, path in found if path and _owner(path, library) == OWN}
     n_own = sum(span.end - span.start for span in named if span.owner in (OWN, MADE))
-    if n_own <= OWN_TEXT_BYTES:
+    n_files = sum(end - start for start, end, path in mapped if path in own)
+    if max(n_own, n_files) <= OWN_TEXT_BYTES:
         return named
     return [replace(s, owner=LIBRARY) if s.owner in (OWN, MADE) else s for s in named]
 
@@ -180,11 +192,11 @@ def owned(found: Iterable[tuple[int, int, str]], library: Sequence[str]) -> list
 def _owner(path: str, library: Sequence[str]) -> str:
     """Whose the code of a mapped file is."""
     is_given = any(path.startswith(folder + "/") for folder in library)
-    if path.startswith("[") or (is_given and os.path.basename(path).startswith(NEUTRAL)):
+    if path in KERNELS or (is_given and os.path.basename(path).startswith(NEUTRAL)):
         return ""
     if is_given or COMPILED.search(path):
         return LIBRARY
-    return OWN if path else MADE
+    return MADE if not path or path.startswith("[") else OWN
 
 
 def whereabouts(pid: int) -> list[tuple[int, int]]:
