@@ -209,6 +209,11 @@ def enlarge(arguments: list[Any], power: float) -> list[Any]:
     return map_tensors(change, arguments)
 
 
+def headroom(arguments: list[Any], bears: Callable[[list[Any]], bool]) -> float:
+    """The largest power of the type's range that the reference ``bears``."""
+    return next((p for p in HEADROOM if bears(enlarge(arguments, p))), HEADROOM[-1])
+
+
 def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
     """Which integer tensors are the same in two draws: a candidate could have them by heart."""
     pairs = zip(leaves(one), leaves(other), strict=True)

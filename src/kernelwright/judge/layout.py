@@ -68,6 +68,11 @@ def lie_in(results: list[torch.Tensor], arguments: list[torch.Tensor]) -> list[b
     return [t.untyped_storage().data_ptr() in homes for t in results]
 
 
+def same_shapes(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    """Whether results have the shapes of others, which may be fewer."""
+    return all(a.shape == b.shape for a, b in zip(one, other, strict=False))
+
+
 def without_memory(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Tensors of the same shapes, strides and dtypes that hold nothing."""
     return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in tensors]

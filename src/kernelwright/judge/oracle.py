@@ -37,7 +37,6 @@ from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
 from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
-    HEADROOM,
     LARGE,
     NUMBERS,
     OUTLIERS,
@@ -46,6 +45,7 @@ from kernelwright.judge.inputs import (
     SPECIAL,
     enlarge,
     find_fixed,
+    headroom,
     is_telling,
     is_whole,
     randomise_weights,
@@ -101,7 +101,7 @@ class Oracle:
         self.has_weights = any(True for _ in module.parameters())
         self.spent_s = 0.0  # on expected results so far
         self._kept = Kept(self.device)
-        self._power: float | None = None
+        self._power, self._widens = 0.0, True
         self.convolves, self.mutates_arguments = False, True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
         draw = partial(self.reference.inputs, device=self.device)
@@ -221,9 +221,7 @@ class Oracle:
 
     def _headroom(self, arguments: list[Any]) -> float:
         """The largest power of the type's range at which the reference stays finite."""
-        if self._power is None:
-            finite = (p for p in HEADROOM if self._bears(enlarge(arguments, p)))
-            self._power = next(finite, HEADROOM[-1])
+        self._power = self._power or headroom(arguments, self._bears)
         return self._power
 
     def _bears(self, arguments: list[Any]) -> bool:
@@ -265,10 +263,12 @@ class Oracle:
         is_shaken = self._is_symmetric and not is_given
         if is_shaken and not all(map(self._bears, nudges.shaken(arguments))):
             return None  # no longer definite, and the reference did not notice
-        exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
         own = as_real(run())
-        if draw.distribution == RESAMPLED and not fitness.is_shaped_like(own, self.example):
-            return None  # a number was a shape
+        if not is_own and not layout.same_shapes(own, as_real(self.example)):
+            return None  # a length or a scale among the inputs decides them
+        exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
+        if exact is not None and not layout.same_shapes(own, exact):
+            exact, self._widens = None, False  # it reads the bits of its numbers
         warnings: tuple[str, ...] = ()
         if exact is None:
             exact, warnings = [widen(t) for t in own], NO_FLOAT64
@@ -327,6 +327,8 @@ class Oracle:
         self, weights: str, arguments: list[Any], precision: str = ""
     ) -> list[torch.Tensor] | None:
         """The outputs in float64, with ``precision`` of weights rounded to it; None if it fails."""
+        if not self._widens:
+            return None
         try:
             with made_in_float64(), quick_convolutions(self.device):
                 module = in_float64(self.modules[weights], precision)
