@@ -18,6 +18,7 @@ import torch
 from kernelwright.judge.compare import all_finite, as_real
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.patterns import in_order, kept, overlaps, rows_are_permutations
+from kernelwright.judge.refusal import FAILURES
 
 Draws = Callable[[int], list[Any]]
 Run = Callable[[list[Any]], list[torch.Tensor]]
@@ -173,7 +174,7 @@ def _takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
     """Whether nothing fails with them, and nothing that was finite is not."""
     try:
         return all_finite(run(changed)) or not all_finite(run(instead_of))
-    except (RuntimeError, ValueError, IndexError, TypeError):
+    except FAILURES:
         return False
 
 

@@ -13,6 +13,7 @@ import torch
 from kernelwright.judge.compare import Expected, as_real, conditioning
 from kernelwright.judge.inputs import is_whole
 from kernelwright.judge.layout import leaves, map_tensors
+from kernelwright.judge.refusal import FAILURES
 
 LOOSE_ULP = 16.0
 """How far inputs are moved to see which whole numbers hang on rounding: CONDITION_FACTOR's."""
@@ -126,7 +127,7 @@ def jumps(
         kinds = iter(dtypes)
         narrow = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
         for run, given in zip(runs, (moved, narrow), strict=True):
-            with contextlib.suppress(RuntimeError, ValueError, IndexError):  # it takes no such
+            with contextlib.suppress(*FAILURES):  # it takes no such
                 _reach(found, as_real(run(given) or expected.exact), expected)
     return found
 

@@ -63,6 +63,7 @@ from kernelwright.judge.nudges import nudge, widen
 from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_symmetric
 from kernelwright.judge.products import quick_convolutions
+from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, in_float64, made_in_float64
 from kernelwright.load import open_reference
 from kernelwright.load.copies import copied
@@ -174,7 +175,7 @@ class Oracle:
             expected = self._compute(draw, arguments)
         except torch.OutOfMemoryError:
             raise  # the machine's fault, not the reference's
-        except (RuntimeError, ValueError, IndexError) as error:
+        except FAILURES as error:
             if self._is_own(draw):
                 raise TaskError(
                     f"the reference fails on its own inputs ({draw.distribution})",
@@ -228,7 +229,7 @@ class Oracle:
         """Whether the reference neither fails on them nor gives what is not finite."""
         try:
             return all_finite(self.run(arguments))
-        except (RuntimeError, ValueError, IndexError):
+        except FAILURES:
             return False
 
     def _is_own(self, draw: Draw) -> bool:
@@ -337,7 +338,7 @@ class Oracle:
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             return None
-        except (RuntimeError, TypeError, NotImplementedError):
+        except FAILURES:
             return None
 
     def _keep(self, key: tuple[str, Draw], value: Any) -> Any:

@@ -20,3 +20,10 @@ class WrongValues(Exception):
     def __init__(self, reason: str, *, is_little: bool = False) -> None:
         self.is_little = is_little
         super().__init__(reason)
+
+
+FAILURES = (
+    RuntimeError, ValueError, LookupError, TypeError, ArithmeticError, AssertionError, AttributeError,
+)  # fmt: skip
+"""What a task's own code may raise on inputs that it was not made for; want of memory on a CPU
+(MemoryError) and what the judge says of a task are none of them."""
