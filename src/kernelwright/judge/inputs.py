@@ -236,8 +236,9 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
         if n_values == 1:
             return _laid_out(_others_than(x, draw), x)
         is_once = n_values == x.numel()
-        if is_once and in_order(x):
-            return _laid_out(_other_gaps(x, draw), x) if x.dim() == 1 else x
+        are_gaps = in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once)
+        if are_gaps or (is_once and in_order(x)):
+            return _laid_out(_other_gaps(x, draw), x) if are_gaps else x
         if is_once:
             picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
         elif rows_are_permutations(x):
@@ -266,11 +267,12 @@ def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """What is in order, with the gaps between its numbers in another order: each is there once, and
+    """Rows in order, with the gaps between their numbers in another order: each is there once, and
     the ends stay. Where all gaps are alike, as in counts, nothing changes."""
     gaps = x.diff()
-    order = torch.randperm(len(gaps), generator=draw, device=x.device)
-    return torch.cat([x[:1], x[:1] + gaps[order].cumsum(0)])
+    order = torch.rand(gaps.shape, generator=draw, device=x.device).argsort(-1)
+    first = x[..., :1]
+    return torch.cat([first, first + gaps.gather(-1, order).cumsum(-1)], -1).to(x.dtype)
 
 
 def vary_numbers(value: Any, seed: int) -> Any:

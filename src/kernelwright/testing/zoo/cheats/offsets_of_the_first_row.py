@@ -1,0 +1,16 @@
+"""Takes the first row's offsets for all rows'.
+
+task: offsets_by_row
+expect: wrong_values
+devices: cpu
+catalogue: C24
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, offsets):
+        ends = offsets[0].tolist()
+        return torch.stack([x[:, a:b].sum(-1) for a, b in zip(ends, ends[1:])], -1)
