@@ -31,7 +31,7 @@ def in_float64(module: torch.nn.Module, precision: str = "") -> torch.nn.Module:
         for name, value in vars(part).items():
             if isinstance(value, torch.Tensor):
                 vars(part)[name] = widen(value)
-    return twin.double()
+    return twin._apply(widen)  # as double(), and complex ones too
 
 
 @contextlib.contextmanager

@@ -284,22 +284,39 @@ def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> N
         module.load_state_dict(weights)
         return
     own = module.state_dict()
-    floating = [name for name, value in own.items() if value.is_floating_point()]
-    given = [name for name, value in weights.items() if value.is_floating_point()]
     tables = {name for name, _ in module.named_buffers()} - set(weights)
-    # All of the module's, or all but tables that its constructor computed.
-    for names in (floating, [name for name in floating if name not in tables]):
-        if set(names) <= set(weights) and set(given) <= set(own):
-            module.load_state_dict(weights, strict=False)
-            return
-        if [own[n].shape for n in names] == [weights[n].shape for n in given]:
-            by_order = {new: weights[old] for new, old in zip(names, given, strict=True)}
-            module.load_state_dict(by_order, strict=False)
-            return
+    # With quantised ones, or without, as whole numbers of 8 bits may be masks; all of the
+    # module's, or all but tables that its constructor computed.
+    for most in (_is_weight, _is_number):
+        numbers = [name for name, value in own.items() if most(value)]
+        given = [name for name, value in weights.items() if most(value)]
+        for names in (numbers, [name for name in numbers if name not in tables]):
+            if set(names) <= set(weights) and set(given) <= set(own):
+                module.load_state_dict(weights, strict=False)
+                return
+            if [_form(own[n]) for n in names] == [_form(weights[n]) for n in given]:
+                by_order = {new: weights[old] for new, old in zip(names, given, strict=True)}
+                module.load_state_dict(by_order, strict=False)
+                return
     raise ValueError(
-        f"the module does not take the reference's weights: it has {floating}, "
+        f"the module does not take the reference's weights: it has {numbers}, "
         f"the reference has {given}"
     )
+
+
+def _is_number(value: torch.Tensor) -> bool:
+    """Whether it holds real or complex numbers."""
+    return value.is_floating_point() or value.is_complex()
+
+
+def _is_weight(value: torch.Tensor) -> bool:
+    """Whether it holds such numbers, or what may be quantised ones."""
+    return _is_number(value) or value.dtype in (torch.int8, torch.uint8)
+
+
+def _form(value: torch.Tensor) -> tuple[torch.Size, bool, bool]:
+    """By what a weight of another name is known."""
+    return value.shape, value.is_complex(), value.is_floating_point()
 
 
 def describe(value: Any) -> Any:
