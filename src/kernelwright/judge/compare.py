@@ -18,6 +18,7 @@ from functools import partial
 import torch
 
 from kernelwright.judge.growth import floor_error
+from kernelwright.judge.pieces import cut_axis, pieces
 from kernelwright.judge.refusal import WrongValues
 from kernelwright.judge.whole import compare_exactly
 
@@ -43,11 +44,11 @@ USELESS = 0.25
 LOOSE_SHARE = 0.005
 """Of an output's numbers that may hang on rounding on the task's own inputs: where more whole ones
 do, what they are is a convention that a candidate has to keep."""
+LOOSE_ROWS = 1 / 8
+"""Of an output's rows, likewise, as far as numbers were seen to jump: what is rounded to a step and
+goes through a product moves a whole row with it."""
 JUMPED = 1.5
 """Times what a number was seen to jump when inputs moved in their last digits."""
-PIECE = {"cpu": 1 << 17, "cuda": 1 << 26}
-"""Elements compared at a time: float64 temporaries stay in a CPU core's cache, and are small
-beside a GPU's memory."""
 
 
 @dataclass(frozen=True)
@@ -111,21 +112,6 @@ def as_real(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     return [
         torch.view_as_real(t.resolve_conj()).flatten(-2) if t.is_complex() else t for t in tensors
     ]
-
-
-def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Tensors of one shape, cut alike along ``cut_axis`` into views of PIECE elements or so."""
-    count = -(-tensors[0].numel() // PIECE.get(tensors[0].device.type, PIECE["cuda"]))
-    if count < 2:
-        yield tensors
-    else:
-        axis = cut_axis(tensors[0])
-        yield from zip(*(t.chunk(count, axis) for t in tensors), strict=True)
-
-
-def cut_axis(tensor: torch.Tensor) -> int:
-    """The longest axis but the last, so that rows stay whole."""
-    return max(range(max(tensor.dim() - 1, 1)), key=tensor.shape.__getitem__)
 
 
 def row_scale(exact: torch.Tensor) -> torch.Tensor:
@@ -311,8 +297,8 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
             warnings.append(f"{name} has NaN or infinity where the reference differs")
         error = error_of(value, exact, mask, scale)
         if error > allowed:
-            where, share = _worst(value, exact, mask, scale, allowed)
-            is_little = share <= expected.loose_share
+            where, share, of_rows = _worst(value, exact, mask, scale, allowed)
+            is_little = share <= expected.loose_share or of_rows <= LOOSE_ROWS
             if is_little and expected.jumps and _are_jumps(value, expected, number):
                 warnings.append(f"{name}: numbers differ where the inputs' last digits decide")
                 continue
@@ -339,12 +325,15 @@ def _worst(
     finite: torch.Tensor | None,
     scale: torch.Tensor,
     allowed: float,
-) -> tuple[tuple[int, ...], float]:
-    """Where the largest error is, and the share of the elements that are beyond the allowed."""
-    worst, where, n_beyond, start = -1.0, (), 0, 0
+) -> tuple[tuple[int, ...], float, float]:
+    """Where the largest error is, and the shares of the elements that are beyond the allowed and
+    of the rows that hold them: all of them where there are no rows."""
+    worst, where, n_beyond, n_rows, start = -1.0, (), 0, 0, 0
     for distance in _distances(value, exact, finite, scale):
         distance = distance.nan_to_num(math.inf, posinf=math.inf)
-        n_beyond += int((distance > allowed).sum())
+        beyond = distance > allowed
+        n_beyond += int(beyond.sum())
+        n_rows += int(beyond.any(-1).sum()) if beyond.dim() > 1 else exact.numel()
         if float(distance.max()) > worst:
             worst = float(distance.max())
             index = [int(i) for i in torch.unravel_index(distance.argmax(), distance.shape)]
@@ -352,7 +341,8 @@ def _worst(
                 index[cut_axis(exact)] += start
             where = tuple(index)
         start += distance.shape[cut_axis(exact)] if distance.dim() else 0
-    return where, n_beyond / exact.numel()
+    n_columns = exact.shape[-1] if exact.dim() > 1 else 1
+    return where, n_beyond / exact.numel(), n_rows * n_columns / exact.numel()
 
 
 def are_near(outputs: list[torch.Tensor], eager: list[torch.Tensor], usual: Expected) -> bool:

@@ -64,7 +64,7 @@ from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
-from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, in_float64, made_in_float64
+from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
 from kernelwright.load import open_reference
 from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten
@@ -330,16 +330,10 @@ class Oracle:
         """The outputs in float64, with ``precision`` of weights rounded to it; None if it fails."""
         if not self._widens:
             return None
-        try:
-            with made_in_float64(), quick_convolutions(self.device):
-                module = in_float64(self.modules[weights], precision)
-                found = flatten(self._forward(module, arguments))
-            return [widen(t) for t in as_real(found)]
-        except torch.OutOfMemoryError:
-            torch.cuda.empty_cache()
-            return None
-        except FAILURES:
-            return None
+        with quick_convolutions(self.device):
+            run = partial(self._forward, arguments=arguments)
+            found = run_in_float64(self.modules[weights], run, precision)
+        return found and [widen(t) for t in as_real(found)]
 
     def _keep(self, key: tuple[str, Draw], value: Any) -> Any:
         """``value``, kept where it may come again: a timed call's inputs never do."""

@@ -16,7 +16,7 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.child import Child, ChildEnded, Glance
-from kernelwright.judge.compare import pieces
+from kernelwright.judge.pieces import pieces
 from kernelwright.judge.cpu import read_process
 from kernelwright.judge.layout import flat_source, flat_view, in_layout, leaves, plan_slots, view
 from kernelwright.judge.outputs import Claim, check_claims

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from kernelwright.judge.lowering import rounded
 from kernelwright.judge.nudges import widen
+from kernelwright.judge.refusal import FAILURES
 from kernelwright.load.copies import copied
 
+WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 NO_FLOAT64 = (
     "float64 is not possible for this reference on this machine: its own result is compared",
 )
@@ -32,6 +36,40 @@ def in_float64(module: torch.nn.Module, precision: str = "") -> torch.nn.Module:
             if isinstance(value, torch.Tensor):
                 vars(part)[name] = widen(value)
     return twin._apply(widen)  # as double(), and complex ones too
+
+
+class NamedWider(TorchFunctionMode):
+    """While it is entered, float32 that is asked for by name is float64: ``q.float() @ w`` fails
+    where the other factor is wider. What looks at bits is left as it is."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.Tensor.float:
+            return args[0].double()
+        if func is not torch.Tensor.view:
+            args = [WIDER.get(one, one) if type(one) is torch.dtype else one for one in args]
+            if "dtype" in kwargs:
+                kwargs = {**kwargs, "dtype": WIDER.get(kwargs["dtype"], kwargs["dtype"])}
+        return func(*args, **kwargs)
+
+
+def run_in_float64(
+    module: torch.nn.Module, run: Callable[[torch.nn.Module], Any], precision: str = ""
+) -> Any:
+    """What ``run`` gives for the module in float64, where need be with what it names narrower
+    widened as well; None if it fails."""
+    for naming in (contextlib.nullcontext, NamedWider):
+        try:
+            with made_in_float64(), naming():
+                return run(in_float64(module, precision))
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            return None
+        except FAILURES:
+            continue
+    return None
 
 
 @contextlib.contextmanager
