@@ -13,7 +13,7 @@ from kernelwright.judge.refusal import Refused
 
 MAX_SPREAD = 8
 """An output may be a view that spans at most this many times its own size, or as much as the
-reference's own."""
+reference's own, or the arguments take."""
 SMALL_SPAN = 1 << 16  # elements that may be spanned whatever the output's size
 MAX_DEPTH = 8
 
@@ -33,8 +33,13 @@ class Claim:
         return span(self.shape, self.strides)
 
 
-def check_claims(reply: Any, like: list[torch.Tensor], device: str) -> list[Claim]:
+def check_claims(
+    reply: Any, like: list[torch.Tensor], device: str, *, room_bytes: int = 0
+) -> list[Claim]:
     """The claims in a reply, one per expected output on a kind of ``device``.
+
+    ``room_bytes``: what any may span, as the last step of a running result whose steps are as
+    large as the arguments.
 
     Raises:
         Refused: another number, type, shape, dtype or device than expected, or nonsense.
@@ -43,7 +48,7 @@ def check_claims(reply: Any, like: list[torch.Tensor], device: str) -> list[Clai
     if len(leaves) != len(like):
         raise Refused(Status.WRONG_SHAPE, f"{len(leaves)} outputs instead of {len(like)}")
     names = ["the output"] if len(like) == 1 else [f"output {n}" for n in range(len(like))]
-    return [_check(*row, device) for row in zip(names, leaves, like, strict=True)]
+    return [_check(*row, device, room_bytes) for row in zip(names, leaves, like, strict=True)]
 
 
 def _flatten(reply: Any, depth: int = 0) -> list[Any]:
@@ -56,7 +61,7 @@ def _flatten(reply: Any, depth: int = 0) -> list[Any]:
     return [reply]
 
 
-def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str) -> Claim:
+def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str, room_bytes: int) -> Claim:
     if not (isinstance(leaf, dict) and "tensor" in leaf):
         raise Refused(Status.REJECTED, f"{name} is not a plain torch.Tensor: {leaf!r:.100}")
     claim, dtype, device = _parse(name, leaf["tensor"])
@@ -69,7 +74,8 @@ def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str) -> Clai
     if device != wanted_device:
         raise Refused(Status.REJECTED, f"{name} is on {device}, not on {wanted_device}")
     usual = span(tuple(like.shape), like.stride())  # the reference's own may be a view
-    if claim.span > max(usual, MAX_SPREAD * max(like.numel(), SMALL_SPAN)):
+    room = room_bytes // like.element_size()
+    if claim.span > max(usual, room, MAX_SPREAD * max(like.numel(), SMALL_SPAN)):
         raise Refused(Status.REJECTED, f"{name} spans {claim.span} elements of memory")
     return claim
 

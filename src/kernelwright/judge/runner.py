@@ -16,10 +16,10 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.child import Child, ChildEnded, Glance
-from kernelwright.judge.pieces import pieces
 from kernelwright.judge.cpu import read_process
 from kernelwright.judge.layout import flat_source, flat_view, in_layout, leaves, plan_slots, view
 from kernelwright.judge.outputs import Claim, check_claims
+from kernelwright.judge.pieces import pieces
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.region import Region
@@ -221,7 +221,8 @@ class Runner:
                 raise Refused(Status.REJECTED, "it leaves processes running after a call")
             self._guard(self.child.clear, "stop", 0.0)
         self.n_calls += 1
-        claims = check_claims(answer.reply, self.like, self.place.kind)
+        room_bytes = sum(slot.span_bytes for slot in leaves(self.slots))
+        claims = check_claims(answer.reply, self.like, self.place.kind, room_bytes=room_bytes)
         # No call is shorter than its processor time over the threads that it may use.
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
         # What ran before the word to go, woken by its own timers, may have seen the arguments.
