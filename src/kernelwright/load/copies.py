@@ -29,6 +29,8 @@ def copied(module: torch.nn.Module) -> torch.nn.Module:
         for value in vars(part).values():
             if isinstance(value, torch.Tensor) and not value.is_leaf:  # as weight_norm leaves it
                 memo[id(value)] = value.detach().clone()
+            elif isinstance(value, torch.jit.ScriptFunction):  # which cannot be copied
+                memo[id(value)] = value
     twin = copy.deepcopy(module, memo)
     for part in twin.modules():
         for name, value in vars(part).items():

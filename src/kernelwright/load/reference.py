@@ -53,7 +53,23 @@ class Reference:
         advice = "make get_init_inputs (or --init) fit the constructor"
         what = f"{self.task.entry}(*get_init_inputs()) fails"
         with self._running(what, advice, seed=seed, context=f"with {arguments!r:.200}"):
-            return self.namespace[self.task.entry](*arguments)
+            module = self.namespace[self.task.entry](*arguments)
+        self._fill(module, seed)
+        return module
+
+    def _fill(self, module: Any, seed: int) -> None:
+        """Draw weights whose shapes the first inputs decide, as those of ``nn.LazyLinear``."""
+        import torch
+        from torch.nn.parameter import is_lazy
+
+        if isinstance(module, torch.nn.Module) and any(map(is_lazy, module.parameters())):
+            inputs = self.inputs(seed)
+            what, advice = (
+                "the inputs do not fit the forward",
+                "make get_inputs (or --input) fit it",
+            )
+            with self._running(what, advice, seed=seed), torch.no_grad():
+                module(*inputs)
 
     def inputs(self, seed: int, device: str = "cpu") -> list[Any]:
         """The arguments of one forward, tensors on ``device``.
