@@ -23,7 +23,13 @@ class WrongValues(Exception):
 
 
 FAILURES = (
-    RuntimeError, ValueError, LookupError, TypeError, ArithmeticError, AssertionError, AttributeError,
-)  # fmt: skip
+    RuntimeError,
+    ValueError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+)
 """What a task's own code may raise on inputs that it was not made for; want of memory on a CPU
 (MemoryError) and what the judge says of a task are none of them."""
