@@ -225,7 +225,7 @@ def check(task: Task, device: str = "cpu") -> Workload:
     inputs = reference.inputs(CHECK_SEED, device)
     shapes = tuple(_shape(value) for value in inputs)
     seen = ", ".join(f"{kind}{list(shape)}" for kind, shape in shapes)
-    what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
+    what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit"
     with task_code(task, what, advice, context=f"with {seen}"), torch.no_grad():
         output = module(*inputs)
     if not flatten(output):
