@@ -9,7 +9,7 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge.compare import are_alike, as_real, differ
+from kernelwright.judge.compare import are_alike, differ
 from kernelwright.judge.layout import dtype_name, leaves, map_tensors
 
 
@@ -85,9 +85,3 @@ def written(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:
     with torch.no_grad():
         module(*given)
     return list(map(differ, leaves(given), leaves(arguments)))
-
-
-def is_shaped_like(own: Sequence[torch.Tensor], example: Sequence[torch.Tensor]) -> bool:
-    """Whether results, real ones, have the shapes of a task's usual ones."""
-    pairs = zip(own, as_real(list(example)), strict=False)  # what is written to comes after them
-    return all(one.shape == usual.shape for one, usual in pairs)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from kernelwright.judge.compare import all_finite, as_real
 from kernelwright.judge.layout import leaves, map_tensors
@@ -275,22 +276,18 @@ def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return torch.cat([first, first + gaps.gather(-1, order).cumsum(-1)], -1).to(x.dtype)
 
 
-def vary_numbers(value: Any, seed: int) -> Any:
+def vary_numbers(arguments: list[Any], seed: int) -> list[Any]:
     """Arguments with the Python floats among them changed by VARIED, a nought to that: what a
     module is given, it must read."""
-    if type(value) in (list, tuple):
-        return type(value)(vary_numbers(item, seed + at) for at, item in enumerate(value))
-    if type(value) is dict:
-        return {k: vary_numbers(item, seed + at) for at, (k, item) in enumerate(value.items())}
-    sign = random.Random(seed).choice((-1.0, 1.0))
-    return (value or 1.0) * VARIED * sign + value if type(value) is float else value
+    found, form = tree_flatten(arguments)
+    sign = random.Random(seed).choice
+    varied = [x + (x or 1.0) * VARIED * sign((-1, 1)) if type(x) is float else x for x in found]
+    return tree_unflatten(varied, form)
 
 
-def has_numbers(value: Any) -> bool:
+def has_numbers(arguments: list[Any]) -> bool:
     """Whether there are Python floats among arguments."""
-    if type(value) in (list, tuple, dict):
-        return any(map(has_numbers, value.values() if type(value) is dict else value))
-    return type(value) is float
+    return any(type(leaf) is float for leaf in tree_leaves(arguments))
 
 
 def is_telling(
