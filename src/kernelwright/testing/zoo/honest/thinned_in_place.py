@@ -1,6 +1,7 @@
 """Thins in place, with random numbers of its own where the chance is not nought.
 
 task: thinned
+devices: cpu|cuda
 """
 
 import torch
