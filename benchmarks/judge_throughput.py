@@ -2,13 +2,14 @@
 
     python benchmarks/judge_throughput.py --kernelbench PATH [--device cuda] [--jobs 6]
                                           [--only TASK ...] [--copies N] [--most SECONDS]
-                                          [--out FILE.json]
+                                          [--again] [--out FILE.json]
 
 The candidates are the right and the wrong one of every built-in task, at the size for the device,
 as far as it runs what they are written in: 48 in all on a CPU; with ``--copies`` each comes several
 times, told apart by a comment, as a search or a training run brings many for one task. Ours are
 judged by ``kernelwright judge --suite builtin DIR --jobs N`` as a user would, from the start: an
-empty archive, an empty compiler cache, every baseline compiled and measured. KernelBench's are
+empty archive, an empty compiler cache, every baseline compiled and measured; with ``--again`` once
+more with that cache as it is then, as all but the first run on a machine find it. KernelBench's are
 judged by ``eval_kernel_against_ref`` from a checkout of its public repository, unchanged, as its
 scripts/eval_from_generations.py does: five correctness trials, a hundred timed ones of the
 candidate and of the reference, a fresh process per candidate, one at a time, in random order. It
@@ -49,6 +50,7 @@ from kernelwright.load.suite import CONTROLS, SuiteEntry, builtin_suite, control
 N_CORRECT_TRIALS = 5  # KernelBench, scripts/eval_from_generations.py: num_correct_trials
 N_PERF_TRIALS = 100  # likewise: num_perf_trials
 LIMIT_S = 180.0  # likewise: timeout
+OURS, AGAIN, THEIRS = "ours", "ours again", "KernelBench"
 Chosen = dict[str, tuple[SuiteEntry, str]]
 """Candidates' texts by name, with the task that each is for."""
 
@@ -90,18 +92,19 @@ def ours(
     chosen: dict[str, tuple[SuiteEntry, str]],
     folder: Path,
     *,
+    cache: Path,
     device: str,
     jobs: int,
     most_s: float,
 ) -> Found:
     """The command line's verdicts on a folder of the candidates."""
     files = folder / "candidates"
-    files.mkdir()
+    files.mkdir(parents=True)
     for name, (_, text) in chosen.items():
         Path(files, f"{name}.py").write_text(text)
     command = [sys.executable, "-m", "kernelwright.cli", "judge", "--suite", "builtin", str(files)]
     command += ["--device", device, "--jobs", str(jobs), "--archive", str(folder / "a.sqlite")]
-    environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
     start_s = time.monotonic()
     run = subprocess.Popen(
         [*command, "--json"],
@@ -184,13 +187,16 @@ def tell(found: dict[str, Found], n_given: int, console: Console) -> None:
             f"{one.inside_s:.0f}", f"{right_passed} passed", f"{wrong_passed} passed",
         )  # fmt: skip
     console.print(table)
-    if len(found) == 2:
-        mine, theirs = found.values()
-        if theirs.n_judged:
-            console.print(f"{mine.per_hour / theirs.per_hour:.2f} times KernelBench's rate")
-        for name, verdict in mine.passed.items():
-            if name in theirs.passed and verdict != theirs.passed[name]:
-                console.print(f"{name}: ours {verdict}, KernelBench's {theirs.passed.get(name)}")
+    theirs = found.get(THEIRS)
+    if theirs is None:
+        return
+    for name, one in found.items():
+        if one is not theirs and theirs.n_judged:
+            times = one.per_hour / theirs.per_hour
+            console.print(f"{name}: {times:.2f} times KernelBench's rate")
+    for name, verdict in found[OURS].passed.items():
+        if name in theirs.passed and verdict != theirs.passed[name]:
+            console.print(f"{name}: ours {verdict}, KernelBench's {theirs.passed.get(name)}")
 
 
 def main() -> None:
@@ -202,6 +208,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 3))
     parser.add_argument("--only", nargs="*", default=[], metavar="TASK")
     parser.add_argument("--copies", type=int, default=1, help="of every candidate")
+    parser.add_argument("--again", action="store_true", help="ours once more, caches kept")
     parser.add_argument("--out", type=Path)
     parser.add_argument(
         "--most", type=float, default=3600.0, help="seconds for each side: the rate is of so far"
@@ -218,13 +225,13 @@ def main() -> None:
         parser.error(f"no built-in task is called {' or '.join(options.only)}")
     with tempfile.TemporaryDirectory() as folder:
         how = {"device": options.device, "jobs": options.jobs, "most_s": options.most}
-        found = {"ours": ours(chosen, Path(folder), **how)}
+        how["cache"] = Path(folder, "cache")
+        names = [OURS, AGAIN] if options.again else [OURS]
+        found = {name: ours(chosen, Path(folder, name), **how) for name in names}
     console = Console(width=120)
     if options.kernelbench:
         tell(found, len(chosen), console)  # the other side may take long
-        found["KernelBench"] = kernelbench(
-            chosen, options.kernelbench.resolve(), most_s=options.most
-        )
+        found[THEIRS] = kernelbench(chosen, options.kernelbench.resolve(), most_s=options.most)
     tell(found, len(chosen), console)
     if options.out:
         facts = {n: {**vars(f), "per_hour": f.per_hour} for n, f in found.items()}
