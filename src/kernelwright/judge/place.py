@@ -16,7 +16,7 @@ from kernelwright.judge import cpu
 
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
-LATELY_S = 1.0
+LATELY_S = 2.0
 """The driver samples what the device does several times a second."""
 MOST_JUDGES = 5
 """On all GPUs together that a process sees. A host makes about three CUDA contexts a second,
@@ -70,7 +70,7 @@ class Place(Protocol):
         ...
 
     def works_for(self, pid: int) -> bool:
-        """Whether it has worked for this process within the last second."""
+        """Whether it has worked for this process within the last LATELY_S."""
         ...
 
     def make_room(self) -> None:

@@ -102,12 +102,23 @@ def test_a_device_that_never_rests_stops_nobody_for_good(tmp_path, monkeypatch):
 
 def test_what_works_on_for_a_stopped_process_is_ended_and_no_other(tmp_path, monkeypatch):
     monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(turns, "SETTLE_S", 0.0)
-    monkeypatch.setattr(turns, "WORKS_ON_S", 0.02)
+    monkeypatch.setattr(turns, "WORKS_ON_S", 0.1)
     room = turns.Turns("cuda:0", works_for=lambda pid: pid == 7)
+    is_measured = threading.Event()
+
+    def measure():
+        with room.alone():
+            is_measured.wait()
+
+    thread = threading.Thread(target=measure)
     with room.beside() as endless, room.beside() as patient:
-        endless.leave()
-        endless.worked_on_s = patient.worked_on_s = 0.03  # of earlier times
-        patient.step_aside(8)
-        with pytest.raises(wire.Late, match="the device worked for 0 s for it while it stood"):
-            endless.step_aside(7)
+        thread.start()
+        while not patient.is_wanted():
+            time.sleep(0.001)
+        threading.Timer(0.5, is_measured.set).start()
+        patient.leave()
+        with pytest.raises(wire.Late, match="while it stood still"):
+            endless.step_aside(7)  # though the other one still measures
+        assert not is_measured.is_set()
+        assert patient.step_aside(8) > 0.1
+    thread.join()
