@@ -28,7 +28,7 @@ import signal
 import tempfile
 import types
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -59,6 +59,8 @@ SHOWN_SHARE = 0.35
 LEAST = 24
 """What is smaller is no axis, but a kernel's edge or a number of groups."""
 FACTORS = (1, 4, 8, 16, 32)
+PRODUCT_SHARE = 0.15
+"""Of tasks that write a long axis as a product, as people do."""
 
 
 def opened(text: str, folder: Path) -> types.ModuleType:
@@ -137,10 +139,14 @@ def shown(others: Sequence[Lesson]) -> tuple[Exemplar, ...]:
 def pair(lesson: Lesson, number: int, others: Sequence[Lesson]) -> Pair:
     """The training pair, with axes as they are on a GPU."""
     factor, dialect = random.Random(number).choice(FACTORS), lesson.candidate.dialect
+    is_product = random.Random(f"product {number}").random() < PRODUCT_SHARE
 
     def longer(found: re.Match[str]) -> str:
         size = int(found[2])
-        return f"{found[1]} = {size * factor if size >= LEAST else size}"
+        if size < LEAST or factor == 1:
+            return found[0]
+        length = f"{size} * {factor}" if is_product else str(size * factor)
+        return f"{found[1]} = {length}"
 
     task = Task(lesson.task.name, lesson.task.origin, AXIS.sub(longer, lesson.task.source))
     brief = Brief(task, DEVICE, (dialect,), shown(others), threads=1)
@@ -154,7 +160,11 @@ def pair(lesson: Lesson, number: int, others: Sequence[Lesson]) -> Pair:
     )  # fmt: skip
 
 
-def drawn(seed: int, count: int, exclude: Sequence[Path]) -> tuple[list[Pair], Counter[str]]:
+Fate = Counter[tuple[str, str]]
+"""Lessons by form, and what became of them."""
+
+
+def drawn(seed: int, count: int, exclude: Sequence[Path]) -> tuple[list[Pair], Fate]:
     """The pairs of one seed, and what became of its lessons."""
     torch.set_num_threads(1)
     tests, found, fate = Known(excluded_tasks(exclude)), [], Counter()
@@ -166,12 +176,13 @@ def drawn(seed: int, count: int, exclude: Sequence[Path]) -> tuple[list[Pair], C
             if random.Random(f"shown {seed} {number}").random() >= SHOWN_SHARE:
                 others = []
             others = [other for other in others if right(other, Path(folder))]
+            form = lesson.form.partition(", ")[0]
             if not right(lesson, Path(folder)):
-                fate["did not agree, or not in time"] += 1
+                fate[form, "did not agree, or not in time"] += 1
             elif tests.repeated_by(structure(lesson.task)):
-                fate["repeat a test"] += 1
+                fate[form, "repeat a test"] += 1
             else:
-                fate[f"kept, beside {len(others)}" if others else "kept"] += 1
+                fate[form, f"kept, beside {len(others)}" if others else "kept"] += 1
                 found.append(pair(lesson, number, others))
     return found, fate
 
@@ -190,8 +201,18 @@ def main(exclude: Sequence[Path], out: Path, seeds: int, first: int, count: int)
         found = [one.result() for one in asked]
     pairs = {one.task_digest: one for some, _ in found for one in some}
     write_pairs(list(pairs.values()), out)
-    fate = sum((fate for _, fate in found), Counter())
-    click.echo(f"{len(pairs)} pairs in {out}; " + ", ".join(f"{n} {w}" for w, n in fate.items()))
+    fate: Fate = sum((fate for _, fate in found), Counter())
+    for form in sorted({form for form, _ in fate}):
+        click.echo(f"{form}: {told({w: n for (f, w), n in fate.items() if f == form})}")
+    of_all: Counter[str] = Counter()
+    for (_, what), n in fate.items():
+        of_all[what] += n
+    click.echo(f"{len(pairs)} pairs in {out}; {told(of_all)}")
+
+
+def told(fate: Mapping[str, int]) -> str:
+    """What became of how many."""
+    return ", ".join(f"{n} {what}" for what, n in sorted(fate.items()))
 
 
 if __name__ == "__main__":
