@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from kernelwright.compose.lessons import FORMS, Lesson, lessons
-from kernelwright.compose.lessons.steps import WRITTEN, kernel_lines
+from kernelwright.compose.lessons.functions import WRITTEN, kernel_lines
 from kernelwright.compose.operators import Operator
 
 EACH, SCHEDULES, SEED = 3, 2, 5

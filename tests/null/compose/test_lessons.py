@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelwright.compose.lessons import FORMS, lessons, prose
+from kernelwright.compose.lessons.draws import LONGEST
+from kernelwright.compose.lessons.functions import LINES, WRITTEN
 from kernelwright.compose.lessons.page import Page
 from kernelwright.compose.lessons.schedule import Schedule
-from kernelwright.compose.lessons.steps import LINES, WRITTEN
 from kernelwright.compose.lessons.writing import Writing
 from kernelwright.compose.sizes import sizes_of
 from kernelwright.core.errors import UsageError
@@ -90,6 +91,41 @@ def test_some_products_have_nothing_after_them():
     assert not all(end.startswith("tl.store") for end in ends)
 
 
+def test_no_answer_is_so_long_that_an_exam_cuts_it_off():
+    for form in ("linear grouped", "linear batch norm", "image norm"):
+        found = list(lessons(12, seed=4, forms=[form]))
+        assert max(len(lesson.candidate.source) for lesson in found) <= LONGEST
+
+
+def test_a_model_decides_what_is_hard_to_tell_before_it_writes_code():
+    """Which axis, which half of a matrix: the prose says it, by the form's way."""
+    found = {lesson.form: lesson for lesson in lessons(40, seed=6, forms=["scan"])}
+    assert set(found) == {"scan, rows", "scan, columns"}
+    for form, lesson in found.items():
+        is_row = "row = tl.program_id(0)" in lesson.candidate.source
+        assert ("last axis: one program per row" in prose(form)[1]) == is_row
+    assert prose("scan, rows")[0] == prose("scan")[0]
+
+
+def test_a_mean_of_windows_knows_no_gaps():
+    """The modules of averages have no dilation; those of one axis hold tuples."""
+    for lesson in lessons(40, seed=8, forms=["pooling"]):
+        code = lesson.candidate.source
+        assert ("dilation" in code and "max_pool" in code) or "pool.dilation" not in code
+        assert ("pool.kernel_size[0]" in code) == ("nn.AvgPool1d" in code)
+
+
+def test_what_the_constructor_does_not_tell_has_a_default():
+    """As people write flags that nobody sets: the arguments end before them."""
+    found = [
+        lesson.task.source for lesson in lessons(60, seed=9, forms=["pooling", "linear", "mapping"])
+    ]
+    for name in ("ceil_mode", "bias", "eps"):
+        untold = [text for text in found if re.search(rf"\b{name}\b.* ?= ?[\w.-]+\):", text)]
+        ends = [text.split("def get_init_inputs():")[1] for text in untold]
+        assert untold and any(name not in end for end in ends)
+
+
 def test_every_operator_that_has_lines_is_one_of_the_composer_s():
     assert {operator.word for operator in WRITTEN} == set(LINES)
 
@@ -108,4 +144,4 @@ def test_what_is_drawn_is_python(form):
         code = FORMS[form](page)
         ast.parse(code)
         ast.parse(Writing(page, draw).text())
-        assert code.count("tl.load(bias_ + ") < 2  # the layer's own, beside a learned one
+        assert code.count("tl.load(linear_bias + ") < 2  # the layer's own

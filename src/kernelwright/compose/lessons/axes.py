@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelwright.compose.draft import Axis
 from kernelwright.compose.lessons.page import Page, block
@@ -16,6 +16,9 @@ BATCHES = (("batch_size", "batch", "N", "B", "rows"), (2, 3, 4, 5))
 LENGTHS = (("dim1", "seq_len", "length", "channels", "features", "H"), (9, 16, 17, 24))
 WIDTHS = (("dim2", "dim", "d_model", "hidden_size", "width", "W"), (20, 31, 32, 40))
 EDGES = (("dim3", "height", "size", "depth"), (3, 4, 5))
+
+
+EPSILON = "1e-5"
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,7 @@ class Along:
         one = " + (1,)" if is_kept else ""
         if self.way is ROW:
             return f"x.shape[:-1]{one}"
-        if self.axis == 0:
-            return f"{one.removeprefix(' + ')}{' + ' * is_kept}x.shape[1:]"
-        after = "" if self.n_axes == self.axis + 1 else f" + x.shape[{self._next}:]"
-        return f"x.shape[:{self.written}]{one}{after}"
+        return f"x.shape[:{self.written}]{one} + x.shape[{self._next}:]"
 
     @property
     def _next(self) -> str:
@@ -67,13 +67,13 @@ class Along:
 def start(page: Page, *, may_be_given: bool = True) -> Along:
     """A tensor of two to four axes, and one of them."""
     draw = page.draw
-    n_axes = draw.choice((2, 2, 3, 3, 4))
+    n_axes = draw.choice((2, 2, 2, 3, 3, 4))
     axes = [BATCHES, LENGTHS, EDGES, WIDTHS] if n_axes == 4 else [BATCHES, LENGTHS, WIDTHS]
     if n_axes == 2:
         axes = [BATCHES, WIDTHS]
     shape = tuple(page.lengths(*axes))
     axis = draw.choice((0, 1, 1, 1, n_axes - 1)) if n_axes == 2 else draw.choice((1, 1, n_axes - 1))
-    if draw.random() < 0.12 and not page.is_large:
+    if draw.random() < 0.25 and not page.is_large:
         shape = (shape[0], *_tupled(page, shape[1:]))
     page.start(shape)
     is_last = axis == n_axes - 1
@@ -85,13 +85,15 @@ def start(page: Page, *, may_be_given: bool = True) -> Along:
         page.init.append(f"self.{name} = {name}")
         if draw.random() < 0.4:
             page.defaults[name] = str(axis)
+        if draw.random() < 0.3:
+            page.plain.add(name)
         told = written = f"self.{name}"
     elif draw.random() < 0.35:
         told = str(axis - n_axes)
     page.place, page.live = (
         ("at", "inside") if is_last else ("r" if axis == 1 else "", "r < length")
     )
-    page.feature = axis
+    page.feature, page.way = axis, "rows" if is_last else "columns"
     if page.tuples:
         page.place = ""
     return Along(ROW if is_last else COLUMN, n_axes, axis, told, written)
@@ -128,12 +130,30 @@ def mapping(page: Page) -> str:
     steps(page, 0, page.draw.choice((0, 1, 2)), learned=along.axis == along.n_axes - 1)
     before = page.take()
     chosen = page.draw.choice((*MAPS[:2], *MAPS))
+    if EPSILON in chosen.last and page.draw.random() < 0.6:
+        chosen = _with_epsilon(page, chosen)
     _say(page, chosen, along)
     steps(page, 0, 1 if before else 2)
     sweeps = Sweeps(along.way, before)
     sweeps.find(chosen.found)
     sweeps.write(chosen.last, *page.take())
     return _written(page, along, sweeps, "torch.empty_like(x)")
+
+
+def _with_epsilon(page: Page, chosen: Statistic) -> Statistic:
+    """The same, but the constructor is given the small number, and perhaps what it does not need:
+    how many features there are."""
+    name = page.draw.choice(("eps", "eps", "epsilon"))
+    if page.shape[page.feature].text in page.numbers and page.draw.random() < 0.5:
+        features = page.argument(page.shape[page.feature])
+        page.init.append(f"self.{features} = {features}")
+    page.arguments.append(name)
+    page.init.append(f"self.{name} = {name}")
+    page.defaults[name] = page.draw.choice((EPSILON, "1e-6", "1e-3"))
+    page.untold.add(name)
+    page.given[name] = f"self.{name}"
+    forms = tuple(form.replace(EPSILON, f"self.{name}") for form in chosen.forms)
+    return replace(chosen, forms=forms, last=chosen.last.replace(EPSILON, name))
 
 
 def index(page: Page) -> str:
@@ -167,13 +187,19 @@ def index(page: Page) -> str:
     return _written(page, along, sweeps, made)
 
 
+NAMED = {"RMS norm": "rms", "less the maximum": "largest", "centred": "mean",
+         "product with the mean": "mean"}  # fmt: skip
+"""What people call what x is put together with."""
+
+
 def _say(page: Page, chosen: Statistic, along: Along, kept: str = "") -> None:
     form = page.draw.choice(chosen.forms)
     if form.startswith("nn."):
         told = along.told.removeprefix("self.")
         called = page.module(chosen.word.replace("-", "_"), form.format(d=told))
         return page.step(f"{called}({page.x})", chosen.word)
-    return page.step(form.format(x=page.x, d=along.told, k=kept), chosen.word)
+    name = NAMED.get(chosen.word, "norm")
+    return page.part(form.format(x=page.x, d=along.told, k=kept), chosen.word, name)
 
 
 def _written(page: Page, along: Along, sweeps: Sweeps, made: str) -> str:
@@ -192,10 +218,13 @@ SCANS = {
     "running sum": ("torch.cumsum({x}, dim={d})", "{x}.cumsum(dim={d})"),
     "running sum of the others before": (
         "torch.cumsum({x}, dim={d}) - {x}",
+        "{x}.cumsum({d}) - {x}",
         "torch.cat((torch.zeros_like({x}.narrow({d}, 0, 1)), "
         "torch.cumsum({x}, dim={d}).narrow({d}, 0, {x}.size({d}) - 1)), dim={d})",
     ),
     "running sum from the end": (
+        "torch.cumsum({x}.flip({d}), dim={d}).flip({d})",
+        "torch.cumsum({x}.flip(dims=[{d}]), dim={d}).flip(dims=[{d}])",
         "torch.flip(torch.cumsum(torch.flip({x}, [{d}]), dim={d}), [{d}])",
         "{x}.flip({d}).cumsum(dim={d}).flip({d})",
     ),
@@ -216,7 +245,7 @@ def scan(page: Page) -> str:
     along = start(page)
     draw = page.draw
     words = [w for w in SCANS if not (w == "running mean" and along.way is COLUMN)]
-    word = draw.choice(words)
+    word = draw.choice((*words, *words[1:4]))
     if "masked" in word:
         shape = ", ".join(axis.text for axis in page.shape if axis.text)
         page.inputs["mask"] = f"torch.randint(0, 2, ({shape})).bool()"

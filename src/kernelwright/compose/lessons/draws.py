@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelwright.compose.degenerate import faults
-from kernelwright.compose.lessons import axes, flat, images, linears, products
+from kernelwright.compose.lessons import (
+    attention,
+    axes,
+    features,
+    flat,
+    images,
+    layers,
+    linears,
+    losses,
+    poolings,
+    products,
+)
 from kernelwright.compose.lessons.page import Page
 from kernelwright.compose.lessons.schedule import Schedule
 from kernelwright.compose.lessons.writing import Writing
@@ -24,47 +35,70 @@ FORMS: dict[str, Callable[[Page], str]] = {
     "scan": axes.scan,
     "pointwise": flat.pointwise,
     "spread": flat.spread,
-    "loss": flat.loss,
-    "row loss": flat.row_loss,
-    "cross entropy": flat.cross_entropy,
+    "loss": losses.loss,
+    "divergence": losses.divergence,
+    "row loss": losses.row_loss,
+    "cross entropy": losses.cross_entropy,
     "product": products.product,
     "gram": products.gram,
     "added product": products.added,
     "image norm": images.image_norm,
     "plane": images.plane,
     "whole norm": images.whole_norm,
-    "pooling": images.pooling,
-    **linears.FORMS,
+    "pooling": poolings.pooling,
+    "linear": linears.linear,
+    "linear reduced": features.reduced,
+    "linear mapped": features.mapped,
+    "linear grouped": features.grouped,
+    "linear batch norm": features.batch_normed,
+    "linear pooled": features.pooled,
+    "two linears": layers.two,
+    "attention": attention.attention,
     "deep product": products.deep,
     "vector product": products.vector,
 }
 WEIGHTS = {
-    "pointwise": 8, "spread": 3, "reduction": 6, "mapping": 8, "index": 3, "scan": 4, "loss": 4,
-    "row loss": 2, "cross entropy": 2, "product": 14, "gram": 3, "added product": 3,
-    "deep product": 5, "vector product": 3, "linear": 14, "linear reduced": 7, "linear mapped": 5,
-    "linear grouped": 4, "linear batch norm": 4, "linear pooled": 4,
-    "image norm": 8, "plane": 3, "whole norm": 3, "pooling": 8,
+    "pointwise": 10, "spread": 2, "reduction": 7, "mapping": 8, "index": 3, "scan": 7, "loss": 4,
+    "divergence": 3, "row loss": 2, "cross entropy": 3, "product": 14, "gram": 2,
+    "added product": 3, "deep product": 5, "vector product": 3, "linear": 14, "linear reduced": 7,
+    "linear mapped": 5, "linear grouped": 7, "linear batch norm": 5, "linear pooled": 4,
+    "two linears": 6, "attention": 4, "image norm": 8, "plane": 3, "whole norm": 4, "pooling": 14,
 }  # fmt: skip
-"""How often, beside others: what most other tasks are made of."""
-FLAT = ("Memory bandwidth limits it.", "One pass over all elements.")
-AXIS = ("Memory bandwidth limits it.", "One program per row or block of columns.")
-LOSS = ("Memory bandwidth limits it.", "Each program sums its part.")
-DOT = ("The product limits it.", "A tiled product with the steps after it.")
-TWO = ("The product limits it.", "A tiled product, then one kernel for the rest.")
+"""How often, beside others: what most other tasks are made of, and what models get wrong."""
+MEMORY, PRODUCT = "Memory bandwidth limits it.", "The product limits it."
+FLAT = (MEMORY, "One pass over all elements.")
+AXIS = (MEMORY, "One program per row or block of columns.")
+LOSS = (MEMORY, "Each program sums its part.")
+DOT = (PRODUCT, "A tiled product with the steps after it.")
+TWO = (PRODUCT, "A tiled product, then one kernel for the rest.")
 PROSE = {
     "pointwise": FLAT,
     "spread": FLAT,
     "loss": LOSS,
-    "pooling": ("Memory bandwidth limits it.", "One program per block of results."),
-    "whole norm": ("Memory bandwidth limits it.", "Sums of blocks, then one pass with the total."),
-    "product": DOT,
-    "gram": DOT,
-    "linear": DOT,
-    "added product": DOT,
-    "deep product": DOT,
-    **dict.fromkeys(linears.TWO_KERNELS, TWO),
+    "divergence": LOSS,
+    "row loss": (MEMORY, "One program per row of both inputs."),
+    "cross entropy": (MEMORY, "One program per row of scores, which reads one label."),
+    "pooling": (MEMORY, "One program per block of results."),
+    "whole norm": (MEMORY, "Sums of blocks, then one pass with the total."),
+    **dict.fromkeys(("product", "gram", "linear", "added product", "deep product"), DOT),
+    **dict.fromkeys(("linear reduced", "linear mapped", "linear grouped", "linear pooled"), TWO),
+    "linear batch norm": (PRODUCT, "A tiled product, then columns, then what is left of rows."),
+    "two linears": (PRODUCT, "One tiled product with its own steps for each layer."),
+    "attention": ("The products limit it.", "A running softmax over blocks of keys."),
 }
 """What an answer says before its code: performance analysis, algorithm design."""
+WAYS = {
+    "rows": "It goes along the last axis: one program per row.",
+    "columns": "It does not go along the last axis: one program per block of columns.",
+    "max": "The greatest of each window: one program per block of results.",
+    "average": "The mean of each window, which has no dilation: one program per block of results.",
+    "batched": "A tiled product for each matrix of the batch.",
+    "lower": "A tiled product; below the diagonal row >= column is kept.",
+    "upper": "A tiled product; above the diagonal row <= column is kept.",
+}
+"""The algorithm where one form has several, by what follows the form's name and a comma."""
+LONGEST = 2150
+"""Characters of a kernel, about 770 tokens: longer answers are cut off in an exam, or nearly."""
 ORIGIN = "composed"
 DIALECT = "triton"
 PROPOSER = "forms"
@@ -78,12 +112,15 @@ class Lesson:
     task: Task
     candidate: Candidate
     form: str
+    """Its name; where it has several ways, a comma and the one that this is."""
 
 
 def prose(form: str) -> tuple[str, str]:
     """Performance analysis and algorithm design of a form's kernels, as an answer begins with
-    them: a line each, because a small model has few tokens."""
-    return PROSE.get(form, AXIS)
+    them: a line each, because a small model has few tokens, and of what it must decide first."""
+    name, _, way = form.partition(", ")
+    analysis, design = PROSE.get(name, AXIS)
+    return analysis, WAYS.get(way, design)
 
 
 def lessons(
@@ -115,7 +152,10 @@ def lessons(
     while len(seen) < count:
         key = f"lesson {seed} {size} {number}"
         written = [_written(key, names, known, nth) for nth in range(schedules)]
-        form, page, _, writing = written[0]
+        number += 1
+        form, page, code, writing = written[0]
+        if len(code) > LONGEST:
+            continue
         name = f"{len(seen) + 1:04d}_{slug(page)}"
         task = Task(name, ORIGIN, writing.text())
         trial = Task(name, ORIGIN, writing.text(is_trial=True))
@@ -123,7 +163,6 @@ def lessons(
             seen.add(task.digest)
             for text in dict.fromkeys(code for _, _, code, _ in written):
                 yield Lesson(task, Candidate(text, DIALECT), form)
-        number += 1
 
 
 def _written(
@@ -134,4 +173,4 @@ def _written(
     (form,) = draw.choices(names, [WEIGHTS[name] for name in names])
     page = Page(draw, sizes, schedule=Schedule.drawn(random.Random(f"{key} schedule {nth}")))
     code = FORMS[form](page)
-    return form, page, code, Writing(page, draw)
+    return ", ".join([form, page.way][: 1 + bool(page.way)]), page, code, Writing(page, draw)

@@ -1,4 +1,4 @@
-"""Forms of images, volumes and signals: their norms, what is found of each plane, poolings."""
+"""Forms of images, volumes and signals: their norms, and what is found of each plane."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ DEPTHS = (("depth", "D", "dim3"), (3, 4))
 NORMAL = "v = (v - mean) / tl.sqrt(var / length + eps)"
 
 
-def _begin(page: Page, n_axes: int) -> None:
+def begin(page: Page, n_axes: int) -> None:
+    """A batch of signals, images or volumes."""
     rest = {3: (LENGTHS,), 4: (EDGES, WIDTHS), 5: (DEPTHS, EDGES, WIDTHS)}[n_axes]
     page.start(tuple(page.lengths((axes.BATCHES[0], (2, 3)), CHANNELS, *rest)), feature=1)
 
@@ -29,7 +30,7 @@ def image_norm(page: Page) -> str:
     draw = page.draw
     kind = draw.choice(("group", "instance", "layer", "batch", "batch"))
     n_axes = draw.choice((3, 4, 4, 4)) if kind != "layer" else draw.choice((3, 4, 4))
-    _begin(page, n_axes)
+    begin(page, n_axes)
     page.place = ""
     steps(page, 0, draw.choice((0, 0, 1)), learned=False)
     before = page.take()
@@ -103,6 +104,8 @@ def _layer(page: Page, n_axes: int) -> tuple[str, list[str]]:
         for name in named:
             page.arguments.remove(name)
         page.tuples["normalized_shape"] = text
+        if page.draw.random() < 0.4:
+            page.plain.add("normalized_shape")
         page.arguments.append("normalized_shape")
         text = "normalized_shape"
     told = page.draw.choice((text, f"normalized_shape={text}"))
@@ -115,7 +118,7 @@ def plane(page: Page) -> str:
     """One value for each channel: over all axes after it."""
     draw = page.draw
     n_axes = draw.choice((4, 4, 5))
-    _begin(page, n_axes)
+    begin(page, n_axes)
     page.place = ""
     steps(page, 0, 1, learned=False)
     before = page.take()
@@ -163,12 +166,12 @@ WHOLE = (
 def whole_norm(page: Page) -> str:
     """By something of the whole tensor: the sums of blocks are added, then all is read again."""
     draw = page.draw
-    _begin(page, draw.choice((3, 4, 4)))
+    begin(page, draw.choice((3, 4, 4)))
     page.place = ""
     steps(page, 0, draw.choice((0, 0, 1)), learned=False)
     before = page.take()
     forms, word, each, last = draw.choice(WHOLE)
-    page.step(draw.choice(forms).format(x=page.x), word)
+    page.part(draw.choice(forms).format(x=page.x), word, draw.choice(("norm", "denominator")))
     names_first, more_first = [*page.given], page.more
     steps(page, 0, 2, learned=False)
     lines = ["at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n",
@@ -202,96 +205,3 @@ out = torch.empty_like(x)
 kernel[(count,)](x, parts.sum(), out, n{page.more}, {page.schedule.of(each)})
 return out""",
     )
-
-
-# -- poolings --------------------------------------------------------------------------------
-
-SPACES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
-PLACES = {
-    1: ["column = at % w * stride - padding", "base = at // w * width"],
-    2: ["column = at % w * stride - padding", "row = at // w % h * stride - padding",
-        "base = at // (w * h) * height * width"],
-    3: ["column = at % w * stride - padding", "row = at // w % h * stride - padding",
-        "layer = at // (w * h) % d * stride - padding",
-        "base = at // (w * h * d) * depth * height * width"],
-}  # fmt: skip
-FOUND = {
-    1: ["c = column + i{s}", "live = inside & (c >= 0) & (c < width)"],
-    2: ["r, c = row + i{s}, column + j{s}",
-        "live = inside & (r >= 0) & (r < height) & (c >= 0) & (c < width)"],
-    3: ["z, r, c = layer + l{s}, row + i{s}, column + j{s}",
-        "live = inside & (z >= 0) & (z < depth) & (r >= 0) & (r < height)",
-        "live = live & (c >= 0) & (c < width)"],
-}  # fmt: skip
-READS = {1: "base + c", 2: "base + r * width + c", 3: "base + (z * height + r) * width + c"}
-LOOPS = {1: "i", 2: "ij", 3: "lij"}
-
-
-def pooling(page: Page) -> str:
-    """The greatest or the mean of windows."""
-    draw = page.draw
-    rank = draw.choice((1, 1, 2, 2, 3))
-    _begin(page, rank + 2)
-    page.place = ""
-    steps(page, 0, draw.choice((0, 0, 1)), learned=False)
-    before = page.take()
-    is_most = draw.random() < 0.5
-    called, keys = _pool(page, rank, is_most)
-    page.step(f"{called}({page.x})", f"{'max' if is_most else 'average'} pooling")
-    steps(page, 0, 2, learned=False)
-    spaces, ends = SPACES[rank], "dhw"[3 - rank :]
-    start, step = " * dilation" if is_most else "", "total += tl.where(live, v, 0.0)"
-    if is_most:
-        step = 'total = tl.maximum(total, tl.where(live, v, float("-inf")))'
-    window = " * ".join(["size"] * rank)
-    names = ["n", *spaces, *ends, *keys, *page.given]
-    text = head("x", "out", *names) + block([
-        "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n", *PLACES[rank],
-        f"total = tl.full([BLOCK], {STARTS[is_most]}, tl.float32)",
-    ])  # fmt: skip
-    for depth, letter in enumerate(LOOPS[rank], 1):
-        text += block([f"for {letter} in range(0, size):"], depth)
-    found = [line.format(s=start) for line in FOUND[rank]]
-    text += block(
-        [*found, f"v = tl.load(x + {READS[rank]}, mask=live, other=0.0)", *before, step], rank + 1
-    )
-    last = "v = total" if is_most else f"v = total / ({window})" if rank > 1 else "v = total / size"
-    text += block([last, *page.take(), "tl.store(out + at, v, mask=inside)"])
-    one = "[0]" if rank == 1 and not is_most else ""
-    attributes = ["kernel_size", "stride", "padding", "dilation"][: len(keys)]
-    lines = [f"x, pool = {page.first}.contiguous(), {called}"]
-    lines += [f"{', '.join(keys)} = {', '.join(f'pool.{a}{one}' for a in attributes)}"]
-    lines += [f"{', '.join(spaces)} = x.shape[{'2:' if rank > 1 else '2'}]"]
-    lines += [f"more = 2 * padding - {'dilation * (size - 1) - 1' if is_most else 'size'}"]
-    lines += [
-        f"{end} = ({space} + more) // stride + 1" for end, space in zip(ends, spaces, strict=True)
-    ]
-    lines += [f"out = x.new_empty(*x.shape[:2], {', '.join(ends)})", "n = out.numel()"]
-    given = ", ".join(["x", "out", "n", *spaces, *ends, *keys, *page.given.values()])
-    each = page.schedule.windows
-    lines += [f"kernel[(triton.cdiv(n, {each}),)]({given}, {page.schedule.of(each)})", "return out"]
-    return answer(page, text, "\n".join(lines))
-
-
-STARTS = {True: 'float("-inf")', False: "0.0"}
-
-
-def _pool(page: Page, rank: int, is_most: bool) -> tuple[str, list[str]]:
-    """The module, and what the kernel calls its numbers."""
-    draw = page.draw
-    keys = ["kernel_size", "stride", "padding", *["dilation"] * is_most]
-    n_told = draw.choice((1, 2, 3, len(keys), len(keys)))
-    size = draw.choice((2, 3))
-    apart = draw.choice((1, 1, 2)) if rank < 3 else 1
-    values = [size, draw.choice((1, 2, 3)), draw.choice((0, 1)), apart]
-    for key, value in list(zip(keys, values, strict=False))[:n_told]:
-        page.numbers[key] = (value, value)
-        page.arguments.append(key)
-    told = ", ".join(f"{key}={key}" for key in keys[:n_told])
-    if draw.random() < 0.2:
-        told = ", ".join(keys[:n_told])
-    if is_most and n_told == 4 and draw.random() < 0.3:
-        told = "kernel_size, stride=stride, padding=padding, dilation=dilation"
-    names = ("pool", "maxpool", "max_pool") if is_most else ("pool", "avgpool", "avg_pool")
-    called = page.module(draw.choice(names), f"nn.{'Max' if is_most else 'Avg'}Pool{rank}d({told})")
-    return called, ["size", "stride", "padding", *["dilation"] * is_most]

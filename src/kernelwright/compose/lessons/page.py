@@ -13,6 +13,7 @@ NAMES = ("x", "x", "x", "x", "input", "inputs", "data", "inp", "a", "A", "t")
 RENAMED = ("h", "out", "result", "hidden")  # none that a form gives an argument
 RENAMED_SHARE = 0.15
 """Of the steps whose result the task gives another name: people do, and a reader must follow."""
+TOLD_SHARE = 0.2
 SMALL_WORK = 1 << 20
 """Multiplications; tasks of more are drawn with longer axes than the forms name."""
 UNIFORM = ("torch.rand({shape})", "torch.rand({shape}) * 2 - 0.5", "torch.randn({shape})")
@@ -33,6 +34,12 @@ class Page(Draft):
     """Module-level tuples, after the numbers."""
     defaults: dict[str, str] = field(default_factory=dict)
     """Of arguments of the constructor that have one."""
+    untold: set[str] = field(default_factory=set)
+    """Arguments of the constructor that are left to their defaults."""
+    plain: set[str] = field(default_factory=set)
+    """Numbers and tuples that stand in the constructor's arguments, without a name."""
+    way: str = ""
+    """What an answer says before its code of how this kernel goes, beside what its form does."""
     place: str = "at"
     """Where in a learned vector the kernel reads for an element."""
     live: str = "inside"
@@ -59,6 +66,15 @@ class Page(Draft):
         self.words.append(word)
         self.is_positive = positive
 
+    def part(self, expression: str, word: str, name: str) -> None:
+        """A step that puts x together with something of it; half of people name that first."""
+        sign, rest = expression.removeprefix(f"{self.x} ")[:2], expression[len(self.x) + 3 :]
+        is_part = expression.startswith(f"{self.x} ") and sign in ("/ ", "- ", "* ")
+        if is_part and name not in (*self.inputs, self.x) and self.draw.random() < 0.5:
+            self.forward.append(f"{name} = {rest}")
+            expression = f"{self.x} {sign}{name}"
+        self.step(expression, word)
+
     def take(self) -> list[str]:
         """The lines so far; what is written next begins anew."""
         lines, self.lines = self.lines, []
@@ -74,10 +90,20 @@ class Page(Draft):
     def number(self, name: str, value: float) -> str:
         """A module-level number and argument of the constructor, held under its name."""
         held = {line.partition(" = ")[0].removeprefix("self.") for line in self.init}
-        name = self._fresh(name, {*self.numbers, *self.inputs, *held})
+        name = self.told(self._fresh(name, {*self.numbers, *self.inputs, *held}), value)
+        self.init.append(f"self.{name} = {name}")
+        return name
+
+    def told(self, name: str, value: float) -> str:
+        """A module-level number and argument of the constructor; now and then the argument has a
+        default, or the number no name."""
+        name = self._fresh(name, {*self.numbers, *self.inputs, *self.arguments})
         self.numbers[name] = (value, value)
         self.arguments.append(name)
-        self.init.append(f"self.{name} = {name}")
+        if self.draw.random() < TOLD_SHARE:
+            self.defaults[name] = str(value)
+        if self.draw.random() < TOLD_SHARE:
+            self.plain.add(name)
         return name
 
     def held(self, name: str, shape: Sequence[str], how: str = "torch.randn({shape})") -> str:
@@ -118,8 +144,8 @@ class Page(Draft):
 
     @property
     def signature(self) -> list[str]:
-        """The constructor's arguments, those with a default last."""
-        return sorted(self.arguments, key=self.defaults.__contains__)
+        """The constructor's arguments, those with a default last, and of these what is not told."""
+        return sorted(self.arguments, key=lambda name: (name in self.defaults, name in self.untold))
 
     @property
     def is_large(self) -> bool:

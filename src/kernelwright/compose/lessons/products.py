@@ -92,12 +92,12 @@ KINDS = (
     Operands("{}", "{}.T", "mk nk", (*CALLS, "torch.matmul({a}, {b}.transpose(0, 1))",
                                      "F.linear({a}, {b})", "torch.mm({a}, {b}.t())"), 3),
     Operands("{}.T", "{}.T", "km nk", (*CALLS, "({b} @ {a}).T", "torch.mm({a}.t(), {b}.t())"), 3),
-    Operands("{}", "{}", "zmk zkn", ("torch.bmm({}, {})", *CALLS), 2),
+    Operands("{}", "{}", "zmk zkn", ("torch.bmm({}, {})", *CALLS), 4),
     Operands("{}", "{}.transpose(1, 2)", "zmk znk",
              ("torch.bmm({}, {})", *CALLS, "torch.einsum('bij,bkj->bik', {a}, {b})",
-              "{a} @ {b}.mT"), 3),
+              "{a} @ {b}.mT"), 4),
     Operands("{}.transpose(1, 2)", "{}", "zkm zkn",
-             ("torch.bmm({}, {})", *CALLS, "torch.matmul({a}.mT, {b})"), 2),
+             ("torch.bmm({}, {})", *CALLS, "torch.matmul({a}.mT, {b})"), 3),
 )  # fmt: skip
 SQUARES = ("{a} @ {a}", "torch.matmul({a}, {a}.T)", "torch.matmul({a}.T, {a})", "{a} @ {a}.T",
            "{a}.T @ {a}", "torch.mm({a}, {a})")  # fmt: skip
@@ -108,14 +108,14 @@ def product(page: Page) -> str:
     draw = page.draw
     kind = draw.choices(KINDS, [each.weight for each in KINDS])[0]
     axes = dict(zip("mkn", page.lengths(ROWS, INNER, COLUMNS, is_work=True), strict=True))
-    is_square = draw.random() < 0.12 and "z" not in kind.shapes
+    is_square = draw.random() < 0.2 and "z" not in kind.shapes
     if is_square:
         axes["k"] = axes["n"] = axes["m"]
         page.numbers = {axes["m"].text: page.numbers[axes["m"].text]}
     if "z" in kind.shapes:
         (axes["z"],) = page.lengths(BATCH)
     a, b = draw.choice(PAIRS)
-    how = draw.choice(("torch.tril({})", "torch.triu({})") if is_square else ("{}",))
+    how = draw.choice(("torch.tril({})", "torch.triu({})", "{}") if is_square else ("{}",))
     for name, letters in zip((a, b), kind.shapes.split(), strict=True):
         page.input(name, tuple(axes[c] for c in letters), how.format(draw.choice(HOW)))
     side = draw.choice(("", "", "left", "right"))
@@ -256,8 +256,10 @@ def _finished(
 ) -> str:  # fmt: skip
     """With steps after the product, or none."""
     draw = page.draw
-    if draw.random() < 0.12 and not is_batched and not shape:
+    page.way = "batched" if is_batched else ""
+    if draw.random() < 0.2 and not is_batched and not shape:
         which = draw.choice(("tril", "triu"))
+        page.way = "lower" if which == "tril" else "upper"
         page.step(f"torch.{which}({page.x})", f"{which}")
         sign = ">=" if which == "tril" else "<="
         page.lines.append(f"v = tl.where(row {sign} column, v, 0.0)")

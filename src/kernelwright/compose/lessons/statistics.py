@@ -99,8 +99,8 @@ MAPS = (
               (("top", "max", "v"),), "v = v - top"),
     Statistic("between 0 and 1", ("({x} - {x}.amin(dim={d}, keepdim=True)) / ("
                                   "{x}.amax(dim={d}, keepdim=True) - "
-                                  "{x}.amin(dim={d}, keepdim=True))",),
-              (("top", "max", "v"), ("low", "min", "v")), "v = (v - low) / (top - low)"),
+                                  "{x}.amin(dim={d}, keepdim=True) + 1e-5)",),
+              (("top", "max", "v"), ("low", "min", "v")), "v = (v - low) / (top - low + 1e-5)"),
     Statistic("product with the mean", ("{x} * torch.mean({x}, dim={d}, keepdim=True)",
                                         "{x} * {x}.mean(dim={d}, keepdim=True)"),
               (TOTAL,), "v = v * total / length"),

@@ -11,6 +11,8 @@ from kernelwright.compose.lessons.page import Page
 from kernelwright.compose.text import title
 
 IMPORTS = ("import torch", "import triton", "import triton.language as tl", "from torch import nn")
+KINDS = {"False": "bool", "True": "bool", "None": "int", "0": "int", "1": "int"}
+"""Of arguments that are left to their defaults, by these; others are numbers."""
 HEAD = """@triton.jit
 def {name}({parameters}, BLOCK: tl.constexpr):
 """
@@ -56,6 +58,7 @@ class Writing:
     def _imports(self) -> list[str]:
         body = "\n".join([*self.page.forward, *self.page.init])
         lines = ["import torch", "import torch.nn as nn"]
+        lines += ["import math"] * ("math." in body)
         return lines + ["import torch.nn.functional as F"] * bool(re.search(r"\bF\.", body))
 
     def _module(self) -> list[str]:
@@ -111,8 +114,12 @@ class Writing:
 
     def _inputs(self, is_trial: bool) -> list[str]:
         page = self.page
-        lines = [f"{name} = {values[is_trial]}" for name, values in page.numbers.items()]
-        lines += [f"{name} = {text}" for name, text in page.tuples.items()]
+        lines = [
+            f"{name} = {values[is_trial]}"
+            for name, values in page.numbers.items()
+            if name not in page.plain
+        ]
+        lines += [f"{n} = {text}" for n, text in page.tuples.items() if n not in page.plain]
         lines += ["", *self._gap(), "def get_inputs():"]
         if self.is_at_once:
             lines += [f"    return [{', '.join(page.inputs.values())}]"]
@@ -120,8 +127,16 @@ class Writing:
             lines += [f"    {name} = {how}" for name, how in page.inputs.items()]
             lines += [f"    return [{', '.join(page.inputs)}]"]
         end = "  # No special initialization inputs needed" * (not page.arguments and self.is_old)
-        given = ", ".join(page.signature)
+        given = ", ".join(
+            self._value(name) if name in page.plain else name
+            for name in page.signature
+            if name not in page.untold
+        )
         return [*lines, "", *self._gap(), "def get_init_inputs():", f"    return [{given}]{end}"]
+
+    def _value(self, name: str) -> str:
+        found = self.page.tuples.get(name)
+        return found or str(self.page.numbers[name][0])
 
     def _bared(self, text: str) -> str:
         """With numbers where the module-level names stood."""
@@ -136,5 +151,7 @@ class Writing:
 def _kind(page: Page, argument: str) -> str:
     if argument in page.tuples:
         return "tuple"
+    if argument in page.untold:
+        return KINDS.get(page.defaults[argument], "float")
     value = page.numbers.get(argument, (None,))[0]
     return type(value).__name__ if value is not None else ""
