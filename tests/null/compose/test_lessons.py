@@ -107,6 +107,15 @@ def test_a_model_decides_what_is_hard_to_tell_before_it_writes_code():
     assert prose("scan, rows")[0] == prose("scan")[0]
 
 
+def test_learned_vectors_of_images_run_along_their_channels():
+    found = [
+        lesson
+        for lesson in lessons(60, seed=9, forms=["pointwise"])
+        if "inner % channels" in lesson.candidate.source
+    ]
+    assert found and all(", 1, 1))" in lesson.task.source for lesson in found)
+
+
 def test_a_mean_of_windows_knows_no_gaps():
     """The modules of averages have no dilation; those of one axis hold tuples."""
     for lesson in lessons(40, seed=8, forms=["pooling"]):

@@ -131,7 +131,8 @@ def _weights(page: Page, called: str) -> None:
 
 def _layer_norm(page: Page, found: Layer) -> None:
     called = page.module(
-        page.draw.choice(("norm", "ln", "layer_norm")), f"nn.LayerNorm({found.n.text})"
+        page.draw.choice(("norm", "ln", "layer_norm")),
+        f"nn.LayerNorm({found.n.text}{page.small()})",
     )
     page.step(f"{called}({page.x})", "layer norm")
     page.lines += [*CENTRE, *WEIGHTED]
@@ -157,7 +158,7 @@ def grouped(page: Page) -> str:
     page.numbers[groups] = (n := draw.choice((2, 4, 8)), n)
     page.arguments.append(groups)
     whole = f"num_groups={groups}, num_channels={found.n.text}"
-    told = draw.choice((f"{groups}, {found.n.text}", whole))
+    told = draw.choice((f"{groups}, {found.n.text}", whole)) + page.small()
     called = page.module(
         draw.choice(("norm", "gn", "group_norm", "groupnorm")), f"nn.GroupNorm({told})"
     )

@@ -30,7 +30,8 @@ HEAD = ("at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n"
 def pointwise(page: Page) -> str:
     """A chain of operators, learned vectors and a further argument."""
     draw = page.draw
-    page.start(_shape(page))
+    shape, feature = _shape(page)
+    page.start(shape, feature=feature)
     n_others = 0
     if draw.random() < 0.3:
         operator_step(page, table=LONG)
@@ -49,15 +50,16 @@ def pointwise(page: Page) -> str:
     return _written(page)
 
 
-def _shape(page: Page) -> Shape:
-    """Of two to four axes; learned vectors run along the last, or the channels of an image."""
+def _shape(page: Page) -> tuple[Shape, int]:
+    """Of two to four axes, and the one that learned vectors run along: the last, or the channels
+    of an image."""
     kind = page.draw.choice("rrsi")
     if kind == "i":
-        page.place, page.feature = "at // inner % channels", 1
-        return tuple(page.lengths(axes.BATCHES, CHANNELS, axes.EDGES, axes.WIDTHS))
+        page.place = "at // inner % channels"
+        return tuple(page.lengths(axes.BATCHES, CHANNELS, axes.EDGES, axes.WIDTHS)), 1
     page.place = "at % width"
     rest = (axes.WIDTHS,) if kind == "r" else (axes.LENGTHS, axes.WIDTHS)
-    return tuple(page.lengths(axes.BATCHES, *rest))
+    return tuple(page.lengths(axes.BATCHES, *rest)), -1
 
 
 def _other(page: Page) -> None:

@@ -75,7 +75,7 @@ def _group(page: Page, n_axes: int) -> tuple[str, list[str]]:
     page.numbers["num_groups"] = (n := page.draw.choice((2, 4)), n)
     page.arguments.append("num_groups")
     whole = f"num_groups=num_groups, num_channels={channels}"
-    told = page.draw.choice((f"num_groups, {channels}", whole))
+    told = page.draw.choice((f"num_groups, {channels}", whole)) + page.small()
     called = page.module(page.draw.choice(("norm", "gn", "group_norm")), f"nn.GroupNorm({told})")
     return called, [f"groups, inner = {called}.num_groups, x.stride(1)",
                     "length = x.shape[1] // groups * inner"]  # fmt: skip
@@ -88,7 +88,7 @@ def _instance(page: Page, n_axes: int) -> tuple[str, list[str]]:
 
 def _of_channels(page: Page, kind: str, names: Sequence[str]) -> str:
     channels = page.argument(page.shape[1])
-    told = page.draw.choice((channels, f"num_features={channels}"))
+    told = page.draw.choice((channels, f"num_features={channels}")) + page.small()
     return page.module(page.draw.choice(names), f"nn.{kind}({told})")
 
 

@@ -100,11 +100,25 @@ class Page(Draft):
         name = self._fresh(name, {*self.numbers, *self.inputs, *self.arguments})
         self.numbers[name] = (value, value)
         self.arguments.append(name)
+        is_plain = self.draw.random() < TOLD_SHARE
         if self.draw.random() < TOLD_SHARE:
             self.defaults[name] = str(value)
-        if self.draw.random() < TOLD_SHARE:
+            if self.draw.random() < 0.4:
+                self.untold.add(name)
+                is_plain = True
+        if is_plain:
             self.plain.add(name)
         return name
+
+    def small(self) -> str:
+        """What a norm's constructor is told beside its features: now and then a small number, as
+        an argument that nobody gives."""
+        if self.draw.random() > TOLD_SHARE or "eps" in self.arguments:
+            return ""
+        self.arguments.append("eps")
+        self.defaults["eps"] = self.draw.choice(("1e-5", "1e-3"))
+        self.untold.add("eps")
+        return ", eps=eps"
 
     def held(self, name: str, shape: Sequence[str], how: str = "torch.randn({shape})") -> str:
         """A parameter; its shape stands there, or is an argument of the constructor."""

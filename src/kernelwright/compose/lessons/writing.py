@@ -151,7 +151,6 @@ class Writing:
 def _kind(page: Page, argument: str) -> str:
     if argument in page.tuples:
         return "tuple"
-    if argument in page.untold:
-        return KINDS.get(page.defaults[argument], "float")
-    value = page.numbers.get(argument, (None,))[0]
-    return type(value).__name__ if value is not None else ""
+    if argument in page.numbers:
+        return type(page.numbers[argument][0]).__name__
+    return KINDS.get(page.defaults[argument], "float") if argument in page.untold else ""
