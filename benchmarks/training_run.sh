@@ -30,7 +30,7 @@ fi
 arm() { # NAME GPU PRESET
   [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
   CUDA_VISIBLE_DEVICES=$2 $run train contrastive --preset "$3" --model "$taught" \
-    --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 832 \
+    --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 1024 \
     --learning-rate "${RATE:-5e-5}" --updates "${UPDATES:-3}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 6 \
     --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
 }
@@ -44,7 +44,7 @@ arm plain 1 plain & all $one $!
 
 examine() { # GPU
   CUDA_VISIBLE_DEVICES=$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
-    --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 6 --max-tokens 832 \
+    --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 6 --max-tokens 1024 \
     --policy "$taught=$answers" --policy "$out/contrastive/contrastive/model=$answers" \
     --policy "$out/plain/contrastive/model=$answers" >"$out/exam-$1.log" 2>&1
 }

@@ -152,7 +152,7 @@ def grouped(page: Page) -> str:
     """A layer, steps, and a group norm of the features."""
     draw = page.draw
     found = layer(page)
-    steps(page, 0, draw.choice((0, 1, 2)))
+    steps(page, 0, draw.choice((0, 0, 1, 2)))
     text, lines = product(page, found, page.take())
     groups = "num_groups"
     page.numbers[groups] = (n := draw.choice((2, 4, 8)), n)
@@ -167,7 +167,7 @@ def grouped(page: Page) -> str:
     page.place, page.live = "c", "inside"
     if draw.random() < 0.35:
         return _grouped_fold(page, text, lines, (called, found.n.text))
-    steps(page, 0, 2)
+    steps(page, 0, draw.choice((1, 1, 2)))
     body = [
         "group = tl.program_id(0)", "column = tl.arange(0, BLOCK)", "inside = column < n",
         "c = group % groups * n + column",
@@ -204,8 +204,7 @@ def _grouped_fold(page: Page, text: str, lines: list[str], norm: tuple[str, str]
     """The groups of a row one after another, and one value of all of them; perhaps with a learned
     tensor that the value is spread over. ``norm`` is the module, and how many features it has."""
     draw, (called, features) = page.draw, norm
-    steps(page, 0, 1)
-    inner = [*CENTRE, *(line.replace("column", "c") for line in WEIGHTED), *page.take()]
+    inner = [*CENTRE, *(line.replace("column", "c") for line in WEIGHTED)]
     word, is_kept = draw.choice(tuple(FOLDED)), draw.random() < 0.7
     form = draw.choice(next(s for s in REDUCTIONS if s.word == word).forms)
     page.step(form.format(x=page.x, d=draw.choice(("1", "1", "-1")), k=KEEP * is_kept), word)
