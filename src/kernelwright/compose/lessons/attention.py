@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from kernelwright.compose.draft import Shape
 from kernelwright.compose.lessons.page import Page, block
 from kernelwright.compose.lessons.steps import steps
 from kernelwright.compose.lessons.writing import answer, head
 
-BATCH = (("batch_size", "batch", "B"), (2, 3))
-HEADS = (("num_heads", "heads", "n_heads"), (2, 3))
-LENGTHS = (("sequence_length", "seq_len", "length", "T"), (17, 24, 33))
-WIDTHS = (("embedding_dimension", "head_dim", "dim", "d_k"), (16, 20, 23))
-"""Of which a program holds all: so it is never drawn longer."""
+BATCH, HEADS = ("batch_size", "batch", "B"), ("num_heads", "heads", "n_heads")
+LENGTHS = ("sequence_length", "seq_len", "length", "T")
+WIDTHS = ("embedding_dimension", "head_dim", "dim", "d_k")
 NAMES = (("Q", "K", "V"), ("q", "k", "v"), ("query", "key", "value"))
 SCORES = ("torch.matmul({q}, {k}.transpose(-2, -1))", "{q} @ {k}.transpose(-2, -1)",
           "{q} @ {k}.mT")  # fmt: skip
@@ -50,8 +49,7 @@ PART = (
 def attention(page: Page) -> str:
     """Of queries, keys and values in three or four axes; perhaps only to what came before."""
     draw = page.draw
-    axes = (BATCH, HEADS, LENGTHS) if draw.random() < 0.6 else (BATCH, LENGTHS)
-    shape = (*page.lengths(*axes), *page.lengths(WIDTHS))
+    shape = _shape(page)
     q, k, v = draw.choice(NAMES)
     how = draw.choice(("torch.rand({shape})", "torch.randn({shape})"))
     page.start(shape, name=q, how=how)
@@ -84,6 +82,17 @@ grid = (triton.cdiv(length, {tile}), q.numel() // (length * width))
 kernel[grid](q, k, u, out, length, keys, width, {given}, {end})
 return out""",
     )
+
+
+def _shape(page: Page) -> Shape:
+    """Three or four axes. A program holds all of the last; all scores fit the memory of a GPU."""
+    few, lengths, widths = (2, 3), (17, 24, 33), (16, 20, 23)
+    if page.is_large:
+        few, lengths, widths = (4, 8), page.sizes.tokens, (32, 64)
+    axes = [(BATCH, few), (HEADS, few), (LENGTHS, lengths), (WIDTHS, widths)]
+    if page.draw.random() < 0.4:
+        axes.pop(1)
+    return tuple(page.lengths(axis)[0] for axis in axes)
 
 
 def _said(page: Page, q: str, k: str, v: str) -> tuple[str, str]:
