@@ -1,13 +1,14 @@
 """An exam for checkpoints: problems of KernelBench with axes halved until they are quickly judged.
 
-    python benchmarks/training_exam.py KernelBench exam --shards 4
+    python benchmarks/training_exam.py KernelBench exam --shards 4 [--rest]
     kernelwright bench --suite kernelbench --path exam/0 --levels 1,2 --device cuda --policy …
 
-Problems without convolutions (no lesson teaches them), drawn at random by a fixed seed, 40 of
-level 1 and 24 of level 2. At their real sizes some take 6 GB and a minute to judge. The numbers in
-a file's own lines are halved, the largest first, until inputs, weights and results take --bytes
-at most: large enough for a GPU's time to be that of the kernels. Of such a line a comment is lost;
-nothing else of a file changes.
+Problems without convolutions (no lesson teaches them), drawn at random by a fixed seed, 40 of level
+1 and 24 of level 2; with --rest those that are left by that draw: lessons were written after
+reading what a model answered to the drawn ones (LOG.md, 2026-11-23). At their real sizes some take
+6 GB and a minute to judge. The numbers in a file's own lines are halved, the largest first, until
+inputs, weights and results take --bytes at most: large enough for a GPU's time to be that of the
+kernels. Of such a line a comment is lost; nothing else of a file changes.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def cut(text: str, most_bytes: int) -> str | None:
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--bytes", "most_bytes", default=96 << 20, show_default=True)
 @click.option("--shards", default=1, show_default=True, help="Folders OUT/0, OUT/1, …: a GPU each.")
-def main(checkout: Path, out: Path, most_bytes: int, shards: int) -> None:
+@click.option("--rest", is_flag=True, help="The problems that are not drawn without it.")
+def main(checkout: Path, out: Path, most_bytes: int, shards: int, *, rest: bool) -> None:
     """Write the exam, and say what could not be made shorter."""
     if out.exists() and any(out.iterdir()):
         raise click.UsageError(f"{out} is not empty: name another folder, or remove it")
@@ -114,7 +116,8 @@ def main(checkout: Path, out: Path, most_bytes: int, shards: int) -> None:
                 click.echo(f"left out: {file.name}: no axis is left to halve", err=True)
             else:
                 found.append((level, file, shorter))
-        chosen += random.Random(f"exam {level}").sample(found, min(count, len(found)))
+        drawn = random.Random(f"exam {level}").sample(found, min(count, len(found)))
+        chosen += [one for one in found if one not in drawn] if rest else drawn
     for number, (level, file, text) in enumerate(chosen):
         folder = out / str(number % shards) / f"level{level}"
         folder.mkdir(parents=True, exist_ok=True)
