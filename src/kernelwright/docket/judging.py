@@ -15,15 +15,16 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.docket.cases import Case, Docket, OnStep, Step
-from kernelwright.judge import JUDGE_VERSION, Judge
+from kernelwright.judge import JUDGE_VERSION, Judge, Nursery
 
 PROPOSER = "file"
 """Who proposed a candidate that somebody put into a folder."""
 
 
 def judge_all(
-    task: Task, cases: Sequence[Case], *, settings: Settings, on_step: OnStep = lambda step: None
-) -> Docket:
+    task: Task, cases: Sequence[Case], *, settings: Settings,
+    on_step: OnStep = lambda step: None, nursery: Nursery | None = None,
+) -> Docket:  # fmt: skip
     """A verdict on every candidate: the archive's where it holds one, else a new one.
 
     One that counts is on the same candidate, workload and environment, by the same version of the
@@ -39,7 +40,7 @@ def judge_all(
     try:
         with (
             Archive(settings.archive) as archive,
-            Judge(task, device=device, settings=settings) as judge,
+            Judge(task, device=device, settings=settings, nursery=nursery) as judge,
         ):
             archive.add_task(task, [judge.workload])
             verdicts |= _known(archive, judge)

@@ -1,9 +1,13 @@
-"""The candidates of every task of a suite: one judge per task, each in a process of its own."""
+"""The candidates of every task of a suite: one judge per task, each in a process of its own.
+
+They are forked from one that has imported what a judge needs, and used no device.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -15,10 +19,12 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.docket.cases import Case, Docket, OnStep
 from kernelwright.docket.judging import judge_all
+from kernelwright.judge import Nursery, WarmProgram
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.side_by_side import side_by_side
 
 Group = tuple[SuiteEntry, list[Case]]
+PRELOADED = [__name__, "kernelwright.judge.judge"]
 
 
 def judge_suite(
@@ -37,10 +43,12 @@ def judge_suite(
     Archive(settings.archive).close()  # made once, before several processes open it
 
     def one(group: Group) -> Docket:
-        with free.one() as lane:
-            return _in_a_process(group[0].task, group[1], settings, on_step, lane)
+        with free.one() as lane, contextlib.closing(nursery.branch()) as branch:
+            work = (group[0].task, group[1], settings, branch, lane)
+            return _in_a_process(*work, on_step=on_step)
 
-    pairs = zip(side_by_side(one, groups, jobs=len(lanes)), groups, strict=True)
+    with WarmProgram() as nursery:
+        pairs = zip(side_by_side(one, groups, jobs=len(lanes)), groups, strict=True)
     return [
         docket or Docket(entry.task, tuple(cases), interrupted=True)
         for docket, (entry, cases) in pairs
@@ -48,12 +56,14 @@ def judge_suite(
 
 
 def _in_a_process(
-    task: Task, cases: list[Case], settings: Settings, on_step: OnStep, lane: Lane
-) -> Docket:
+    task: Task, cases: list[Case], settings: Settings, nursery: Nursery, lane: Lane, *,
+    on_step: OnStep,
+) -> Docket:  # fmt: skip
     """Judge where what a task breaks is broken for it alone, and its memory comes back."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_judge, args=(task, cases, settings, theirs, lane))
+    process = context.Process(target=_judge, args=(task, cases, settings, nursery, lane, theirs))
     process.start()
     theirs.close()
     try:
@@ -76,13 +86,16 @@ def _in_a_process(
 
 
 def _judge(
-    task: Task, cases: list[Case], settings: Settings, answer: Connection, lane: Lane
-) -> None:
+    task: Task, cases: list[Case], settings: Settings, nursery: Nursery, lane: Lane,
+    answer: Connection,
+) -> None:  # fmt: skip
     """The child: steps, and at last a docket. It ends where nobody listens any more."""
     lane.enter()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which what it is forked from ignores
     with contextlib.suppress(BrokenPipeError):
         try:
-            docket = judge_all(task, cases, settings=settings, on_step=answer.send)
+            how = {"settings": settings, "on_step": answer.send, "nursery": nursery}
+            docket = judge_all(task, cases, **how)
         except KernelwrightError as error:
             docket = _failed(task, cases, error)
         except KeyboardInterrupt:
