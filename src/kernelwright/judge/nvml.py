@@ -91,10 +91,7 @@ def share_of_others(index: int, own: set[int], *, since_s: float) -> float | Non
     Raises:
         Unknown: it tells nothing.
     """
-    gpu = _gpu(index)
-    if _pids(gpu) is None:
-        return None
-    uses = _uses(gpu, since_s)
+    uses = _uses(index, since_s)
     if uses is None:
         return None
     shares = (sum(seen) / len(seen) for pid, seen in uses.items() if pid not in own)
@@ -109,14 +106,15 @@ def works_for(index: int, pid: int, *, since_s: float) -> bool:
     Raises:
         Unknown: it tells nothing.
     """
+    return any((_uses(index, since_s) or {}).get(pid, ()))
+
+
+def _uses(index: int, since_s: float) -> dict[int, list[int]] | None:
+    """By process, the shares of its time that the GPU worked for it, in percent, one a sample; None
+    where it does not tell which process is whose."""
     gpu = _gpu(index)
     if _pids(gpu) is None:
-        return False
-    return any((_uses(gpu, since_s) or {}).get(pid, ()))
-
-
-def _uses(gpu: ctypes.c_void_p, since_s: float) -> dict[int, list[int]] | None:
-    """By process, the shares of its time that the GPU worked for it, in percent, one a sample."""
+        return None
     uses, count = (_Use * MOST_PROCESSES)(), ctypes.c_uint(MOST_PROCESSES)
     since = ctypes.c_ulonglong(int(since_s * 1e6))
     code = _ask("nvmlDeviceGetProcessUtilization", gpu, uses, ctypes.byref(count), since)
