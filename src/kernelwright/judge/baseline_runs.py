@@ -65,6 +65,7 @@ class BaselineRuns:
         """Settings that start and are ranked together; one after the other where it is crowded."""
         self._runners: dict[str, Runner] = {}
         self._empty: Runner | None = None
+        self._is_settled = False
         self.is_crowded = one_by_one or CROWDED * oracle.moved_bytes > place.memory_bytes()
         if self.is_crowded:
             with turns.beside():
@@ -136,6 +137,15 @@ class BaselineRuns:
                 seen="; ".join(f"{k}: {v[:200]}" for k, v in self.dropped.items()),
                 do="run the task by itself on this machine and see what fails",
             )
+
+    def settle_in(self) -> None:
+        """Have the setting that a candidate's results are compared with come to rest, once, with
+        results that are held; for who is alone."""
+        if self._is_settled:
+            return
+        self._is_settled = True
+        compared = self._runners[baselines.compared(self._runners, self.strongest)]
+        self._stopwatch.settle_in(compared, self._oracle.first_arguments)
 
     @property
     def strongest(self) -> str:

@@ -5,7 +5,7 @@ The strongest is the fastest of them on the task at hand, measured in the same r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,3 +65,9 @@ def settings(kind: str, precision: str) -> tuple[Setting, ...]:
 
 ALWAYS = (EAGER, COMPILE)
 """Measured beside every candidate, whichever is the strongest."""
+
+
+def compared(names: Collection[str], strongest: str) -> str:
+    """Of those that run, the one whose results a candidate's are compared with, and which is held
+    to them as long."""
+    return EAGER if EAGER in names else strongest

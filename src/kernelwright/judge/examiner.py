@@ -198,6 +198,7 @@ class Examiner:
         ]
         kept = self._baselines.kept()
         with self._turns.alone():
+            self._baselines.settle_in()
             start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())
             try:
                 return self._stopwatch.compare(
