@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -88,7 +89,9 @@ class Check:
         self._held: dict[str, tuple[list[Claim], list[torch.Tensor]]] = {}
         self._left: list[Draw] = []
         self._ready: Draw | None = None
-        self._n_rechecks = self._n_drawn = 0
+        self._n_rechecks = 0
+        self._n_drawn: Counter[Draw] = Counter()
+        """By distribution, so that what was worked out for one candidate serves the next."""
         self._holds: list[int] = []
         self._calls_left = 0
 
@@ -188,17 +191,15 @@ class Check:
         return self._coin.random() < SURPRISE_SHARE
 
     def recheck(self, draws: list[Draw], turn: Callable[..., Call]) -> float:
-        """One checked call on one of the distributions, each in its turn, on inputs never seen.
+        """One checked call on one of the distributions, each in its turn, on inputs never seen;
+        the first after ``get_ready``.
 
         Returns:
             The seconds that it took.
         """
         start_s = time.monotonic()
-        if self._ready is None:
-            self.get_ready(draws)
-        draw, self._ready = self._ready, None
         self._n_rechecks += 1
-        self.run(draw, turn)
+        self.run(self._ready, turn)
         self.get_ready(draws)
         return time.monotonic() - start_s
 
@@ -207,8 +208,8 @@ class Check:
         clock would else know the calls that are checked by the time which passes before them."""
         self._refill(draws)
         draw = self._left.pop()
-        self._n_drawn += 1
-        seed = derive_seed(self.oracle.secret, draw.distribution, self._n_drawn)
+        self._n_drawn[draw] += 1
+        seed = derive_seed(self.oracle.secret, draw.distribution, self._n_drawn[draw])
         self._ready = Draw(draw.distribution, seed + draw.turn, draw.turn)
         self.oracle.expected(self._ready, self.oracle.kept_arguments(self._ready))
 

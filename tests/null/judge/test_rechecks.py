@@ -27,7 +27,9 @@ def seen(monkeypatch) -> list[Draw]:
 
 def made(seed: int = 0) -> Check:
     oracle = SimpleNamespace(secret=1, kept_arguments=lambda _: [], expected=lambda *_: None)
-    return Check(oracle, None, seed)
+    one = Check(oracle, None, seed)
+    one.get_ready(DRAWS)
+    return one
 
 
 def test_no_draw_comes_twice_and_every_distribution_has_its_turn(seen) -> None:
@@ -74,6 +76,18 @@ def test_a_checked_call_asks_for_its_results_once() -> None:
     runner = SimpleNamespace(changed_arguments=lambda _: [], release=lambda hold: None, place=place)
     found = Check(oracle, runner, 0).run(DRAWS[0], lambda *_, **__: Call(1, [], [result]))
     assert found == [result] and asked == DRAWS[:1]
+
+
+def test_what_one_candidate_was_given_the_next_is_given_too(seen) -> None:
+    """In another order: what is right was worked out once."""
+    given = []
+    for seed in range(2):
+        seen.clear()
+        one = made(seed)
+        for _ in DRAWS:
+            one.recheck(DRAWS, None)
+        given.append(set(seen))
+    assert given[0] == given[1]
 
 
 def test_what_a_recheck_is_to_give_is_worked_out_before_the_call_that_precedes_it(seen) -> None:
