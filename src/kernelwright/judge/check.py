@@ -248,12 +248,10 @@ class Check:
         written = self.runner.changed_arguments(arguments)
         if not _is_beyond(written, self.oracle.changed):
             return
-        if _is_beyond(written, self._written(arguments)):  # it may hang on the values
+        own = fitness.written(self.oracle.modules[TASK], arguments)  # it may hang on the values
+        if _is_beyond(written, own):
             which = "its inputs, which" if not any(self.oracle.changed) else "inputs that"
             raise Refused(Status.REJECTED, f"it writes to {which} the reference does not")
-
-    def _written(self, arguments: list[Any]) -> list[bool]:
-        return fitness.written(self.oracle.modules[TASK], arguments)
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""

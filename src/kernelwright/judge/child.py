@@ -23,7 +23,6 @@ import psutil
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge import cpu, sandbox, standstill, wire
 from kernelwright.judge.nursery import Nursery, start_program
-from kernelwright.judge.standstill import processor_ns
 from kernelwright.judge.turns import LOOK_S, Seat
 
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
@@ -326,7 +325,7 @@ class Child:
 
     def cpu_ns(self) -> int:
         """The processor time that all threads of the worker have had."""
-        return processor_ns(self.pid)
+        return standstill.processor_ns(self.pid)
 
     def stop(self) -> int:
         """Stop all of its processes; how many there are besides the worker.

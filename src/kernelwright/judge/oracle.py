@@ -69,7 +69,7 @@ from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, run_in_floa
 from kernelwright.load import open_reference
 from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten
-from kernelwright.load.reference import task_code
+from kernelwright.load.reference import MISFIT, task_code
 
 Seat = Callable[[], AbstractContextManager[Any]]
 
@@ -380,9 +380,8 @@ class Oracle:
 
     def _counted(self, arguments: list[Any]) -> tuple[list[torch.Tensor], int]:
         """The reference's outputs, and the arithmetic that they took."""
-        what, advice = "the inputs do not fit the forward", "make get_inputs (or --input) fit it"
         with (
-            task_code(self.task, what, advice, context=f"with {layout.shapes_text(arguments)}"),
+            task_code(self.task, *MISFIT, context=f"with {layout.shapes_text(arguments)}"),
             counted() as counter,
             torch.no_grad(),
         ):

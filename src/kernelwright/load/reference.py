@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 CHECK_SEED = 0
-_MISFIT = ("the inputs do not fit the forward", "make get_inputs (or --input) fit it")
+MISFIT = ("the inputs do not fit the forward", "make get_inputs (or --input) fit it")
 _NO_MEMORY = ("not enough memory", "can't allocate memory")  # c10/core/impl/alloc_cpu.cpp
 
 
@@ -65,7 +65,7 @@ class Reference:
 
         if isinstance(module, torch.nn.Module) and any(map(is_lazy, module.parameters())):
             inputs = self.inputs(seed)
-            with self._running(*_MISFIT, seed=seed), torch.no_grad():
+            with self._running(*MISFIT, seed=seed), torch.no_grad():
                 module(*inputs)
 
     def inputs(self, seed: int, device: str = "cpu") -> list[Any]:
@@ -222,7 +222,7 @@ def check(task: Task, device: str = "cpu") -> Workload:
     inputs = reference.inputs(CHECK_SEED, device)
     shapes = tuple(_shape(value) for value in inputs)
     seen = ", ".join(f"{kind}{list(shape)}" for kind, shape in shapes)
-    with task_code(task, *_MISFIT, context=f"with {seen}"), torch.no_grad():
+    with task_code(task, *MISFIT, context=f"with {seen}"), torch.no_grad():
         output = module(*inputs)
     if not flatten(output):
         raise TaskError(
