@@ -12,7 +12,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import Settings, load_settings, parse_budget
 from kernelwright.pairs import open_pairs
 from kernelwright.terminal import Answer
-from kernelwright.train import PRESETS, STAGES, Trained, recipe, train
+from kernelwright.train import PRESETS, STAGES, Trained, leave, recipe, train
 
 GOES_ON = 1  # the budget ended first: there is no checkpoint yet, and the same command goes on
 CURVE = {
@@ -90,7 +90,9 @@ def train_command(
             do="kernelwright dataset build --out DIR, then --dataset DIR",
         )
     pairs = () if dataset is None else open_pairs(dataset)
-    return _answer(train(wanted, pairs), wanted.folder)
+    trained = train(wanted, pairs)
+    leave()
+    return _answer(trained, wanted.folder)
 
 
 def _seconds(budget: str) -> float:

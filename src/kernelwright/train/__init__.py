@@ -14,7 +14,7 @@ from typing import Any
 from kernelwright.pairs import Pair
 from kernelwright.train.recipes import PRESETS, STAGES, Recipe, recipe
 
-__all__ = ["PRESETS", "STAGES", "Recipe", "Trained", "recipe", "train"]
+__all__ = ["PRESETS", "STAGES", "Recipe", "Trained", "leave", "recipe", "train"]
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,11 @@ def train(recipe: Recipe, pairs: Sequence[Pair] = ()) -> Trained:
     from kernelwright.train.stage import run
 
     return run(recipe, pairs)
+
+
+def leave() -> None:
+    """Part with the stage's other processes, when this one is about to end: one that ends with
+    connections open may be aborted by what serves them."""
+    from accelerate import PartialState
+
+    PartialState().destroy_process_group()

@@ -41,6 +41,7 @@ def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
             tokenizer = trainer.processing_class
             bare = trainer.accelerator.unwrap_model(trainer.model)
             model.write(bare, tokenizer, done, recipe.folder / "adapter")
+        trainer.accelerator.wait_for_everyone()  # the checkpoint is there for all of them
     return Trained(done if is_whole else None, n_steps, read_curve(recipe.folder))
 
 
