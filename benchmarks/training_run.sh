@@ -9,8 +9,8 @@
 # MODEL: a checkpoint or .gguf. Each arm trains and judges on a GPU of its own; both at the same time,
 # because a host makes one to three CUDA contexts a second, however many GPUs it has. So a verdict costs
 # more than learning from it: UPDATES steps on each batch of answers.
-# SFT_S, ARM_S, SEED, RATE, UPDATES and ANSWERS may be set; SFT_S=0: MODEL has been taught. What was stopped
-# goes on by the same command.
+# SFT_S, ARM_S, SEED, RATE, UPDATES and ANSWERS may be set; SFT_S=0: MODEL has been taught; ARM_S=0: SFT and
+# its exam only. What was stopped goes on by the same command.
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
 python=${PYTHON:-python3}
@@ -39,19 +39,25 @@ all() { # PID…: wait for every one of them, and fail where one did
   for pid in "$@"; do wait "$pid" || failed=1; done
   return $failed
 }
-arm contrastive 0 cuda-l1 & one=$!
-arm plain 1 plain & all $one $!
+models=(sft="$taught")
+if [ "${ARM_S:-740}" != 0 ]; then
+  arm contrastive 0 cuda-l1 & one=$!
+  arm plain 1 plain & all $one $!
+  models+=(contrastive="$out/contrastive/contrastive/model" plain="$out/plain/contrastive/model")
+fi
 
+policies=() compared=()
+for one in "${models[@]}"; do
+  policies+=(--policy "${one#*=}=$answers") compared+=(--arm "$one@$answers")
+done
 examine() { # GPU
   CUDA_VISIBLE_DEVICES=$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
     --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 6 --max-tokens 1024 \
-    --policy "$taught=$answers" --policy "$out/contrastive/contrastive/model=$answers" \
-    --policy "$out/plain/contrastive/model=$answers" >"$out/exam-$1.log" 2>&1
+    "${policies[@]}" >"$out/exam-$1.log" 2>&1
 }
 examine 0 & one=$!
 examine 1 & all $one $!
 
 archives=()
 for archive in "$out"/*.sqlite; do archives+=(--archive "$archive"); done
-"$python" "$(dirname "$0")/training.py" "${archives[@]}" --against sft --arm "sft=$taught@$answers" \
-  --arm "contrastive=$out/contrastive/contrastive/model@$answers" --arm "plain=$out/plain/contrastive/model@$answers"
+"$python" "$(dirname "$0")/training.py" "${archives[@]}" --against sft "${compared[@]}"
