@@ -45,7 +45,8 @@ LARGER = 2.0
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
 N_TRIED = 6
-"""Variations of an input that the reference must take."""
+"""Variations of an input that the reference must take: some leave a table of probabilities near
+enough to a sum of one."""
 FLIPPED = 0.1
 """Of a mask that hides nothing, or all."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
