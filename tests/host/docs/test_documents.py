@@ -23,6 +23,15 @@ def blocks(language: str):
                 yield pytest.param(match[2], id=f"{path.name}-{n}")
 
 
+PROGRAM = re.compile(r"benchmarks/\w+\.(?:py|sh)")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_programs_that_a_figure_is_repeated_by_exist(path):
+    missing = [name for name in PROGRAM.findall(path.read_text()) if not (ROOT / name).exists()]
+    assert not missing
+
+
 @pytest.mark.parametrize("code", list(blocks("python")))
 def test_python_blocks_run(code, tmp_path):
     done = subprocess.run(
