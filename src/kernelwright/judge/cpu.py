@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import itertools
 import mmap
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -56,6 +58,37 @@ def mappings(pid: int, rights: str = "") -> list[tuple[int, int, str]]:
         if rights in granted:
             start, end = (int(part, 16) for part in addresses.split("-"))
             found.append((start, end, path[0] if path else ""))
+    return found
+
+
+def is_repeated(pid: int, spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether two addresses of a process within these spans, from start to end, are one memory.
+
+    Memory that has two addresses belongs to a file, be it one without a name: proc(5).
+
+    Raises:
+        OSError: as for ``mappings``.
+    """
+    held = merged(spans)
+    parts = []
+    for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+        addresses, _, offset, device, inode, *_ = line.split(maxsplit=5)
+        start, end = (int(part, 16) for part in addresses.split("-"))
+        for low, high in held if inode != "0" else []:
+            if start < high and low < end:
+                begin = int(offset, 16) + max(low, start) - start
+                parts.append((device, inode, begin, begin + min(high, end) - max(low, start)))
+    pairs = itertools.pairwise(sorted(parts))
+    return any(one[:2] == other[:2] and other[2] < one[3] for one, other in pairs)
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same addresses, each in one span."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            start, end = found[-1][0], max(end, found.pop()[1])
+        found.append((start, end))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import Status
+from kernelwright.judge.cpu import is_repeated
 from kernelwright.judge.layout import dtype_name, span
 from kernelwright.judge.refusal import Refused
 
@@ -49,6 +50,22 @@ def check_claims(
         raise Refused(Status.WRONG_SHAPE, f"{len(leaves)} outputs instead of {len(like)}")
     names = ["the output"] if len(like) == 1 else [f"output {n}" for n in range(len(like))]
     return [_check(*row, device, room_bytes) for row in zip(names, leaves, like, strict=True)]
+
+
+def refuse_repeated(pid: int, claims: list[Claim], like: list[torch.Tensor]) -> None:
+    """Refuse outputs of a process in which one piece of memory has several addresses: whoever
+    wrote to one of their numbers would change others, and less was written than they hold.
+
+    Raises:
+        Refused: it is so.
+    """
+    spans = [
+        (claim.address, claim.address + claim.span * one.element_size())
+        for claim, one in zip(claims, like, strict=True)
+    ]
+    if is_repeated(pid, spans):
+        reason = "parts of an output are the same memory, mapped at several addresses"
+        raise Refused(Status.REJECTED, reason)
 
 
 def _flatten(reply: Any, depth: int = 0) -> list[Any]:

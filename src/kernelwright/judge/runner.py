@@ -18,7 +18,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.child import Child, ChildEnded, Glance
 from kernelwright.judge.cpu import read_process
 from kernelwright.judge.layout import flat_source, flat_view, in_layout, leaves, plan_slots, view
-from kernelwright.judge.outputs import Claim, check_claims
+from kernelwright.judge.outputs import Claim, check_claims, refuse_repeated
 from kernelwright.judge.pieces import pieces
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
@@ -244,6 +244,8 @@ class Runner:
         if not self.is_read:
             self._copy(held=held)
         self.stand_still()
+        if self.is_read:
+            refuse_repeated(self.child.pid, claims, self.like)
         return self._outputs(claims)
 
     def changed_arguments(self, arguments: list[Any]) -> list[bool]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import os
 import socket
 import time
 
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
-from kernelwright.judge import wire
+from kernelwright.judge import cpu, wire
 from kernelwright.judge.layout import flat_view, plan_slots, view
 from kernelwright.judge.outputs import check_claims
 from kernelwright.judge.refusal import Refused
@@ -106,3 +109,24 @@ def test_shared_memory_keeps_strides_and_separates_tensors():
 def test_only_what_no_run_could_change_is_screened(source, reason):
     seen = screen(Candidate(source, "torch"))
     assert seen is None if reason is None else seen.startswith(reason)
+
+
+def test_memory_with_two_addresses_is_told_from_memory_with_one():
+    page = mmap.PAGESIZE
+    file = os.memfd_create("pages")
+    os.ftruncate(file, 4 * page)
+    plain = mmap.mmap(-1, 4 * page)
+    whole, half = mmap.mmap(file, 4 * page), mmap.mmap(file, 2 * page, offset=2 * page)
+
+    def span(memory, first=0, last=None):
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        return start + first * page, start + (last or len(memory) // page) * page
+
+    def is_repeated(*spans):
+        return cpu.is_repeated(os.getpid(), spans)
+
+    assert is_repeated(span(whole), span(half))
+    assert not is_repeated(span(whole, 0, 2), span(half))  # other parts of the file
+    assert not is_repeated(span(whole), span(whole, 1, 3))  # views of one another
+    assert not is_repeated(span(plain), span(half))
+    assert not is_repeated()
