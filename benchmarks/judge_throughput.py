@@ -102,7 +102,7 @@ def ours(
     files.mkdir(parents=True)
     for name, (_, text) in chosen.items():
         Path(files, f"{name}.py").write_text(text)
-    command = [sys.executable, "-m", "kernelwright.cli", "judge", "--suite", "builtin", str(files)]
+    command = [sys.executable, "-m", "kernelwright", "judge", "--suite", "builtin", str(files)]
     command += ["--device", device, "--jobs", str(jobs), "--archive", str(folder / "a.sqlite")]
     environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
     start_s = time.monotonic()

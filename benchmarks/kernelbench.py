@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--anchors", type=Path)
     parser.add_argument("--out", default="kernelwright-out/kernelbench")
     options, others = parser.parse_known_args()
-    command = [sys.executable, "-m", "kernelwright.cli", "bench", "--suite", "kernelbench"]
+    command = [sys.executable, "-m", "kernelwright", "bench", "--suite", "kernelbench"]
     command += ["--every", str(STRIDE), "--out", options.out]
     command += ["--archive", f"{options.out}/archive.sqlite", *others]
     done = subprocess.run(command, check=False)

@@ -14,7 +14,7 @@
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
 python=${PYTHON:-python3}
-run="$python -m kernelwright.cli" answers=${ANSWERS:-3}
+run="$python -m kernelwright" answers=${ANSWERS:-3}
 mkdir -p "$out"
 
 if [ "${SFT_S:-220}" = 0 ]; then
@@ -22,7 +22,7 @@ if [ "${SFT_S:-220}" = 0 ]; then
 else
   taught=$out/sft/sft/model
   CUDA_VISIBLE_DEVICES=0,1 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 2 \
-    --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright.cli train sft --model "$model" \
+    --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright train sft --model "$model" \
     --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 4 --no-recompute --max-tokens 1024 \
     --checkpoint-every 50 --out "$out/sft"
 fi

@@ -186,7 +186,3 @@ def _last_task(archive: Archive) -> str:
     if not runs:
         raise UsageError("the archive is empty", seen="no runs", do="run kernelwright optimize")
     return runs[-1].task
-
-
-if __name__ == "__main__":
-    main()

@@ -23,7 +23,7 @@ def kernelwright(folder):
     """Run a command line in ``folder``, in a process of its own."""
 
     def run(*words):
-        command = [sys.executable, "-m", "kernelwright.cli", *words]
+        command = [sys.executable, "-m", "kernelwright", *words]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
     return run

@@ -25,7 +25,7 @@ def test_a_full_disk_is_one_error_and_costs_no_verdict(folder, kernelwright):
     if not can_mount(out):
         pytest.skip("needs unshare(1), and the right to mount in a namespace of one's own")
     words = ["optimize", "task.py", "--budget", "3s", "--dialect", "cpp"]
-    inside = f"mount -t tmpfs -o size=4k none {out} && exec {sys.executable} -m kernelwright.cli "
+    inside = f"mount -t tmpfs -o size=4k none {out} && exec {sys.executable} -m kernelwright "
     place = ["--out", str(out), "--archive", "sqlite:///kept.sqlite"]
     command = [*SMALL, "sh", "-c", inside + '"$@"', "sh", *words, *place]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

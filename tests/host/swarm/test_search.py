@@ -98,7 +98,7 @@ def test_an_answer_that_came_before_a_kill_is_judged_by_the_next_run(tmp_path, s
     scripted.script = [say(RIGHT), slow(60, say(WRONG))]
     words = ["optimize", "task.py", "--proposer", "swarm", "--model", scripted.model]
     words += ["--dialect", "cpp", "--budget", "300s", "--archive", "a.sqlite", "--seed", "1"]
-    command = [sys.executable, "-m", "kernelwright.cli", *words]
+    command = [sys.executable, "-m", "kernelwright", *words]
     process = subprocess.Popen(
         command, cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL
     )

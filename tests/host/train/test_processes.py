@@ -31,7 +31,7 @@ def test_two_processes_share_the_lessons_and_leave_one_checkpoint(tmp_path):
     }  # fmt: skip
     options = [text for key, value in told.items() for text in (f"--{key}", str(value))]
     done = subprocess.run(
-        [*LAUNCH, "kernelwright.cli", "train", "sft", *options],
+        [*LAUNCH, "kernelwright", "train", "sft", *options],
         env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
         cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
