@@ -15,6 +15,8 @@ _METHODS = frozenset({
     "unsqueeze", "split", "split_with_sizes", "chunk", "unbind", "detach", "reshape", "expand_as",
     "add_",
 })  # fmt: skip
+_SPREAD = frozenset({"view", "permute", "expand", "reshape"})
+"""Methods that take a list's numbers one by one; ``split`` would take the second for an axis."""
 _FUNCTIONS = {
     "linear": "F.linear", "gelu": "F.gelu", "silu": "F.silu",
     "scaled_dot_product_attention": "F.scaled_dot_product_attention",
@@ -50,7 +52,8 @@ def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
         text = _slice_text(call, args)
     elif name in _METHODS:
         method = "reshape" if name == "view" else name.removesuffix("_with_sizes")
-        text = f"{args.pop(0)}.{method}({', '.join(_spread(args))})"
+        given = _spread(args[1:]) if name in _SPREAD else args[1:]
+        text = f"{args[0]}.{method}({', '.join(given)})"
     else:
         args += [
             f"{key}={literal(value, device, names)}"
