@@ -145,6 +145,15 @@ def test_other_uses_take_the_reference_forward(tmp_path) -> None:
         torch.testing.assert_close(candidate.eval()(x), module.eval()(x))
 
 
+@torch.no_grad()
+def test_a_forward_may_call_its_module_as_it_likes(tmp_path) -> None:
+    task = task_of(tmp_path, POOLED.replace("self", "this"))
+    candidate, module = built(task, proposals(task)[0])
+    x = torch.randn(6, 8)
+    torch.testing.assert_close(candidate(x), module(x))
+    torch.testing.assert_close(candidate(x[:3]), module(x[:3]))
+
+
 def test_the_file_keeps_the_references_text(tmp_path) -> None:
     text = proposals(task_of(tmp_path, NORMED))[0].candidate.source
     assert "# three times as wide" in text

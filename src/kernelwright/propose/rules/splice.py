@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ class Spliced:
     body: str
     """The class's body, indented, ``forward`` renamed to ``_reference_forward``."""
     signature: str
-    """The parameters of ``forward`` as written, with ``self``."""
+    """The parameters of ``forward`` as written, the first of them called ``self``."""
 
 
 def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> Spliced:
@@ -52,8 +53,15 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
         definitions=_joined(source, others),
         bases=", ".join(ast.unparse(base) for base in model.bases),
         body=_class_body(source, model, forwards[0] if renames else None, entry_new),
-        signature=ast.unparse(forwards[0].args),
+        signature=_signature(forwards[0]),
     )
+
+
+def _signature(forward: ast.FunctionDef) -> str:
+    """The new forward's lines say ``self``, whatever the reference calls itself."""
+    args = copy.deepcopy(forward.args)
+    (args.posonlyargs or args.args)[0].arg = "self"
+    return ast.unparse(args)
 
 
 def _defined(node: ast.stmt) -> Iterable[str]:
