@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -192,9 +193,19 @@ def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: A
 def _pickle(task: Task, objects: Mapping[str, Any]) -> bytes:
     import cloudpickle  # type: ignore[import-untyped]
 
+    class Pickler(cloudpickle.Pickler):
+        """Functions that travel by value do not say which module's globals theirs are: where they
+        arrive it is another (``__main__``) or none, and torch.compile would look there."""
+
+        def _function_getnewargs(self, func: Any) -> Any:
+            made = super()._function_getnewargs(func)
+            made[1].pop("__name__", None)
+            return made
+
+    file = io.BytesIO()
     with task_code(task, f"{task.name} cannot be pickled", "give it as file.py:Class"):
-        payload: bytes = cloudpickle.dumps(dict(objects))
-    return payload
+        Pickler(file).dump(dict(objects))
+    return file.getvalue()
 
 
 def _listed(inputs: Any) -> list[Any]:

@@ -140,6 +140,40 @@ def test_another_process_can_open_the_task(file, tmp_path):
     assert done.stdout.strip() == "('float32', (3, 8))"
 
 
+SCRIPT = """
+import pickle, sys, torch
+import kernelwright as kw
+
+class Block(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+task = kw.load(torch.nn.Sequential(Block()), inputs=["float32[4]"])
+pickle.dump(task, open(sys.argv[1], "wb"))
+"""
+COMPILED = """
+import pickle, sys, torch
+from kernelwright.load import open_reference
+
+task = pickle.load(open(sys.argv[1], "rb"))
+del torch  # of this process's main module: what the script imported is another
+import torch as library
+module = library.compile(open_reference(task).build(0), backend="eager", fullgraph=True)
+print(module(-library.ones(4)).sum().item())
+"""
+
+
+def test_what_a_script_defines_is_compiled_in_another_process(tmp_path):
+    """Else the strongest library setting is left out, and a speedup is against a weaker one."""
+    path = tmp_path / "task.pickle"
+    for code in (SCRIPT, COMPILED):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "0.0"
+
+
 def error(target, match, **arguments):
     with pytest.raises(TaskError, match=match) as caught:
         load(target, **arguments)
