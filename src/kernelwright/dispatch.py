@@ -16,7 +16,8 @@ class ByShape(nn.Module):
     """Calls the kernel that was judged on inputs like these, and the reference where none was.
 
     A kernel was judged on a kind of device, on shapes and dtypes, in the mode (train or eval) in
-    which the module is constructed, and without gradients: anything else goes to the reference.
+    which the module is constructed, and without gradients: anything else goes to the reference,
+    and so does a call outside ``torch.no_grad()`` where inputs or weights want gradients.
     Its weights are those at the time it was built.
     """
 
@@ -30,12 +31,16 @@ class ByShape(nn.Module):
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         kernel = None if named else self.kernel_for(*inputs)
-        return self.reference(*inputs, **named) if kernel is None else kernel(*inputs)
+        if kernel is None:
+            return self.reference(*inputs, **named)
+        with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
+            return kernel(*inputs)
 
     def kernel_for(self, *inputs: Any) -> nn.Module | None:
         """The kernel that was judged on inputs like these; None where the reference is called."""
         tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-        wants_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+        differentiable = (*tensors, *self.reference.parameters())
+        wants_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in differentiable)
         devices = {tensor.device.type for tensor in tensors}
         if wants_gradient or len(devices) != 1 or self.training != self._judged_mode:
             return None

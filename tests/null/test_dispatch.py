@@ -45,6 +45,7 @@ def result(tmp_path, rows, speed, source=SOURCE, gain=0.0):
     return Result(task, best, found, [], "eager", path, "")
 
 
+@torch.no_grad()
 def test_each_shape_has_its_kernel_and_others_the_reference(tmp_path):
     small, large = result(tmp_path, 4, 2.0, gain=10), result(tmp_path, 64, 2.0, gain=20)
     nothing = result(tmp_path, 16, None)
@@ -55,16 +56,29 @@ def test_each_shape_has_its_kernel_and_others_the_reference(tmp_path):
         assert (module.kernel_for(x) is None) == (gain == 0)
 
 
+@torch.no_grad()
 def test_outside_what_was_judged_the_reference_runs(tmp_path):
     module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
     x = torch.randn(4, 8)
     assert module.kernel_for(x) is not None
     assert module.kernel_for(x.double()) is None
-    assert module.kernel_for(x.clone().requires_grad_()) is None
     assert torch.equal(module(x=x), module.reference(x))
     assert module.eval().kernel_for(x) is None
 
 
+def test_where_gradients_are_wanted_the_reference_runs(tmp_path):
+    """A kernel gives none: weights in front of it would never learn, and nobody would notice."""
+    module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
+    x = torch.randn(4, 8)
+    module(x).sum().backward()
+    assert module.reference.scale.grad is not None
+    module.requires_grad_(False)
+    assert module.kernel_for(x.clone().requires_grad_()) is None
+    assert not module(x).requires_grad
+    assert torch.allclose(module(x), module.reference(x) + 10)
+
+
+@torch.no_grad()
 def test_of_two_kernels_for_a_shape_the_faster_one_counts(tmp_path):
     slow, fast = result(tmp_path, 4, 1.5, gain=10), result(tmp_path, 4, 3.0, gain=20)
     x = torch.randn(4, 8)

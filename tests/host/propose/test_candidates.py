@@ -173,8 +173,12 @@ def test_the_file_keeps_the_references_text(tmp_path) -> None:
 )
 def test_tasks_without_source(target, inputs) -> None:
     task = load(target, inputs=inputs, name="example")
-    candidate, module = built(task, proposals(task)[0])
+    proposal = proposals(task)[0]
+    candidate, module = built(task, proposal)
     torch.testing.assert_close(candidate(*inputs), module(*inputs))
+    assert "Every other use is refused." in " ".join(proposal.candidate.source.split())
+    with torch.enable_grad(), pytest.raises(RuntimeError, match=r"without gradients .*no_grad"):
+        candidate(*inputs)
 
 
 @torch.no_grad()

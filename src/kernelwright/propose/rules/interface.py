@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
@@ -47,7 +48,11 @@ def _rebuilt(task: Task, module: nn.Module, captured: Captured) -> Spliced:
         self.train({module.training})
 
     def _reference_forward({signature}):
-        raise RuntimeError("made for other inputs, and the module's own source is not here")'''
+        raise RuntimeError(
+            "the kernels are made for what the head of this file says, without gradients (call "
+            "them under torch.no_grad()); the module's own source, for other uses, is not here: "
+            "kw.build([result]) calls the module itself there"
+        )'''
     definitions = (
         f"STATE = (  # path, shape, dtype, whether it is a parameter\n{state})\n\n\n{REBUILT}"
     )
@@ -95,7 +100,7 @@ def face_of(
         for path in [*captured.attributes.values(), *(path for _, path in captured.mutations)]
     }
     face = Face(title, device_kind, tuple(conditions), passed, unpacked, paths)
-    return face, tensors
+    return (replace(face, elsewhere="is refused") if rebuilt else face), tensors
 
 
 def _fixed(names: Sequence[str], given: Sequence[Any], signature: inspect.Signature) -> list[str]:

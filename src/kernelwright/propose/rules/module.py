@@ -59,6 +59,8 @@ class Face:
     """The name of the table of inputs that the kernels were made for."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
+    elsewhere: str = "takes the reference's own forward"
+    """What becomes of uses that the kernels are not made for."""
 
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
@@ -96,7 +98,7 @@ def _imports(given: tuple[str, ...], text: str) -> list[str]:
 def _docstring(program: Program, face: Face) -> str:
     shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in program.inputs)
     about = f"Made for {shapes} on {face.device_kind}, where {' and '.join(face.conditions)},"
-    about += " without gradients. Every other use takes the reference's own forward."
+    about += f" without gradients. Every other use {face.elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
