@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError, nearest
 from kernelwright.core.task import Task
-from kernelwright.load import synthesis
+from kernelwright.load import synthesis, travelling
 from kernelwright.load.copies import copied
 from kernelwright.load.inputs import SYNTAX, expression
 from kernelwright.load.kernelbench import read_source
@@ -184,28 +183,13 @@ def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: A
         pickled = {**pickled, "inputs": inputs}
     elif inputs is not None:
         parts.append(synthesis.get_inputs([expression(value) for value in _listed(inputs)]))
-    payload = _pickle(task, pickled) if pickled else None
+    payload = None
+    if pickled:
+        with task_code(task, f"{task.name} cannot be pickled", "give it as file.py:Class"):
+            payload = travelling.pickled(pickled, _own_folders())
     task = dataclasses.replace(task, source="".join(parts), payload=payload)
     open_reference(task)
     return task
-
-
-def _pickle(task: Task, objects: Mapping[str, Any]) -> bytes:
-    import cloudpickle  # type: ignore[import-untyped]
-
-    class Pickler(cloudpickle.Pickler):
-        """Functions that travel by value do not say which module's globals theirs are: where they
-        arrive it is another (``__main__``) or none, and torch.compile would look there."""
-
-        def _function_getnewargs(self, func: Any) -> Any:
-            made = super()._function_getnewargs(func)
-            made[1].pop("__name__", None)
-            return made
-
-    file = io.BytesIO()
-    with task_code(task, f"{task.name} cannot be pickled", "give it as file.py:Class"):
-        Pickler(file).dump(dict(objects))
-    return file.getvalue()
 
 
 def _listed(inputs: Any) -> list[Any]:

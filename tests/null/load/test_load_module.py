@@ -1,4 +1,6 @@
+import dataclasses
 import functools
+import importlib
 import subprocess
 import sys
 import threading
@@ -138,6 +140,26 @@ def test_another_process_can_open_the_task(file, tmp_path):
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd="/", check=True
     )
     assert done.stdout.strip() == "('float32', (3, 8))"
+
+
+def test_a_module_of_ones_own_file_opens_where_the_file_is_not(file, tmp_path, monkeypatch):
+    """The judge's processes see none of the user's folders."""
+    import cloudpickle
+
+    monkeypatch.syspath_prepend(tmp_path)
+    gate = importlib.import_module(file.stem).Gate(8)
+    path = tmp_path / "task.pickle"
+    task = load(nn.Sequential(gate, nn.Flatten()), inputs=["float32[3,8]"])
+    path.write_bytes(cloudpickle.dumps(dataclasses.replace(task, import_roots=())))
+    assert type(gate).__module__ not in cloudpickle.cloudpickle.list_registry_pickle_by_value()
+    code = (
+        "import pickle, sys; from kernelwright.load import open_reference; "
+        "print(len(open_reference(pickle.load(open(sys.argv[1], 'rb'))).build(0)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd="/", check=True
+    )
+    assert done.stdout.strip() == "2"
 
 
 SCRIPT = """

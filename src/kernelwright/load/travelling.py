@@ -1,0 +1,63 @@
+"""Objects as bytes that open in processes which see none of the user's files."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cloudpickle  # type: ignore[import-untyped]
+
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders whose packages every process sees, wherever they lie."""
+
+
+def pickled(objects: Mapping[str, Any], own_folders: Sequence[str]) -> bytes:
+    """``objects``, with all that modules in ``own_folders`` define as it is now."""
+    file = io.BytesIO()
+    with _by_value(_own_modules(own_folders)):
+        _Pickler(file).dump(dict(objects))
+    return file.getvalue()
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Functions that travel by value do not say which module's globals theirs are: where they
+    arrive it is another (``__main__``) or none, and torch.compile would look there."""
+
+    def _function_getnewargs(self, func: Any) -> Any:
+        made = super()._function_getnewargs(func)
+        made[1].pop("__name__", None)
+        return made
+
+
+def _own_modules(folders: Sequence[str]) -> list[ModuleType]:
+    by_name = [(name, module) for name, module in sys.modules.items() if name != "__main__"]
+    return [m for name, m in by_name if isinstance(m, ModuleType) and _is_own(name, m, folders)]
+
+
+def _is_own(name: str, module: ModuleType, folders: Sequence[str]) -> bool:
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str) or module.__name__ != name or name.startswith("kernelwright"):
+        return False
+    path = Path(file)
+    elsewhere = path.is_relative_to(sys.prefix) or path.is_relative_to(sys.base_prefix)
+    is_installed = elsewhere or any(part in INSTALLED for part in path.parts)
+    return not is_installed and any(path.is_relative_to(folder) for folder in folders)
+
+
+@contextlib.contextmanager
+def _by_value(modules: Sequence[ModuleType]) -> Iterator[None]:
+    """What these define is pickled by value, and is as before afterwards."""
+    known = cloudpickle.cloudpickle.list_registry_pickle_by_value()
+    fresh = [module for module in modules if module.__name__ not in known]
+    try:
+        for module in fresh:
+            cloudpickle.register_pickle_by_value(module)
+        yield
+    finally:
+        for module in fresh:
+            cloudpickle.unregister_pickle_by_value(module)
