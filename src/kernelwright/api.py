@@ -73,6 +73,8 @@ def judge(
     if not isinstance(candidate, Candidate):
         candidate = read_candidate(Path(candidate))
     task = task.in_precision(resolved.precision)
+    if receipt is not None:
+        Receipt.require_place(receipt)
     evaluation = search.judge(task, candidate, settings=resolved)
     if receipt is not None:
         Receipt(task, candidate, evaluation).write(receipt)

@@ -63,6 +63,20 @@ class Receipt:
         named = {"device": str(Device(device.kind, index=device.index))}
         return named | {key: facts[key] for key in ("threads", "cache") if key in facts}
 
+    @staticmethod
+    def require_place(path: Path | str) -> None:
+        """Nothing where a receipt can be written to ``path``: asked before what takes long.
+
+        Raises:
+            OSError: it cannot.
+        """
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+
     def write(self, path: Path | str) -> Path:
         """Write the file; folders on the way are made."""
         path = Path(path)

@@ -44,6 +44,18 @@ def test_no_verdict_is_no_receipt(ask, tmp_path):
     assert code == 2 and "never judged" in answer["error"]["seen"]
 
 
+@pytest.mark.parametrize("place", [".", "task.py/r.json"])
+def test_a_receipt_that_cannot_be_written_is_said_before_anything_is_judged(
+    ask, task, tmp_path, monkeypatch, place
+):
+    (tmp_path / "kernel.py").write_text("class ModelNew: ...")
+    monkeypatch.setattr("kernelwright.search.judge", lambda *_, **__: pytest.fail("judged"))
+    code, answer = ask("judge", task, "kernel.py", "--receipt", place)
+    assert code == 2 and answer["error"]["what"] == "a file cannot be read or written"
+    Receipt.require_place(tmp_path / "new" / "r.json")
+    assert not list((tmp_path / "new").iterdir())
+
+
 def damage(path):
     path.write_text(path.read_text()[:-40])
 
