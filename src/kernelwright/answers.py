@@ -165,8 +165,8 @@ def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
         for name, ratio in evaluation.timing.speedups.items():
             mark = "  (the strongest)" if name == evaluation.timing.strongest else ""
             rows.append((f"× {name}", facts.ratio_text(ratio) + mark))
-    if evaluation.numerics is not None:
-        found = evaluation.numerics
+    found = evaluation.numerics
+    if found is not None and found.distributions:  # none where the first inputs showed an error
         rows.append(("error", f"{found.max_error:.2g}; allowed {found.allowed_error:.2g}"))
         rows.append(("inputs", ", ".join(found.distributions)))
     rows.append(("device", evaluation.environment.device))

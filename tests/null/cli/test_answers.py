@@ -9,7 +9,7 @@ from tests.null.shown import shown
 from kernelwright import answers
 from kernelwright.archive import Archive
 from kernelwright.core.errors import TaskError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.evaluation import Numerics, Status
 from kernelwright.core.settings import Settings
 from kernelwright.result import Result
 
@@ -106,6 +106,8 @@ def test_a_verdict_for_people_says_all_that_the_json_says():
     refused = verdict(proposal().candidate, Status.WRONG_VALUES)
     answer = answers.verdict(refused, proposal().candidate)
     assert answer.exit_code == 1 and "off by 0.5" in shown(answer)
+    nothing = replace(refused, numerics=Numerics(0.0, 0.0, 0.0, ()))
+    assert "error" not in shown(answers.verdict(nothing, proposal().candidate))
 
 
 def test_a_narrow_terminal_loses_nothing_but_long_reasons(won):
