@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import TaskError
@@ -44,12 +45,7 @@ def build(
         raise TaskError(
             "there is no source to build", seen="a result without a file", do="optimize"
         )
-    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
-    assert spec is not None and spec.loader is not None  # a path that ends in .py has both
-    file = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(file)
-    if not hasattr(file, "ModelNew"):
-        raise TaskError(f"{path} defines no ModelNew", seen=str(path), do="name a candidate's file")
+    file = _executed(path)
     if isinstance(result, Result):
         reference = open_reference(result.task)
         if not args and not kwargs:
@@ -60,6 +56,21 @@ def build(
     if state_dict is not None:
         module.load_state_dict(state_dict)
     return module
+
+
+def _executed(path: Path) -> ModuleType:
+    """The file as a module that defines ModelNew."""
+    do = "give a Result, or the path of a candidate's file"
+    if path.suffix != ".py" or not path.is_file():
+        seen = "no such file" if not path.exists() else "not the path of a Python file"
+        raise TaskError(f"{path} cannot be built", seen=seen, do=do)
+    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
+    assert spec is not None and spec.loader is not None  # a path that ends in .py has both
+    file = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(file)
+    if not hasattr(file, "ModelNew"):
+        raise TaskError(f"{path} defines no ModelNew", seen=str(path), do=do)
+    return file
 
 
 def _by_shape(

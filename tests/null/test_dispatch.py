@@ -99,3 +99,12 @@ def test_results_of_different_modules_are_refused(tmp_path):
         kw.build([result(tmp_path, 4, 2.0), other])
     with pytest.raises(TaskError, match="nothing to build"):
         kw.build([])
+
+
+@pytest.mark.parametrize("name", ["nothing.py", "notes.txt", "empty.py", "."])
+def test_what_is_no_candidate_is_one_error(tmp_path, name):
+    for written in ("notes.txt", "empty.py"):
+        (tmp_path / written).write_text("")
+    with pytest.raises(TaskError, match=r"cannot be built|defines no ModelNew") as caught:
+        kw.build(tmp_path / name)
+    assert "Result" in caught.value.do
