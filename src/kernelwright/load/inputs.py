@@ -96,6 +96,12 @@ def expression(value: Any) -> str:
 
 def _tensor_expression(tensor: torch.Tensor) -> str:
     """An expanded tensor is drawn where it has memory of its own, and expanded alike."""
+    if str(tensor.layout) != "torch.strided":
+        raise TaskError(
+            "an input is not a dense tensor",
+            seen=f"{tensor.layout}, {list(tensor.shape)}",
+            do="give the dense tensors that it is made of, and make it in the forward",
+        )
     shape, own = tuple(tensor.shape), tensor
     for axis, (size, stride) in enumerate(zip(shape, tensor.stride(), strict=True)):
         if size > 1 and stride == 0:

@@ -269,8 +269,8 @@ def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         if any(text in str(error) for text in _NO_MEMORY):
             raise _no_memory(task, error) from error
-        if isinstance(error, ModuleNotFoundError) and error.name:
-            package = error.name.partition(".")[0]
+        package = str(getattr(error, "name", None)).partition(".")[0]
+        if isinstance(error, ModuleNotFoundError) and package not in sys.modules:
             do = f"make {package} importable (pip install {package}, or run from its folder)"
         seen = " ".join(filter(None, (_describe(error), context)))
         raise TaskError(what, seen=seen, do=do) from error

@@ -97,6 +97,11 @@ def test_a_constant_example_does_not_give_constant_inputs(value):
     assert drawn(torch.full((100,), value)).unique().numel() > 1
 
 
+def test_a_sparse_example_is_one_error():
+    with pytest.raises(TaskError, match="not a dense tensor"):
+        expression(torch.eye(3).to_sparse())
+
+
 @pytest.mark.parametrize("value", [torch.zeros(2, dtype=torch.complex64), {"x": 1}, [1]])
 def test_what_cannot_be_written_points_to_a_function(value):
     with pytest.raises(TaskError, match="inputs=make_inputs"):

@@ -215,6 +215,8 @@ def test_errors_of_a_named_class(file):
     error(f"{file}:Gate", "inputs are given by position", inputs={"x": 1}, init=[8])
     error(f"{file.parent / 'nothing.py'}:Gate", "no such file", inputs=specs)
     error("no_such_package.part:Gate", "no_such_package.part does not import", inputs=specs)
+    with pytest.raises(TaskError, match="check its name"):  # the package itself is there
+        load("torch.nnn:Linear", inputs=specs)
     error("torch.nn:Softmx", 'did you mean "Softmax"', inputs=specs)
 
 
