@@ -10,6 +10,7 @@ import click
 from rich.table import Table
 
 from kernelwright.answers import DONE, NOTHING_PASSED
+from kernelwright.archive import Archive
 from kernelwright.compose.lessons import FORMS, PROPOSER, Lesson, lessons
 from kernelwright.compose.sizes import SIZES
 from kernelwright.core.device import Device
@@ -58,6 +59,7 @@ def lessons_command(
     judged unless --timed. The same command goes on where it stopped.
     """
     settings = load_settings(Path.cwd(), archive=archive, device=device)
+    Archive(settings.archive).close()  # what is wrong with it is said here, not by a process
     drawn = lessons(count, seed=seed, size=size, forms=forms, schedules=schedules)
     tried: Counter[str] = Counter()
     right: Counter[str] = Counter()

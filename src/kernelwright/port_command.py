@@ -66,10 +66,14 @@ def port_command(
     """
     place = out or path.with_name(f"{path.stem if path.is_file() else path.name}-{to}")
     wanted = rungs or ("0,1" if to == "hip" else "0")
-    numbers = [int(r) if r.strip().isdigit() else -1 for r in wanted.split(",")]
+    words = [word.strip() for word in wanted.split(",")]
+    for word in words:
+        if not word.isdecimal():
+            raise UsageError(f'no rung "{word}"', seen=wanted, do="choose of 0, 1, 2, 3, 4")
     report = port(
-        path, to=to, targets=[t.strip() for t in targets.split(",")], out=place, rungs=numbers,
-        arguments=given["arguments"], repairs=_repairs(given, path),
+        path, to=to, targets=[t.strip() for t in targets.split(",")], out=place,
+        rungs=[int(word) for word in words], arguments=given["arguments"],
+        repairs=_repairs(given, path),
     )  # fmt: skip
     shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)

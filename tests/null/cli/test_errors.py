@@ -44,6 +44,10 @@ WRONG = {
     "a folder without candidates": (["judge", "task.py", "."], "folder of Python files"),
     "a folder for no problem": (["judge", "--suite", "builtin", "."], "level_1_problem_3"),
     "an entry of a receipt": (["judge", "--repeat", "r.json", "--entry", "M"], "leave it out"),
+    "a rung that is no number": (["port", "task.py", "--rungs", "0,x"], "0, 1, 2"),
+    "lessons into a damaged archive": (
+        ["tasks", "lessons", "--count", "1", "--archive", "task.py"], "name another archive",
+    ),
     "an archive that is not there": (["report", "nothing.sqlite"], "optimize"),
     "a digest that is not there": (["show", "abc", "--archive", "archive.sqlite"], "report"),
     "a task that was never run": (
