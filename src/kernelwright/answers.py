@@ -112,6 +112,11 @@ def _headline(result: Result) -> str:
         return (
             f"{result.task.name}: nothing was timed within the budget; here is the library's file"
         )
+    if not result.evaluated:
+        return (
+            f"{result.task.name}: no kernel was proposed and judged within the budget; here is the "
+            f"strongest library setting ({result.strongest}) as a file"
+        )
     if result.evaluation is None or result.evaluation.speedup is None:
         return (
             f"{result.task.name}: nothing beats the strongest library setting "

@@ -64,6 +64,11 @@ def test_a_library_that_stays_best_is_no_failure(lost, won):
     assert answers.one_result(lost).exit_code == 1  # nothing even passed
 
 
+def test_where_nothing_was_judged_nobody_says_that_the_library_won(lost):
+    text = shown(answers.one_result(replace(lost, evaluated=[])))
+    assert "no kernel was proposed and judged" in text and "nothing beats" not in text
+
+
 def test_an_interrupted_search_says_how_to_go_on(won):
     answer = answers.one_result(replace(won, interrupted=True))
     assert answer.facts["interrupted"] is True and "goes on from here" in shown(answer)
