@@ -44,6 +44,18 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
 
 
+def is_folded(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether some elements may be one and the same: expanded, or windows of a signal."""
+    if 0 in shape:
+        return False
+    reach = 0
+    for stride, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (n - 1)
+    return False
+
+
 def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     """``value`` with ``function`` applied to every tensor or Slot in its lists, tuples, dicts."""
     if isinstance(value, (torch.Tensor, Slot)):

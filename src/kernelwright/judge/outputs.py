@@ -9,7 +9,7 @@ import torch
 
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.cpu import is_repeated
-from kernelwright.judge.layout import dtype_name, span
+from kernelwright.judge.layout import dtype_name, is_folded, span
 from kernelwright.judge.refusal import Refused
 
 MAX_SPREAD = 8
@@ -90,6 +90,8 @@ def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str, room_by
         raise Refused(Status.WRONG_DTYPE, reason)
     if device != wanted_device:
         raise Refused(Status.REJECTED, f"{name} is on {device}, not on {wanted_device}")
+    if is_folded(claim.shape, claim.strides) and not is_folded(claim.shape, like.stride()):
+        raise Refused(Status.REJECTED, f"{name} has elements that lie in the same memory")
     usual = span(tuple(like.shape), like.stride())  # the reference's own may be a view
     room = room_bytes // like.element_size()
     if claim.span > max(usual, room, MAX_SPREAD * max(like.numel(), SMALL_SPAN)):

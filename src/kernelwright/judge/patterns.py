@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import torch
 
+from kernelwright.judge.layout import is_folded
+
 SHORTEST = 8
 """Of a row that is sorted, and of a matrix's side: by chance one row in 40,000 is sorted."""
 
@@ -78,9 +80,4 @@ def rows_are_permutations(x: torch.Tensor) -> bool:
 
 def overlaps(x: torch.Tensor) -> bool:
     """Whether some of its elements may be one and the same: expanded, or windows of a signal."""
-    reach = 0
-    for stride, n in sorted((s, n) for n, s in zip(x.shape, x.stride(), strict=True) if n > 1):
-        if stride <= reach:
-            return True
-        reach += stride * (n - 1)
-    return False
+    return is_folded(tuple(x.shape), x.stride())
