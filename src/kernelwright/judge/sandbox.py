@@ -41,6 +41,9 @@ STEADY_ALLOCATOR = {
 }
 """glibc's malloc adapts to a process's history (mallopt(3)): whether a 2 MB output costs 512 page
 faults is then chance. These are the values that it settles on at last; all series get them."""
+N_SCRATCH_FILES = 200_000
+"""In one scratch folder: an empty file takes a kilobyte that no limit on its bytes counts, and the
+kernel allows one for every two pages of the machine."""
 MEANING = {
     "processes": "the candidate sees and signals no process but its own",
     "network": "no network",
@@ -178,7 +181,8 @@ def build_root(plan: Plan) -> None:
     for folder in (SCRATCH, "/dev/shm"):
         os.makedirs(root + folder)
         flags = kernel.MS_NOSUID | kernel.MS_NODEV
-        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"size={size},mode=1777")
+        most = f"size={size},nr_inodes={N_SCRATCH_FILES}"
+        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"{most},mode=1777")
     if plan.cache is not None:
         kernel.mount(plan.cache, root + SCRATCH, None, kernel.MS_BIND)
     for folder in (*SYSTEM, *plan.visible):

@@ -37,9 +37,11 @@ DENIED = {
     "swapon": (167, 224), "acct": (163, 89), "settimeofday": (164, 170),
     "clock_settime": (227, 112), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
     "timer_create": (222, 107), "mq_notify": (244, 184), "shmget": (29, 194),
+    "semget": (64, 190), "msgget": (68, 186),
 }  # fmt: skip
-"""The last: such memory is no process's, and nobody counts it. Those before it have the kernel send
-a signal when nobody asks, which wakes who has been stopped."""
+"""The last three: such memory is no process's, nobody counts it, and it outlives them: semaphores
+may take 64 GB. Those before have the kernel send a signal when nobody asks, which wakes who has
+been stopped."""
 SECOND, THIRD = FIRST_ARGUMENT_AT + 8, FIRST_ARGUMENT_AT + 16
 DENIED_WITH = {
     # Any of CLONE_NEW*: in a user namespace of its own a process has every capability.
