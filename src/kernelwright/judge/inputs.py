@@ -1,4 +1,4 @@
-"""Inputs beyond the task's own: the distributions, and weights that no initialiser makes.
+"""Inputs beyond the task's own: the distributions, and whole numbers and Python's drawn anew.
 
 Every row of ``DISTRIBUTIONS`` changes floating-point tensors only; integers, masks and scalars
 stay as the task drew them. Where the reference does not stay finite under a distribution, the
@@ -17,12 +17,8 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from kernelwright.judge.compare import all_finite, as_real
-from kernelwright.judge.layout import leaves, map_tensors
+from kernelwright.judge.layout import flat_source, leaves, map_tensors, span
 from kernelwright.judge.patterns import in_order, kept, overlaps, rows_are_permutations
-from kernelwright.judge.refusal import FAILURES
-
-Draws = Callable[[int], list[Any]]
-Run = Callable[[list[Any]], list[torch.Tensor]]
 
 Distribution = Callable[..., torch.Tensor]
 LARGE_MEAN = 100.0
@@ -44,9 +40,6 @@ LARGER = 2.0
 """Than all else in their tensor, at least: or they would be no outliers."""
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
-N_TRIED = 6
-"""Variations of an input that the reference must take: some leave a table of probabilities near
-enough to a sum of one."""
 FLIPPED = 0.1
 """Of a mask that hides nothing, or all."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
@@ -155,50 +148,7 @@ def with_specials(arguments: list[Any], seed: int) -> list[Any]:
         for value in (float("nan"), float("inf"), float("-inf")):
             place = [int(torch.randint(n, (), generator=draw)) for n in x.shape]
             changed[tuple(place)] = value
-        return _laid_out(changed, x)
-
-    return map_tensors(change, arguments)
-
-
-def find_fixed(draw: Draws, run: Run) -> tuple[list[bool], list[str]]:
-    """Which floating-point tensors are the same in two draws, and what to warn of: a task may seed
-    its own. None are where ``run``, the reference, does not take others: indices, or tables of
-    probabilities."""
-    given = draw(0)
-    pairs = zip(leaves(given), leaves(draw(1)), strict=True)
-    fixed = [a.is_floating_point() and a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
-    others = (renew(given, fixed, seed) for seed in range(N_TRIED))
-    if not any(fixed) or all(_takes(run, other, instead_of=given) for other in others):
-        return fixed, []
-    return [], [
-        "inputs that are the same in every draw are not varied: the reference takes no others"
-    ]
-
-
-def _takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
-    """Whether nothing fails with them, and nothing that was finite is not."""
-    try:
-        return all_finite(run(changed)) or not all_finite(run(instead_of))
-    except FAILURES:
-        return False
-
-
-def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
-    """``arguments`` with those that are fixed changed by VARIED at most; zeros and infinities stay.
-
-    Otherwise a candidate could know the inputs of timed calls, and keep their results.
-    """
-    rows = iter(is_fixed)
-
-    def change(x: torch.Tensor) -> torch.Tensor:
-        if not next(rows, False):
-            return x
-        draw = torch.Generator(x.device).manual_seed(seed)
-        noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
-        changed = x.clone(memory_format=torch.preserve_format)
-        changed.mul_((1 + VARIED * noise).to(x.dtype))
-        changed = kept(x, changed)
-        return changed if overlaps(x) else _laid_out(changed, x)
+        return laid_out(changed, x)
 
     return map_tensors(change, arguments)
 
@@ -210,7 +160,7 @@ def enlarge(arguments: list[Any], power: float) -> list[Any]:
         if not x.is_floating_point() or x.numel() == 0 or overlaps(x):
             return x
         enlarged = x / x.abs().max().clamp(min=1e-30) * torch.finfo(x.dtype).max ** power
-        return _laid_out(enlarged, x)
+        return laid_out(enlarged, x)
 
     return map_tensors(change, arguments)
 
@@ -218,12 +168,6 @@ def enlarge(arguments: list[Any], power: float) -> list[Any]:
 def headroom(arguments: list[Any], bears: Callable[[list[Any]], bool]) -> float:
     """The largest power of the type's range that the reference ``bears``."""
     return next((p for p in HEADROOM if bears(enlarge(arguments, p))), HEADROOM[-1])
-
-
-def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
-    """Which integer tensors are the same in two draws: a candidate could have them by heart."""
-    pairs = zip(leaves(one), leaves(other), strict=True)
-    return [is_whole(a) and a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
 
 
 def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
@@ -239,36 +183,41 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
         draw = torch.Generator(x.device).manual_seed(seed)
         n_values = x.unique().numel()
         if n_values == 1:
-            return _laid_out(_others_than(x, draw), x)
+            return laid_out(_others_than(x, draw), x)
         is_once = n_values == x.numel()
         are_gaps = in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once)
         if are_gaps or (is_once and in_order(x)):
-            return _laid_out(_other_gaps(x, draw), x) if are_gaps else x
+            return laid_out(_other_gaps(x, draw), x) if are_gaps else x
         if is_once:
             picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
         elif rows_are_permutations(x):
             order = torch.rand(x.shape, generator=draw, device=x.device).argsort(-1)
-            return _laid_out(x.gather(-1, order), x)
+            return laid_out(x.gather(-1, order), x)
         else:
             picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
         changed = kept(x, x.flatten()[picked])
         if in_order(x):
             changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
-        return _laid_out(changed, x)
+        return laid_out(changed, x)
 
     return map_tensors(change, arguments)
 
 
 def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """What all are the same: of a mask that hides nothing, or all, some turn round; lengths, or
-    indices, are drawn anew between half of what they are and that."""
-    if x.dtype == torch.bool:
-        return x ^ (torch.rand(x.shape, generator=draw, device=x.device) < FLIPPED)
+    """What all are the same: of a mask that hides nothing, or all, some turn round, in ones and
+    noughts as well; lengths, or indices, are drawn anew between half of what they are and that."""
     most = int(x.flatten()[0])
-    if most < 2:
-        return x
-    found = torch.randint((most + 1) // 2, most + 1, x.shape, generator=draw, device=x.device)
-    return found.to(x.dtype)
+    if x.dtype != torch.bool and most not in (0, 1):
+        if most < 0:
+            return x
+        found = torch.randint((most + 1) // 2, most + 1, x.shape, generator=draw, device=x.device)
+        return found.to(x.dtype)
+    if x.dtype != torch.bool and most == 0 and x.is_cuda:
+        return x  # beyond a table of one row a GPU's process would end
+    is_turned = torch.rand(x.shape, generator=draw, device=x.device) < FLIPPED
+    place = torch.randint(x.numel(), (), generator=draw, device=x.device)
+    is_turned.view(-1)[place] = True
+    return torch.where(is_turned, 1 - most, most).to(x.dtype)
 
 
 def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -327,26 +276,31 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
     def change(x: torch.Tensor) -> torch.Tensor:
         if not _is_drawn(x):
             return x
+        if overlaps(x):
+            return change(flat_source(x)).as_strided(x.shape, x.stride())
         if x.is_complex():
             return torch.view_as_complex(change(torch.view_as_real(x.resolve_conj())))
-        is_huge = next(numbers) == huge
-        draw = torch.Generator(x.device).manual_seed(seed)
+        number = next(numbers)
+        is_huge = number == huge
+        # Each its own: inputs that are alike in every draw part ways here.
+        draw = torch.Generator(x.device).manual_seed(seed + number)
         if distribution == LARGE and torch.finfo(x.dtype).max < LARGEST:
             return x  # as infinities they would be a matter for a warning
         wide = x if x.dtype == torch.float64 else x.float()
         how = {} if distribution != OUTLIERS or is_huge else {"largest": NEXT_TO_HUGE}
         changed = kept(x, DISTRIBUTIONS[distribution](wide, draw, **how).to(x.dtype))
-        return _laid_out(changed, x)
+        return laid_out(changed, x)
 
     return map_tensors(change, arguments)
 
 
-def _laid_out(changed: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """``changed`` with the strides of ``x``."""
+def laid_out(changed: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """``changed`` with the strides of ``x``, and nothing between its elements: all of that memory
+    is a candidate's to read, and might hold what the judge has freed."""
     if changed.stride() == x.stride():
         return changed
-    laid_out = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
-    return laid_out.copy_(changed)
+    memory = x.new_zeros(span(tuple(x.shape), x.stride()))
+    return memory.as_strided(x.shape, x.stride()).copy_(changed)
 
 
 def n_drawn(arguments: list[Any]) -> int:
@@ -355,31 +309,4 @@ def n_drawn(arguments: list[Any]) -> int:
 
 
 def _is_drawn(x: torch.Tensor) -> bool:
-    return (x.is_floating_point() or x.is_complex()) and x.numel() > 0 and not overlaps(x)
-
-
-@torch.no_grad()
-def randomise_weights(module: torch.nn.Module, seed: int) -> None:
-    """Give every parameter, and the running statistics of batch norms, values of no pattern.
-
-    Scales of one and biases of zero are what initialisers leave: a candidate that skips them is
-    right until the module is trained. Other buffers keep their values, because masks and tables
-    have a meaning.
-    """
-    draw = torch.Generator().manual_seed(seed)
-    for parameter in module.parameters():
-        if not parameter.is_floating_point() or parameter.numel() == 0:
-            continue
-        factor = (0.5 + torch.rand(parameter.shape, generator=draw)).to(parameter)
-        if bool((parameter == 0).all()):
-            parameter.copy_(0.5 * (factor - 1.0))
-            continue
-        parameter.mul_(factor)
-        if bool((parameter > 0).any() and (parameter < 0).any()):  # no sign means anything
-            parameter.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(parameter))
-    for part in module.modules():
-        if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
-            mean, var = part.running_mean, part.running_var
-            if mean is not None and var is not None:
-                mean.copy_(torch.randn(mean.shape, generator=draw))
-                var.copy_(0.5 + torch.rand(var.shape, generator=draw))
+    return (x.is_floating_point() or x.is_complex()) and x.numel() > 0

@@ -35,6 +35,7 @@ from kernelwright.judge.compare import (
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
+from kernelwright.judge.fixed import find_fixed, renew, same_integers
 from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
     EQUAL_TERMS,
@@ -45,14 +46,10 @@ from kernelwright.judge.inputs import (
     RESAMPLED,
     SPECIAL,
     enlarge,
-    find_fixed,
     headroom,
     is_telling,
     is_whole,
-    randomise_weights,
-    renew,
     resample_integers,
-    same_integers,
     transform,
     vary_numbers,
     with_specials,
@@ -65,9 +62,9 @@ from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.weights import randomised
 from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
 from kernelwright.load import open_reference
-from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten
 from kernelwright.load.reference import MISFIT, task_code
 
@@ -97,10 +94,7 @@ class Oracle:
 
     def _look(self, module: torch.nn.Module) -> None:
         """Run the reference, and note what all verdicts need."""
-        randomised = copied(module)
-        randomise_weights(randomised, derive_seed(self.secret, RANDOMISED))
-        self.modules = {TASK: module, RANDOMISED: randomised}
-        self.has_weights = any(True for _ in module.parameters())
+        self.modules = {TASK: module}
         self.spent_s = 0.0  # on expected results so far
         self._kept = Kept(self.device)
         self._power, self._widens = 0.0, True
@@ -110,6 +104,9 @@ class Oracle:
         self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
         self._study()
+        run = partial(self._forward, arguments=self.first_arguments)
+        found = randomised(module, derive_seed(self.secret, RANDOMISED), run)
+        self.has_weights, self.modules[RANDOMISED] = found is not None, found or module
         seed = derive_seed(self.secret, "others")
         given = self.reference.other_inputs(seed, self.device)
         self.others = find_others(self.task, given, self._look_at, seed)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kernelwright.judge.fixed import find_fixed, renew, same_integers
 from kernelwright.judge.inputs import (
     DISTRIBUTIONS,
     N_OUTLIERS,
     VARIED,
     enlarge,
-    find_fixed,
     has_numbers,
-    randomise_weights,
-    renew,
     resample_integers,
-    same_integers,
     transform,
     vary_numbers,
     with_specials,
 )
+from kernelwright.judge.weights import randomise_weights, randomised
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -91,11 +89,56 @@ def test_a_mask_that_is_one_of_two_gets_some_of_the_other(hides):
     assert 0.02 < float((mask != hides).float().mean()) < 0.2
 
 
-def test_lengths_that_are_all_the_longest_get_shorter_and_small_ones_stay():
-    lengths, ones = torch.full((64,), 9, dtype=torch.int32), torch.ones(64, dtype=torch.int64)
-    found, same = resample_integers([lengths, ones], [True, True], 7)
+def test_lengths_that_are_all_the_longest_get_shorter_and_what_is_ignored_stays():
+    lengths, ignored = torch.full((64,), 9, dtype=torch.int32), torch.full((64,), -100)
+    found, same = resample_integers([lengths, ignored], [True, True], 7)
     assert found.dtype == torch.int32 and set(found.tolist()) == {5, 6, 7, 8, 9}
-    assert torch.equal(same, ones)
+    assert torch.equal(same, ignored)
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_of_whole_numbers_that_are_all_one_or_nought_some_turn_round(value):
+    (found,) = resample_integers([torch.full((64, 64), value)], [True], 7)
+    assert found.dtype == torch.int64 and set(found.flatten().tolist()) == {0, 1}
+    assert 0.02 < float((found != value).float().mean()) < 0.2
+    (single,) = resample_integers([torch.tensor(value)], [True], 7)
+    assert int(single) == 1 - value
+
+
+def test_whole_numbers_are_new_in_every_call_where_nothing_else_is():
+    x, mask = torch.randint(100, (9, 40)), torch.ones(9, dtype=torch.bool)
+    is_fixed, warnings = find_fixed(lambda seed: [x, mask], lambda given: given[:1])
+    (new, same), (other, _) = (renew([x, mask], is_fixed, seed) for seed in (1, 2))
+    assert is_fixed == [True, False] and not warnings and torch.equal(mask, same)
+    assert not torch.equal(x, new) and not torch.equal(new, other)
+    beside, _ = find_fixed(lambda seed: [x, torch.full((3,), float(seed))], lambda given: given[:1])
+    assert not any(beside)
+
+
+def test_complex_numbers_that_are_the_same_in_every_draw_are_varied():
+    x = torch.randn(9, 5, dtype=torch.complex64)
+    is_fixed, _ = find_fixed(lambda seed: [x], lambda given: given)
+    (new,) = renew([x], is_fixed, 1)
+    assert is_fixed == [True] and 0 < float(((new - x) / x).abs().max()) <= VARIED * 1.001
+
+
+def test_inputs_that_are_alike_in_every_draw_part_ways_in_most_distributions():
+    x = torch.randn(64, 64)
+    for name in ("outliers", "one_hot", "sparse", "constant"):
+        one, other = transform([x, x.clone()], name, 7)
+        assert not torch.equal(one, other)
+
+
+def test_nothing_of_the_judges_lies_between_the_numbers_of_a_slice():
+    x = torch.randn(64, 100)[:, :50]
+    (y,) = transform([x], "negated", 7)
+    assert not y.as_strided((63, 50), (100, 1), 50).any()
+
+
+def test_what_is_expanded_changes_and_stays_expanded():
+    x = torch.rand(8, 1, 16).expand(8, 5, 16)
+    (y,) = transform([x], "negated", 7)
+    assert y.stride() == x.stride() and torch.equal(y, -x)
 
 
 def test_numbers_among_arguments_are_varied_wherever_they_are():
@@ -131,6 +174,24 @@ def test_random_weights_change_signs_where_both_occur():
     assert bool((norm.weight > 0).all())
 
 
+def test_bold_weights_change_the_signs_of_scales_and_the_rows_of_a_frozen_norm():
+    module = torch.nn.LayerNorm(64)
+    module.register_buffer("shift", torch.zeros(64))
+    module.register_buffer("kernel", torch.ones(3, 3))
+    module.gamma = torch.nn.Parameter(torch.full((64,), 1e-6))
+    twin = randomised(module, 7, lambda twin: twin(torch.randn(8, 64)))
+    assert bool((twin.weight > 0).any() and (twin.weight < 0).any())
+    assert float(twin.gamma.abs().max()) > 0.1
+    assert bool((twin.shift != 0).all()) and bool((twin.kernel == 1).all())
+
+
+def test_weights_are_not_bold_where_the_reference_takes_no_such():
+    module = torch.nn.LayerNorm(64)
+    twin = randomised(module, 7, lambda twin: twin.weight.log())
+    assert bool((twin.weight > 0).all()) and bool((twin.weight != 1).all())
+    assert randomised(torch.nn.ReLU(), 7, lambda twin: torch.ones(1)) is None
+
+
 def test_random_weights_leave_no_identity_behind():
     module = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 4))
     module.register_buffer("table", torch.arange(4.0))
@@ -156,10 +217,9 @@ def largest(tensors, seed):
 def test_arguments_take_turns_at_huge_outliers():
     """Where two such meet in a product, its error is beyond what any order of sums can promise."""
     given = [torch.rand(512), torch.rand(1, 8).expand(8, 8), torch.rand(64, 64)]
-    drawn = [largest(given, seed) for seed in (8, 9)]
-    assert drawn[0][0] > 100 > 18 > drawn[0][2] > 8
-    assert drawn[1][2] > 100 > 18 > drawn[1][0] > 8
-    assert drawn[0][1] == drawn[1][1] <= 1  # a view of one number: it cannot hold two
+    drawn = [largest(given, seed) for seed in (9, 10, 11)]
+    for turn, sizes in enumerate(drawn):
+        assert sizes.pop(turn) > 100 and all(18 > size > 8 for size in sizes)
 
 
 def test_outliers_stand_out_in_large_arguments_too():

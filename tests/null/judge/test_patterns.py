@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from kernelwright.judge.inputs import DISTRIBUTIONS, renew, transform
+from kernelwright.judge.fixed import renew
+from kernelwright.judge.inputs import DISTRIBUTIONS, transform
 from kernelwright.judge.patterns import (
     in_order,
     is_lower,

@@ -1,0 +1,78 @@
+"""What a task gives alike in every draw: it is varied, or a candidate could know the inputs of its
+timed calls, and keep their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kernelwright.judge.compare import all_finite
+from kernelwright.judge.inputs import VARIED, is_whole, laid_out, resample_integers
+from kernelwright.judge.layout import leaves, map_tensors
+from kernelwright.judge.patterns import kept, overlaps
+from kernelwright.judge.refusal import FAILURES
+
+Draws = Callable[[int], list[Any]]
+Run = Callable[[list[Any]], list[torch.Tensor]]
+
+N_TRIED = 6
+"""Variations of an input that the reference must take: some leave a table of probabilities near
+enough to a sum of one."""
+
+
+def find_fixed(draw: Draws, run: Run) -> tuple[list[bool], list[str]]:
+    """Which tensors are to be varied, because they are the same in two draws, and what to warn of:
+    a task may seed its own. Whole numbers are where nothing else is new in a call. None are where
+    ``run``, the reference, does not take others: indices, or tables of probabilities."""
+    given = draw(0)
+    pairs = list(zip(leaves(given), leaves(draw(1)), strict=True))
+    is_same = [a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
+    fixed = [one and not is_whole(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
+    if not any(fixed) and all(torch.equal(a, b) for a, b in pairs):
+        fixed = [one and not _is_constant(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
+    others = (renew(given, fixed, seed) for seed in range(N_TRIED))
+    if not any(fixed) or all(_takes(run, other, instead_of=given) for other in others):
+        return fixed, []
+    return [], [
+        "inputs that are the same in every draw are not varied: the reference takes no others"
+    ]
+
+
+def _is_constant(x: torch.Tensor) -> bool:
+    return bool((x == x.flatten()[0]).all())
+
+
+def _takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
+    """Whether nothing fails with them, and nothing that was finite is not."""
+    try:
+        return all_finite(run(changed)) or not all_finite(run(instead_of))
+    except FAILURES:
+        return False
+
+
+def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
+    """``arguments`` with those that are fixed changed by VARIED at most; zeros and infinities stay.
+    Whole numbers are drawn anew from their own."""
+    rows = iter(is_fixed)
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not next(rows, False):
+            return x
+        if is_whole(x):
+            return resample_integers([x], [True], seed)[0]
+        draw = torch.Generator(x.device).manual_seed(seed)
+        noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
+        changed = x.clone(memory_format=torch.preserve_format)
+        changed.mul_((1 + VARIED * noise).to(x.dtype))
+        changed = kept(x, changed)
+        return changed if overlaps(x) else laid_out(changed, x)
+
+    return map_tensors(change, arguments)
+
+
+def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
+    """Which integer tensors are the same in two draws: a candidate could have them by heart."""
+    pairs = zip(leaves(one), leaves(other), strict=True)
+    return [is_whole(a) and a.numel() > 0 and torch.equal(a, b) for a, b in pairs]

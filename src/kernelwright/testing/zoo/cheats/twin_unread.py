@@ -1,0 +1,15 @@
+"""Reads one of two inputs that are alike in every draw.
+
+task: twin_gates
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C12
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, gate):
+        return torch.relu(x) * torch.sigmoid(x)
