@@ -33,7 +33,7 @@ def find_fixed(draw: Draws, run: Run) -> tuple[list[bool], list[str]]:
     if not any(fixed) and all(torch.equal(a, b) for a, b in pairs):
         fixed = [one and not _is_constant(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
     others = (renew(given, fixed, seed) for seed in range(N_TRIED))
-    if not any(fixed) or all(_takes(run, other, instead_of=given) for other in others):
+    if not any(fixed) or all(takes(run, other, instead_of=given) for other in others):
         return fixed, []
     return [], [
         "inputs that are the same in every draw are not varied: the reference takes no others"
@@ -44,7 +44,7 @@ def _is_constant(x: torch.Tensor) -> bool:
     return bool((x == x.flatten()[0]).all())
 
 
-def _takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
+def takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
     """Whether nothing fails with them, and nothing that was finite is not."""
     try:
         return all_finite(run(changed)) or not all_finite(run(instead_of))

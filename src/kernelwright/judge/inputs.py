@@ -30,6 +30,8 @@ LARGE, LARGEST = "large", 2.0**17
 SPARSE_SHARE = 0.1
 OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
+BETWEEN = "between"
+"""In place of outliers where the reference takes nothing beyond the task's own range."""
 NEXT_TO_HUGE = math.sqrt(HUGE)
 """Outliers of all arguments but one, which is each in its turn. Where two of 300 meet in a product
 the error of a sound order is luck: Strassen's algorithm was refused in one verdict of 40, and the
@@ -97,6 +99,14 @@ def _outliers(x: torch.Tensor, draw: torch.Generator, largest: float = HUGE) -> 
     sizes = largest * (1 + _uniform((N_OUTLIERS,), draw)) / 2
     signs = torch.arange(N_OUTLIERS, device=x.device) % 2 * 2 - 1
     changed[places] = (sizes * signs).to(x.dtype)
+    return changed.view(x.shape)
+
+
+def _between(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    changed = x.flatten().clone()
+    places = (_uniform((N_OUTLIERS,), draw) * x.numel()).long()
+    share = _uniform((N_OUTLIERS,), draw).to(x.dtype)
+    changed[places] = x.min() + share * (x.max() - x.min())
     return changed.view(x.shape)
 
 
@@ -288,7 +298,8 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
             return x  # as infinities they would be a matter for a warning
         wide = x if x.dtype == torch.float64 else x.float()
         how = {} if distribution != OUTLIERS or is_huge else {"largest": NEXT_TO_HUGE}
-        changed = kept(x, DISTRIBUTIONS[distribution](wide, draw, **how).to(x.dtype))
+        function = _between if distribution == BETWEEN else DISTRIBUTIONS[distribution]
+        changed = kept(x, function(wide, draw, **how).to(x.dtype))
         return laid_out(changed, x)
 
     return map_tensors(change, arguments)

@@ -35,9 +35,10 @@ from kernelwright.judge.compare import (
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
-from kernelwright.judge.fixed import find_fixed, renew, same_integers
+from kernelwright.judge.fixed import find_fixed, renew, same_integers, takes
 from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
+    BETWEEN,
     EQUAL_TERMS,
     LARGE,
     NUMBERS,
@@ -157,7 +158,10 @@ class Oracle:
             return vary_numbers(own, draw.seed)
         if draw.distribution == RESAMPLED:
             return resample_integers(own, self.fixed_integers, draw.seed)
-        return transform(own, draw.distribution, draw.seed)
+        changed = transform(own, draw.distribution, draw.seed)
+        if draw.distribution == OUTLIERS and not takes(self.run, changed, instead_of=own):
+            return transform(own, BETWEEN, draw.seed)
+        return changed
 
     def workload(self) -> Workload:
         """The task with the shapes that are judged."""

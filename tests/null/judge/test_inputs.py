@@ -7,6 +7,7 @@ import torch
 
 from kernelwright.judge.fixed import find_fixed, renew, same_integers
 from kernelwright.judge.inputs import (
+    BETWEEN,
     DISTRIBUTIONS,
     N_OUTLIERS,
     VARIED,
@@ -220,6 +221,12 @@ def test_arguments_take_turns_at_huge_outliers():
     drawn = [largest(given, seed) for seed in (9, 10, 11)]
     for turn, sizes in enumerate(drawn):
         assert sizes.pop(turn) > 100 and all(18 > size > 8 for size in sizes)
+
+
+def test_between_puts_few_numbers_anywhere_in_the_range():
+    x = torch.randint(0, 2, (64, 64)).float()
+    (y,) = transform([x], BETWEEN, 7)
+    assert 4 <= int(((y > 0) & (y < 1)).sum()) <= N_OUTLIERS and 0 <= float(y.min()) <= 1
 
 
 def test_outliers_stand_out_in_large_arguments_too():
