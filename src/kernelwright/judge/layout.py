@@ -56,6 +56,13 @@ def is_folded(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return False
 
 
+def is_expanded(x: torch.Tensor) -> bool:
+    """Whether a dense tensor holds some of its elements once and names them several times."""
+    if x.layout is not torch.strided or x.numel() == 0:
+        return False
+    return any(stride == 0 and n > 1 for n, stride in zip(x.shape, x.stride(), strict=True))
+
+
 def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     """``value`` with ``function`` applied to every tensor or Slot in its lists, tuples, dicts."""
     if isinstance(value, (torch.Tensor, Slot)):

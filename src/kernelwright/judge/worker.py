@@ -23,7 +23,15 @@ import torch.profiler
 
 from kernelwright.judge import counters, cpu, resources, wire
 from kernelwright.judge.counting import counted
-from kernelwright.judge.layout import Slot, dtype_name, in_layout, leaves, map_tensors, view
+from kernelwright.judge.layout import (
+    Slot,
+    dtype_name,
+    in_layout,
+    is_expanded,
+    leaves,
+    map_tensors,
+    view,
+)
 from kernelwright.judge.lowering import lower
 
 MAX_EVENTS = 10_000
@@ -259,10 +267,13 @@ def capture(module: Any, arguments: list[Any]) -> Any:
 def plain(value: Any) -> Any:
     """A result with its named tuples and the like as plain ones: what they hold is taken now.
 
-    So are a parameter's numbers, and what torch has put off: conjugates and negatives.
+    So are a parameter's numbers, and what torch has put off: conjugates and negatives, and to write
+    what is expanded.
     """
     if type(value) is torch.nn.Parameter:
         value = value.data
+    if type(value) is torch.Tensor and is_expanded(value):
+        value = value.contiguous()
     if type(value) is torch.Tensor and (value.is_conj() or value.is_neg()):
         return value.resolve_conj().resolve_neg()
     if isinstance(value, tuple):

@@ -72,3 +72,9 @@ def test_a_buffer_of_its_constructor_stays_beside_the_references_weights() -> No
     weights = torch.nn.BatchNorm1d(4).state_dict()
     with pytest.raises(ValueError, match="does not take"):
         load_weights(torch.nn.LayerNorm(3), weights)
+
+
+def test_what_is_expanded_is_written_out():
+    found = plain((torch.arange(3.0).expand(4, 3), torch.arange(3.0)[:, None]))
+    assert found[0].stride() == (3, 1) and torch.equal(found[0][3], torch.arange(3.0))
+    assert found[1].data_ptr() and found[1].stride() == (1, 1)

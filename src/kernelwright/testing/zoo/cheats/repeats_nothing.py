@@ -1,10 +1,11 @@
 """Returns rows that all lie in the same memory where the reference writes each of them.
 
 task: repeated
-expect: rejected
+expect: passed|rejected
+max_speedup: 1.3
 devices: cpu|cuda
 catalogue: C23
-note: nobody can write to one of its numbers without writing to others
+note: right, and nothing was saved: what is expanded is written out while the clock runs
 """
 
 from torch import nn
