@@ -78,7 +78,11 @@ class Expected:
 
 
 def expect(
-    own: list[torch.Tensor], exact: list[torch.Tensor], growth_ulp: float, *, by_row: bool = True
+    own: list[torch.Tensor],
+    exact: list[torch.Tensor],
+    growth_ulp: list[float],
+    *,
+    by_row: bool = True,
 ) -> Expected:
     """What to expect where the reference returns ``own`` and float64 gives ``exact``.
 
@@ -86,7 +90,7 @@ def expect(
     outweigh all others, algorithms that are stable by norm only (Strassen's) carry them elsewhere.
 
     Units:
-        ``growth_ulp``: by how many ulp sums may be off, see ``summation_growth``.
+        ``growth_ulp``: by how many ulp each output's sums may be off, see ``summation_growth``.
     """
     own, exact = as_real(own), as_real(exact)
     scale = row_scale if by_row else largest_size
@@ -97,8 +101,8 @@ def expect(
         for o, e, f, s in zip(own, exact, finite, scales, strict=True)
     ]
     allowed = [
-        max(FACTOR * error, floor_error(o.dtype, growth_ulp)) if e.is_floating_point() else 0.0
-        for o, e, error in zip(own, exact, errors, strict=True)
+        max(FACTOR * error, floor_error(o.dtype, growth)) if e.is_floating_point() else 0.0
+        for o, e, error, growth in zip(own, exact, errors, growth_ulp, strict=True)
     ]
     own = [
         o.new_empty(0) if e.is_floating_point() and f is None else o

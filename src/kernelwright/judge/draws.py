@@ -34,7 +34,7 @@ class Other:
     draw: Draw
     example: list[torch.Tensor]
     """The outputs that it gives, without memory."""
-    n_terms: float
+    n_terms: list[float]
 
 
 def derive_seed(secret: int, *parts: Any) -> int:

@@ -17,12 +17,13 @@ ULP32 = 2.0**-24
 """Of sums: the library adds narrower types in float32, and float64 in its own."""
 
 
-def count_terms(inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int) -> float:
-    """Of how many terms an output may be the sum, given the arithmetic of a whole call."""
-    n_outputs = max(1, sum(t.numel() for t in outputs))
+def count_terms(inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int) -> list[float]:
+    """Of how many terms each output's numbers may be the sums, given the arithmetic of a whole
+    call: each as if it were the only one, for beside a large one a loss is no shorter a sum."""
     n_inputs = sum(t.numel() for t in inputs)
     longest = max((max(t.shape, default=1) for t in inputs), default=1)
-    return max(flops / (2 * n_outputs), n_inputs / n_outputs, longest)
+    sizes = [max(1, t.numel()) for t in outputs]
+    return [max(flops / (2 * n), n_inputs / n, longest) for n in sizes]
 
 
 def summation_growth(n_terms: float, *, equal_terms: bool) -> float:

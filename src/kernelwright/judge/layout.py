@@ -87,6 +87,11 @@ def lie_in(results: list[torch.Tensor], arguments: list[torch.Tensor]) -> list[b
     return [t.untyped_storage().data_ptr() in homes for t in results]
 
 
+def those(tensors: list[torch.Tensor], is_one: list[bool]) -> list[torch.Tensor]:
+    """The tensors that are marked; none of those beyond the marks."""
+    return [t for t, is_marked in zip(tensors, is_one, strict=False) if is_marked]
+
+
 def same_shapes(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
     """Whether results have the shapes of others, which may be fewer."""
     return all(a.shape == b.shape for a, b in zip(one, other, strict=False))

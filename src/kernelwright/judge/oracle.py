@@ -201,8 +201,8 @@ class Oracle:
         if moved is None:
             return expected
         is_own = self._is_own(draw)
-        factor = max(CONDITION_FACTOR, self._growth_ulp(draw))
-        allowed = [allowance(one, expected, n, factor) for n, one in enumerate(moved)]
+        factors = [max(CONDITION_FACTOR, growth) for growth in self._growth_ulp(draw)]
+        allowed = [allowance(moved[n], expected, n, factor) for n, factor in enumerate(factors)]
         if not is_own:
             allowed = nudges.tied(run, arguments, expected, allowed)
         wider = replace(
@@ -250,8 +250,7 @@ class Oracle:
         with torch.no_grad(), torch.random.fork_rng(own, device_type=device.type):
             torch.manual_seed(self.weight_seed)
             found = flatten(module(*arguments))
-        written = zip(leaves(arguments), self.changed, strict=False)
-        return [*found, *(t for t, is_changed in written if is_changed)]
+        return [*found, *layout.those(leaves(arguments), self.changed)]
 
     def _usual(self, seed: int) -> list[torch.Tensor]:
         """What it gives on the task's own inputs."""
@@ -321,12 +320,12 @@ class Oracle:
             )
         return None
 
-    def _growth_ulp(self, draw: Draw) -> float:
-        """By how many ulp sums may be off under a distribution."""
+    def _growth_ulp(self, draw: Draw) -> list[float]:
+        """By how many ulp each output's sums may be off under a distribution."""
         is_equal = draw.distribution in EQUAL_TERMS
         other = self.others.get(draw.distribution)
         n_terms = other.n_terms if other else self.n_terms
-        return summation_growth(n_terms, equal_terms=is_equal)
+        return [summation_growth(n, equal_terms=is_equal) for n in n_terms]
 
     def _in_float64(
         self, weights: str, arguments: list[Any], precision: str = ""
@@ -359,7 +358,8 @@ class Oracle:
         self.example = layout.without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
         fitness.require_known_types([*inputs, *outputs])
-        self.n_terms = count_terms(inputs, outputs, self.flops)
+        results = [*outputs, *layout.those(leaves(arguments), changed)]
+        self.n_terms = count_terms(inputs, results, self.flops)
         self._is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) and t.numel() for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
@@ -373,11 +373,12 @@ class Oracle:
         self.warnings += fitness.degenerate(outputs, found)
         self.changed = changed
 
-    def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], float]:
+    def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], list[float]]:
         """The shapes of the results, and terms per output."""
         outputs, flops = self._counted(map_tensors(torch.clone, arguments))
         inputs = leaves([arguments, list(self.state(TASK).values())])
-        return layout.without_memory(outputs), count_terms(inputs, outputs, flops)
+        results = [*outputs, *layout.those(leaves(arguments), self.changed)]
+        return layout.without_memory(outputs), count_terms(inputs, results, flops)
 
     def _counted(self, arguments: list[Any]) -> tuple[list[torch.Tensor], int]:
         """The reference's outputs, and the arithmetic that they took."""

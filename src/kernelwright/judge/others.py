@@ -12,7 +12,7 @@ from kernelwright.judge.draws import Draw, Other, derive_seed
 from kernelwright.judge.layout import shapes_text
 from kernelwright.load.reference import task_code
 
-Look = Callable[[list[Any]], tuple[list[torch.Tensor], float]]
+Look = Callable[[list[Any]], tuple[list[torch.Tensor], list[float]]]
 
 
 def find_others(task: Task, given: Iterable[list[Any]], look: Look, seed: int) -> dict[str, Other]:

@@ -20,14 +20,14 @@ from kernelwright.judge.compare import (
     largest_size,
     row_scale,
 )
-from kernelwright.judge.growth import floor_error, summation_growth
+from kernelwright.judge.growth import count_terms, floor_error, summation_growth
 from kernelwright.judge.nudges import jumps, loose_places
 from kernelwright.judge.refusal import WrongValues
 from kernelwright.judge.specials import require_specials
 
 
 def expected(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float = 8.0) -> Expected:
-    return expect([own], [exact], growth_ulp)
+    return expect([own], [exact], [growth_ulp])
 
 
 @pytest.fixture
@@ -139,6 +139,12 @@ def test_the_floor_grows_with_the_terms_and_has_a_cap():
     assert floors[-1] < 2e-5
 
 
+def test_each_output_is_a_sum_as_long_as_if_it_were_the_only_one():
+    given, large, loss = torch.zeros(64, 32), torch.zeros(64, 32), torch.zeros(())
+    assert count_terms([given], [large, loss], flops=0) == [64, 64 * 32]
+    assert count_terms([given], [loss], flops=0) == [64 * 32]
+
+
 def test_float64_is_held_to_its_own_precision():
     a, b = torch.rand(64, 200).double(), torch.randn(200, 48).double()
     wanted = expected(a @ b, a @ b, summation_growth(200, equal_terms=False))
@@ -152,7 +158,7 @@ def test_where_outliers_are_errors_are_measured_on_the_largest_value():
     value = exact.float() + torch.tensor([[1e-3, 0.0], [0.0, 0.0]])
     with pytest.raises(WrongValues):
         compare([value], expected(exact.float(), exact))
-    compare([value], expect([exact.float()], [exact], 8.0, by_row=False))
+    compare([value], expect([exact.float()], [exact], [8.0], by_row=False))
     assert float(largest_size(torch.zeros(3, 0))) == 1.0
 
 

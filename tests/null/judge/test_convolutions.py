@@ -85,7 +85,7 @@ def test_what_the_library_may_round_a_candidate_may(is_allowed, monkeypatch):
 def test_where_rounding_explains_anything_it_is_no_yardstick(is_own):
     """A small difference of large numbers: zeros would be as near as TF32 is."""
     own = [torch.randn(4, 8)]
-    expected = expect(own, [own[0].double()], 0.0)
+    expected = expect(own, [own[0].double()], [0.0])
     assert as_rounded(expected, lambda: [own[0] * 1.001], is_own=is_own).allowed[0] > 1e-3
     found = as_rounded(expected, lambda: [own[0] * 1.5], is_own=is_own)
     assert found is (expected if is_own else None)

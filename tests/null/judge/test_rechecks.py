@@ -68,7 +68,7 @@ def test_a_checked_call_asks_for_its_results_once() -> None:
     result = torch.ones(4)
     oracle = SimpleNamespace(
         kept_arguments=lambda draw: [],
-        expected=lambda draw, _: asked.append(draw) or expect([result], [result.double()], 8.0),
+        expected=lambda draw, _: asked.append(draw) or expect([result], [result.double()], [8.0]),
         returned=[False],
         changed=[False],
     )
