@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
+import torch
+
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.judge.draft import Draft
-from kernelwright.judge.draws import TASK
+from kernelwright.judge.draws import RANDOMISED, TASK
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.runner import Program, Runner
 from kernelwright.judge.sampling import Looks
@@ -156,11 +158,19 @@ class Line:
 
 def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict[str, Any]) -> None:
     """Make the module of a source in a child, with the task's weights and arguments."""
-    program = Program(source, entry, oracle.initial, oracle.weight_seed, setting)
+    spare = _tables(oracle)
+    program = Program(source, entry, oracle.initial, oracle.weight_seed, setting, spare)
     arguments = oracle.first_arguments
     runner.keeps_arguments = any(oracle.returned) or any(oracle.changed)
     runner.changed = oracle.changed
     runner.build(program, oracle.state(TASK), arguments, limit_s=BUILD_LIMIT_S)
+
+
+def _tables(oracle: Oracle) -> tuple[str, ...]:
+    """The buffers that no drawing of weights changes: a module may make such tables itself."""
+    buffers = {name for name, _ in oracle.modules[TASK].named_buffers(remove_duplicate=False)}
+    own, others = oracle.state(TASK), oracle.state(RANDOMISED)
+    return tuple(n for n in own if n in buffers and torch.equal(own[n], others[n]))
 
 
 def call_once(runner: Runner, oracle: Oracle) -> None:

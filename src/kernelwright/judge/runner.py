@@ -53,6 +53,7 @@ class Program:
     initial: list[Any]
     seed: int
     setting: dict[str, Any]
+    spare: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class Runner:
             initial=pickle.dumps(program.initial),
             seed=program.seed,
             weights=self.weight_slots,
+            spare=program.spare,
             setting=program.setting,
         )
         self._write(self.slots, arguments)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +118,11 @@ class Worker:
         initial: bytes,
         seed: int,
         weights: dict[str, Slot],
+        spare: list[str],
         setting: dict[str, Any],
     ) -> None:
         """Import the source, construct the module, load the weights, apply a library setting."""
+        self.spare = frozenset(spare)
         self.made = {"source": source, "entry": entry, "initial": initial}
         with _stage("import"):
             namespace = self.namespace = load_candidate(source, setting)
@@ -141,7 +144,8 @@ class Worker:
     def load(self, *, weights: dict[str, Slot]) -> None:
         """Give the module the reference's weights."""
         with _stage("weights"):
-            load_weights(self.module, map_tensors(lambda s: view(s, self.memory), weights))
+            given = map_tensors(lambda s: view(s, self.memory), weights)
+            load_weights(self.module, given, self.spare)
 
     def prepare(self, *, arguments: list[Any]) -> None:
         """Make the arguments of the coming calls: views on the shared memory."""
@@ -281,10 +285,13 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list) else value
 
 
-def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
+def load_weights(
+    module: torch.nn.Module, weights: dict[str, torch.Tensor], spare: Collection[str] = ()
+) -> None:
     """Copy weights by name, or by order where the names differ and all shapes agree.
 
-    A module that takes all of them strictly may keep them in any form.
+    A module that takes all of them strictly may keep them in any form. Those in ``spare`` it may
+    do without: tables that its own constructor makes as it likes.
 
     Raises:
         ValueError: a floating-point tensor of the module would stay without a value.
@@ -301,12 +308,14 @@ def load_weights(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> N
     for most in (_is_weight, _is_number):
         numbers = [name for name, value in own.items() if most(value)]
         given = [name for name, value in weights.items() if most(value)]
-        for names in (numbers, [name for name in numbers if name not in tables]):
-            if set(names) <= set(weights) and set(given) <= set(own):
+        needed = [name for name in given if name not in spare]
+        all_own, without = (numbers, given), [name for name in numbers if name not in tables]
+        for names, takes in (all_own, (without, given), (numbers, needed), (without, needed)):
+            if set(names) <= set(weights) and set(takes) <= set(own):
                 module.load_state_dict(weights, strict=False)
                 return
-            if [_form(own[n]) for n in names] == [_form(weights[n]) for n in given]:
-                by_order = {new: weights[old] for new, old in zip(names, given, strict=True)}
+            if [_form(own[n]) for n in names] == [_form(weights[n]) for n in takes]:
+                by_order = {new: weights[old] for new, old in zip(names, takes, strict=True)}
                 module.load_state_dict(by_order, strict=False)
                 return
     raise ValueError(

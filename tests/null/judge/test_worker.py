@@ -78,3 +78,16 @@ def test_what_is_expanded_is_written_out():
     found = plain((torch.arange(3.0).expand(4, 3), torch.arange(3.0)[:, None]))
     assert found[0].stride() == (3, 1) and torch.equal(found[0][3], torch.arange(3.0))
     assert found[1].data_ptr() and found[1].stride() == (1, 1)
+
+
+def test_a_table_that_no_weights_change_may_be_left_out() -> None:
+    weights = torch.nn.Linear(2, 3).state_dict() | {"mask": torch.ones(4, 4)}
+    module = torch.nn.Linear(2, 3)
+    load_weights(module, weights, {"mask"})
+    assert torch.equal(module.weight, weights["weight"])
+    other = torch.nn.Sequential(torch.nn.Linear(2, 3))
+    load_weights(other, weights, {"mask"})
+    assert torch.equal(other[0].bias, weights["bias"])
+    with pytest.raises(ValueError, match="does not take"):
+        load_weights(module, weights)
+    load_weights(torch.nn.ReLU(), {"mask": torch.ones(4, 4)}, {"mask"})
