@@ -18,7 +18,13 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from kernelwright.judge.compare import all_finite, as_real
 from kernelwright.judge.layout import flat_source, leaves, map_tensors, span
-from kernelwright.judge.patterns import in_order, kept, overlaps, rows_are_permutations
+from kernelwright.judge.patterns import (
+    in_order,
+    is_mask,
+    kept,
+    overlaps,
+    rows_are_permutations,
+)
 
 Distribution = Callable[..., torch.Tensor]
 LARGE_MEAN = 100.0
@@ -320,4 +326,5 @@ def n_drawn(arguments: list[Any]) -> int:
 
 
 def _is_drawn(x: torch.Tensor) -> bool:
-    return (x.is_floating_point() or x.is_complex()) and x.numel() > 0
+    is_number = (x.is_floating_point() or x.is_complex()) and x.numel() > 0
+    return is_number and not is_mask(x)

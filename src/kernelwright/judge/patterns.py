@@ -1,4 +1,4 @@
-"""What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, views.
+"""What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, masks, views.
 
 A kernel may rely on these, as on shapes. They are read off the task's own inputs and kept whenever
 the judge changes them.
@@ -64,6 +64,14 @@ def is_lower(x: torch.Tensor) -> bool:
 def is_upper(x: torch.Tensor) -> bool:
     """Whether all below the diagonals is zero, and not all above them and on them."""
     return _is_matrix(x) and is_lower(x.mT)
+
+
+def is_mask(x: torch.Tensor) -> bool:
+    """Whether its numbers are zeros and ones, both of them: who is hidden, which class is right."""
+    if not x.is_floating_point() or x.numel() < SHORTEST:
+        return False
+    n_ones = int((x == 1).sum())
+    return 0 < n_ones < x.numel() and n_ones + int((x == 0).sum()) == x.numel()
 
 
 def _is_matrix(x: torch.Tensor) -> bool:

@@ -8,6 +8,7 @@ from kernelwright.judge.inputs import DISTRIBUTIONS, transform
 from kernelwright.judge.patterns import (
     in_order,
     is_lower,
+    is_mask,
     is_symmetric,
     is_upper,
     overlaps,
@@ -78,3 +79,12 @@ def test_rows_of_permutations_are_told_from_rows_of_other_numbers():
     assert rows_are_permutations(rows) and rows_are_permutations(rows[0])
     assert not rows_are_permutations(rows + torch.arange(4)[:, None])  # distinct, by chance
     assert not rows_are_permutations(rows // 2)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_mask_of_zeros_and_ones_stays_one_beside_what_changes(name):
+    mask, x = (torch.rand(8, 32) > 0.5).float(), torch.randn(8, 32)
+    changed, other = transform([mask, x], name, 3)
+    assert is_mask(mask) and torch.equal(changed, mask) and not torch.equal(other, x)
+    for none in (torch.ones(64), torch.zeros(64), torch.tensor([0.0, 1.0]), x, mask * 2):
+        assert not is_mask(none)
