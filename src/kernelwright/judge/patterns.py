@@ -1,4 +1,5 @@
-"""What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, masks, views.
+"""What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, masks, rows
+of two halves, views.
 
 A kernel may rely on these, as on shapes. They are read off the task's own inputs and kept whenever
 the judge changes them.
@@ -22,6 +23,7 @@ def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     """
     if in_order(x):
         return changed.sort(-1).values
+    changed = _twice(x, changed)
     if not _is_matrix(x):
         return changed
     if is_symmetric(x):  # before triangles: of a diagonal both are zeros
@@ -39,6 +41,34 @@ def in_order(x: torch.Tensor) -> bool:
     if bool((first[1:] < first[:-1]).any()) or bool(first[0] == first[-1]):
         return False
     return bool((x[..., 1:] >= x[..., :-1]).all())
+
+
+def comes_twice(x: torch.Tensor) -> bool:
+    """Whether each row is a half that follows itself, as cosines of rotary positions do."""
+    half = x.shape[-1] // 2 if x.dim() else 0
+    return _is_copy(x, x[..., :half], x[..., half:]) if half else False
+
+
+def comes_in_pairs(x: torch.Tensor) -> bool:
+    """Whether each number of a row is followed by itself, likewise."""
+    return _is_copy(x, x[..., ::2], x[..., 1::2]) if x.dim() else False
+
+
+def _is_copy(x: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether the halves of long rows are the same, and not all of one number."""
+    if not x.is_floating_point() or one.shape != two.shape or one.shape[-1] < SHORTEST:
+        return False
+    first = (0,) * (x.dim() - 1)  # which tells nearly all tensors, and is little to look at
+    if x.numel() == 0 or not torch.equal(one[first], two[first]) or not torch.equal(one, two):
+        return False
+    return bool((one != one[..., :1]).any())
+
+
+def _twice(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed`` with what comes twice in rows of ``x`` twice in its own."""
+    if comes_twice(x):
+        return torch.cat((changed[..., : x.shape[-1] // 2],) * 2, -1)
+    return changed[..., ::2].repeat_interleave(2, -1) if comes_in_pairs(x) else changed
 
 
 def is_symmetric(x: torch.Tensor) -> bool:
@@ -69,6 +99,9 @@ def is_upper(x: torch.Tensor) -> bool:
 def is_mask(x: torch.Tensor) -> bool:
     """Whether its numbers are zeros and ones, both of them: who is hidden, which class is right."""
     if not x.is_floating_point() or x.numel() < SHORTEST:
+        return False
+    first = x[(0,) * (x.dim() - 1)]
+    if bool(((first != 0) & (first != 1)).any()):
         return False
     n_ones = int((x == 1).sum())
     return 0 < n_ones < x.numel() and n_ones + int((x == 0).sum()) == x.numel()

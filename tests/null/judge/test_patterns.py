@@ -6,6 +6,8 @@ import torch
 from kernelwright.judge.fixed import renew
 from kernelwright.judge.inputs import DISTRIBUTIONS, transform
 from kernelwright.judge.patterns import (
+    comes_in_pairs,
+    comes_twice,
     in_order,
     is_lower,
     is_mask,
@@ -88,3 +90,20 @@ def test_a_mask_of_zeros_and_ones_stays_one_beside_what_changes(name):
     assert is_mask(mask) and torch.equal(changed, mask) and not torch.equal(other, x)
     for none in (torch.ones(64), torch.zeros(64), torch.tensor([0.0, 1.0]), x, mask * 2):
         assert not is_mask(none)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_rows_that_come_twice_still_do_so(name):
+    half = torch.randn(3, 5, 16)
+    half[:, 0] = 1.0  # as a first position's cosines
+    for x, holds in (
+        (half.repeat(1, 1, 2), comes_twice),
+        (half.repeat_interleave(2, -1), comes_in_pairs),
+    ):
+        for changed in (*transform([x], name, 3), *renew([x], [True], 0)):
+            assert holds(x) and not torch.equal(changed, x)
+            order = (-1, 2) if holds is comes_in_pairs else (2, -1)
+            one, two = changed.unflatten(-1, order).unbind(-1 if order[0] < 0 else -2)
+            assert torch.equal(one, two)
+    for none in (half, torch.ones(4, 32), torch.tensor(1.0), torch.randint(2, (32,))):
+        assert not comes_twice(none) and not comes_in_pairs(none)
