@@ -11,7 +11,7 @@ import torch
 from kernelwright.judge.compare import all_finite
 from kernelwright.judge.inputs import VARIED, is_whole, laid_out, resample_integers
 from kernelwright.judge.layout import leaves, map_tensors
-from kernelwright.judge.patterns import kept, overlaps
+from kernelwright.judge.patterns import is_mask, kept, overlaps
 from kernelwright.judge.refusal import FAILURES
 
 Draws = Callable[[int], list[Any]]
@@ -29,8 +29,13 @@ def find_fixed(draw: Draws, run: Run) -> tuple[list[bool], list[str]]:
     given = draw(0)
     pairs = list(zip(leaves(given), leaves(draw(1)), strict=True))
     is_same = [a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
-    fixed = [one and not is_whole(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
-    if not any(fixed) and all(torch.equal(a, b) for a, b in pairs):
+    is_all = all(torch.equal(a, b) for a, b in pairs)
+    # Else masks stay masks: some of one is turned round now and then.
+    fixed = [
+        one and not is_whole(a) and (is_all or not is_mask(a))
+        for one, (a, _) in zip(is_same, pairs, strict=True)
+    ]
+    if not any(fixed) and is_all:
         fixed = [one and not _is_constant(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
     others = (renew(given, fixed, seed) for seed in range(N_TRIED))
     if not any(fixed) or all(takes(run, other, instead_of=given) for other in others):
@@ -73,6 +78,7 @@ def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
 
 
 def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
-    """Which integer tensors are the same in two draws: a candidate could have them by heart."""
+    """Which integers and masks are the same in two draws: a candidate could have them by heart."""
     pairs = zip(leaves(one), leaves(other), strict=True)
-    return [is_whole(a) and a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
+    asked = [((is_whole(a) and a.numel() > 0) or is_mask(a), a, b) for a, b in pairs]
+    return [is_one and torch.equal(a, b) for is_one, a, b in asked]

@@ -24,6 +24,7 @@ from kernelwright.judge.patterns import (
     kept,
     overlaps,
     rows_are_permutations,
+    turned,
 )
 
 Distribution = Callable[..., torch.Tensor]
@@ -197,6 +198,8 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
         if not is_meant or overlaps(x):
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
+        if not is_whole(x):
+            return laid_out(turned(x, draw), x)
         n_values = x.unique().numel()
         if n_values == 1:
             return laid_out(_others_than(x, draw), x)

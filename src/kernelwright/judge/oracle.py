@@ -60,7 +60,7 @@ from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.lowering import lower, rounded
 from kernelwright.judge.nudges import nudge, widen
 from kernelwright.judge.others import find_others
-from kernelwright.judge.patterns import is_symmetric
+from kernelwright.judge.patterns import is_mask, is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.weights import randomised
@@ -323,9 +323,8 @@ class Oracle:
     def _growth_ulp(self, draw: Draw) -> list[float]:
         """By how many ulp each output's sums may be off under a distribution."""
         is_equal = draw.distribution in EQUAL_TERMS
-        other = self.others.get(draw.distribution)
-        n_terms = other.n_terms if other else self.n_terms
-        return [summation_growth(n, equal_terms=is_equal) for n in n_terms]
+        judged = self.others.get(draw.distribution, self)
+        return [summation_growth(n, equal_terms=is_equal) for n in judged.n_terms]
 
     def _in_float64(
         self, weights: str, arguments: list[Any], precision: str = ""
@@ -361,7 +360,7 @@ class Oracle:
         results = [*outputs, *layout.those(leaves(arguments), changed)]
         self.n_terms = count_terms(inputs, results, self.flops)
         self._is_symmetric = any(map(is_symmetric, leaves(arguments)))
-        self.has_integers = any(is_whole(t) and t.numel() for t in leaves(arguments))
+        self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
         fitness.require_deterministic(outputs, self._forward_unseeded(arguments))
         for number in range(1, 9):  # a yes or no is the same every other time

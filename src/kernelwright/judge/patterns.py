@@ -13,6 +13,8 @@ from kernelwright.judge.layout import is_folded
 
 SHORTEST = 8
 """Of a row that is sorted, and of a matrix's side: by chance one row in 40,000 is sorted."""
+TURNED = 16
+"""Of a mask's numbers: few enough that whoever looks at one in a thousand sees none of them."""
 
 
 def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
@@ -97,14 +99,21 @@ def is_upper(x: torch.Tensor) -> bool:
 
 
 def is_mask(x: torch.Tensor) -> bool:
-    """Whether its numbers are zeros and ones, both of them: who is hidden, which class is right."""
-    if not x.is_floating_point() or x.numel() < SHORTEST:
+    """Whether it holds two numbers only: zeros and ones, or what hides and what does not."""
+    if not x.is_floating_point() or x.numel() < SHORTEST or overlaps(x):
         return False
-    first = x[(0,) * (x.dim() - 1)]
-    if bool(((first != 0) & (first != 1)).any()):
-        return False
-    n_ones = int((x == 1).sum())
-    return 0 < n_ones < x.numel() and n_ones + int((x == 0).sum()) == x.numel()
+    for part in (x[(0,) * (x.dim() - 1)], x):  # the first row tells nearly all
+        low, high = torch.aminmax(part)
+        if not bool(((part == low) | (part == high)).all()):
+            return False
+    return bool(low != high)
+
+
+def turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """A mask with some TURNED of its numbers turned into the other one, and its patterns."""
+    low, high = torch.aminmax(x)
+    is_turned = torch.rand(x.shape, generator=draw, device=x.device) * x.numel() < TURNED
+    return kept(x, torch.where((x == low) == is_turned, high, low))
 
 
 def _is_matrix(x: torch.Tensor) -> bool:

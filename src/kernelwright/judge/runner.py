@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import pickle
 import time
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ from kernelwright.judge.child import Child, ChildEnded, Glance
 from kernelwright.judge.cpu import read_process
 from kernelwright.judge.layout import flat_source, flat_view, in_layout, leaves, plan_slots, view
 from kernelwright.judge.outputs import Claim, check_claims, refuse_repeated
-from kernelwright.judge.pieces import pieces
+from kernelwright.judge.pieces import same_bits
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.region import Region
@@ -40,7 +39,6 @@ RAN_ON_NS, TOO_OFTEN = 100_000, 2
 once more where a virtual machine stood still just then. A signal to go on, which a child's own
 timers may send to it, undoes a stop."""
 LOG_LINES = 12
-WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
 
 
@@ -54,6 +52,7 @@ class Program:
     seed: int
     setting: dict[str, Any]
     spare: tuple[str, ...] = ()
+    """The weights that a module may do without."""
 
 
 @dataclass(frozen=True)
@@ -371,13 +370,6 @@ class Runner:
         kind, message = error.get("type"), error.get("message")
         text = f"{stage}: {kind}: {message}{where}"
         raise Refused(BUILD_STATUS.get(stage, Status.RUNTIME_ERROR), text[:6000])
-
-
-def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two rows of one size hold the same bits, NaN too; compared as wide words."""
-    starts = (t.storage_offset() * t.element_size() for t in (one, other))
-    word = WORDS[math.gcd(one.numel() * one.element_size(), *starts, 8)]
-    return all(torch.equal(a, b) for a, b in pieces(one.view(word), other.view(word)))
 
 
 def contents(arguments: Any, weights: Any, like: list[torch.Tensor]) -> list[Any]:

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernelwright.judge.fixed import renew
-from kernelwright.judge.inputs import DISTRIBUTIONS, transform
+from kernelwright.judge.fixed import find_fixed, renew
+from kernelwright.judge.inputs import DISTRIBUTIONS, resample_integers, transform
 from kernelwright.judge.patterns import (
     comes_in_pairs,
     comes_twice,
@@ -88,8 +88,29 @@ def test_a_mask_of_zeros_and_ones_stays_one_beside_what_changes(name):
     mask, x = (torch.rand(8, 32) > 0.5).float(), torch.randn(8, 32)
     changed, other = transform([mask, x], name, 3)
     assert is_mask(mask) and torch.equal(changed, mask) and not torch.equal(other, x)
-    for none in (torch.ones(64), torch.zeros(64), torch.tensor([0.0, 1.0]), x, mask * 2):
+    for none in (
+        torch.ones(64),
+        torch.zeros(64),
+        torch.tensor([0.0, 1.0]),
+        x,
+        mask[:, :1].expand(8, 32),
+    ):
         assert not is_mask(none)
+    assert is_mask(mask * 2 - 1) and is_mask(torch.where(mask > 0, 0.0, -torch.inf))
+
+
+def test_of_a_mask_that_every_draw_has_some_numbers_are_turned_round():
+    causal, x = torch.ones(64, 64).tril(), torch.randn(64, 64)
+    hidden = torch.where(causal > 0, 0.0, -torch.inf)
+    assert renew([causal, x], [False, False], 0)[0] is causal
+    changed, other, stays = resample_integers([causal, hidden, x], [True, True, False], 3)
+    assert is_lower(changed) and is_mask(changed) and 1 <= int((changed != causal).sum()) <= 32
+    assert is_mask(other) and 1 <= int((other != hidden).sum()) <= 40 and stays is x
+    assert find_fixed(lambda seed: [causal, x * (seed + 1)], lambda given: given) == (
+        [False, False],
+        [],
+    )
+    assert find_fixed(lambda seed: [causal], lambda given: given) == ([True], [])
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
