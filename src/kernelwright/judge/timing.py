@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import os
 import random
 import statistics
@@ -308,19 +307,15 @@ class Stopwatch:
         self._warm_up(runners.values(), fresh("warm"))
         check.get_ready(draws)
 
-        def surprise(arguments: list[Any]) -> None:
-            check.recheck(draws, self.turn)
-
-        def look(arguments: list[Any]) -> None:
-            self.look(candidate, arguments, looks, samples[CANDIDATE])
-
-        numbers = itertools.count()
         while not is_enough(ratios, time.monotonic() - start_s, budget_s):
             turns = order.sample(list(runners), len(runners))
             is_surprised = check.is_surprised()
             if is_surprised or _is_look_due(looks, order):
+                arguments = fresh("apart", order.getrandbits(62))
+                surprise = functools.partial(check.recheck, draws, self.turn)
+                look = functools.partial(self.look, candidate, arguments, looks, samples[CANDIDATE])
                 act = surprise if is_surprised else look
-                start_s += self._round_apart(runners, turns, fresh("apart", next(numbers)), act)
+                start_s += self._round_apart(runners, turns, arguments, act)
                 continue
             draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
             arguments = arguments_of(draw)
@@ -363,13 +358,13 @@ class Stopwatch:
         runners: Mapping[str, Runner],
         turns: Sequence[str],
         arguments: list[Any],
-        act: Callable[[list[Any]], None],
+        act: Callable[[], object],
     ) -> float:
         """A round in which ``act`` calls the candidate and nothing is timed; its seconds."""
         start_s = time.monotonic()
         for name in turns:
             if name == CANDIDATE:
-                act(arguments)
+                act()
             else:
                 self.turn(runners[name], arguments)
                 self.rest(runners[name])
