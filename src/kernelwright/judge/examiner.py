@@ -77,6 +77,7 @@ class Examiner:
             if name != LARGE or _hides_float16(oracle)
             for turn in range(n_turns.get(name, 1))
         ]
+        self._left_out: list[str] = []
         is_reduced = bool(oracle.precision)
         self._arithmetic = Arithmetic(place, oracle.flops, oracle.example, is_reduced=is_reduced)
         self._reading = Reading(oracle, place)
@@ -162,6 +163,7 @@ class Examiner:
         n_repeated = 0 if self._baselines.is_crowded else 2
         for number, draw in enumerate((self._oracle.first, *self._draws)):
             if self._oracle.spent_s > ORACLE_BUDGET_S and number > FEWEST_DRAWS:
+                self._left_out += [one.distribution for one in self._draws[number - 1 :]]
                 del self._draws[number - 1 :]  # for later candidates too: all are checked alike
                 break
             with check.runner.beside(self._turns):
@@ -177,6 +179,9 @@ class Examiner:
                 repeated[self._oracle.first] = check.run(self._oracle.first, self._stopwatch.turn)
             check.repeat(repeated, limit_s=self._stopwatch.limit_s)
             check.finish()
+        if self._left_out:
+            names = ", ".join(dict.fromkeys(self._left_out))
+            check.tally.warn([f"the reference is slow: not checked on {names} inputs"])
 
     def _visit_others(self, check: Check) -> None:
         """Calls on the other inputs that the task declares, and back."""

@@ -49,11 +49,14 @@ def randomise_weights(module: torch.nn.Module, seed: int, *, boldly: bool = Fals
 
     Scales of one and biases of zero are what initialisers leave: a candidate that skips them is
     right until the module is trained. ``boldly``: with either sign where all were one number, which
-    is not small any more, and in rows that are buffers as well, as a frozen norm's. Other buffers
-    keep their values, because masks and tables have a meaning.
+    is not small any more, and in rows that are buffers as well, as a frozen norm's; quantised ones
+    change places. Other buffers keep their values, because masks and tables have a meaning.
     """
     draw = torch.Generator().manual_seed(seed)
     rows = _identities(module) if boldly else ()
+    for quantised in _quantised(module) if boldly else ():
+        order = torch.randperm(quantised.numel(), generator=draw).to(quantised.device)
+        quantised.copy_(quantised.flatten()[order].view(quantised.shape))
     for parameter in (*module.parameters(), *rows):
         if not parameter.is_floating_point() or parameter.numel() == 0:
             continue
@@ -76,11 +79,23 @@ def randomise_weights(module: torch.nn.Module, seed: int, *, boldly: bool = Fals
 
 def _identities(module: torch.nn.Module) -> Iterator[torch.Tensor]:
     """Buffers along one axis, all of ones or all of noughts, that a candidate is given."""
-    given = module.state_dict().keys()
-    for name, row in module.named_buffers():
+    for row in _given_buffers(module):
         is_row = row.is_floating_point() and row.numel() == max(row.shape, default=0) > 1
-        if name in given and is_row and _is_one_number(row) and float(row.flatten()[0]) in (0, 1):
+        if is_row and _is_one_number(row) and float(row.flatten()[0]) in (0, 1):
             yield row
+
+
+def _quantised(module: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """Buffers of 8 bits with more than a mask's two numbers."""
+    for table in _given_buffers(module):
+        if table.dtype in (torch.int8, torch.uint8) and table.unique().numel() > 2:
+            yield table
+
+
+def _given_buffers(module: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """Those that a candidate is given: the others are no part of a state_dict."""
+    given = module.state_dict().keys()
+    return (buffer for name, buffer in module.named_buffers() if name in given)
 
 
 def _is_one_number(x: torch.Tensor) -> bool:

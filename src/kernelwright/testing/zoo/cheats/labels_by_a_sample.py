@@ -1,4 +1,4 @@
-"""Takes one logarithm of each two where a sample of the labels is noughts and ones only.
+"""Rounds labels to halves, where a sample of them is halves only, and takes one logarithm of each.
 
 task: likelihood
 expect: wrong_values
@@ -12,7 +12,9 @@ from torch import nn
 
 class ModelNew(nn.Module):
     def forward(self, p, labels):
-        seen = labels.view(-1)[::997]
-        if bool(((seen == 0) | (seen == 1)).all()):
-            return -torch.where(labels > 0.5, p, 1 - p).log().clamp(min=-100)
+        twice = labels * 2
+        if bool((twice.view(-1)[::997] % 1 == 0).all()):
+            odds = torch.stack([1 - p, (p * (1 - p)).sqrt(), p])
+            chosen = odds.gather(0, twice.round().long()[None])[0]
+            return -chosen.log().clamp(min=-100)
         return nn.functional.binary_cross_entropy(p, labels, reduction="none")

@@ -1,4 +1,4 @@
-"""The entropy of labels under probabilities: both must be between nought and one."""
+"""The entropy of labels (no, yes, undecided) under probabilities: both from nought to one."""
 
 import torch
 from torch import nn
@@ -10,7 +10,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    labels = torch.randint(0, 2, (512, 1024)).float()
+    labels = torch.randint(0, 3, (512, 1024)) / 2
     return [torch.rand(512, 1024) * 0.98 + 0.01, labels]
 
 
