@@ -75,6 +75,30 @@ def get_init_inputs():
 """
 
 
+EMBEDDED = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(100, 64)
+        self.scale = nn.Parameter(torch.randn(1, 64, 4, 2))
+
+    def forward(self, x):
+        return torch.tanh(self.table(x)).sum(1)[:, :, None, None] * self.scale
+
+
+def get_inputs():
+    return [torch.randint(0, 100, (32, 8))]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
 def task_of(tmp_path: Path, source: str) -> Task:
     path = tmp_path / "example.py"
     path.write_text(source)
@@ -152,6 +176,21 @@ def test_a_forward_may_call_its_module_as_it_likes(tmp_path) -> None:
     x = torch.randn(6, 8)
     torch.testing.assert_close(candidate(x), module(x))
     torch.testing.assert_close(candidate(x[:3]), module(x[:3]))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "form", [{"dtype": torch.float16}, {"memory_format": torch.channels_last}], ids=str
+)
+def test_weights_of_another_form_take_the_reference_forward(tmp_path, form) -> None:
+    """Their numbers would be read as others, without a word."""
+    task = task_of(tmp_path, EMBEDDED)
+    candidate, module = built(task, proposals(task)[0])
+    x = torch.randint(0, 100, (32, 8))
+    torch.testing.assert_close(candidate(x), module(x))
+    assert torch.equal(candidate.to(**form)(x), module.to(**form)(x))
+    back = {"dtype": torch.float32, "memory_format": torch.contiguous_format}
+    torch.testing.assert_close(candidate.to(**back)(x), module.to(**back)(x))
 
 
 def test_the_file_keeps_the_references_text(tmp_path) -> None:

@@ -12,7 +12,12 @@ from kernelwright.propose.inductor.cpp_text import cpp_kernels
 from kernelwright.propose.inductor.generated import Generated
 from kernelwright.propose.inductor.triton_text import triton_kernels
 from kernelwright.propose.inductor.wanted import Kernel, Unsupported
-from kernelwright.propose.rules.module import AS_EXPECTED, file_text
+from kernelwright.propose.rules.module import (
+    AS_EXPECTED,
+    as_made_text,
+    file_text,
+    table_text,
+)
 from kernelwright.propose.rules.splice import splice
 
 __all__ = ["Unsupported", "standalone"]
@@ -43,7 +48,7 @@ def standalone(generated: Generated, task: Task) -> str:
         raise Unsupported("no call")
     body = _Body(made.kernels, generated.returns_one).cleaned(call)
     names = _bound(body, made.kernels)
-    forward = textwrap.indent(_forward(generated, reference.signature, names, body), " " * 4)
+    forward = _forward(generated, reference.signature, names, body)
     guard = (
         f"{_expected(generated)}\n\n\n{AS_EXPECTED.format(device=generated.device[:4].rstrip(':'))}"
     )
@@ -147,10 +152,12 @@ def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
 
 
 def _expected(generated: Generated) -> str:
-    rows = "\n".join(
-        f"    ({a.shape}, {a.strides}, {a.dtype})," for a in generated.arguments if a.is_input
-    )
-    return f"EXPECTED = (  # shape, strides and dtype of every input\n{rows}\n)"
+    tables: dict[str, list[str]] = {"input": [], "weight": []}
+    for a in generated.arguments:
+        kind = "input" if a.is_input else "weight"
+        tables[kind].append(f"({a.shape}, {a.strides}, {a.dtype})")
+    names = {"input": "EXPECTED", "weight": "WEIGHTS"}
+    return "\n\n".join(table_text(names[k], k, rows) for k, rows in tables.items() if rows)
 
 
 def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
@@ -162,12 +169,16 @@ def _forward(generated: Generated, signature: str, names: list[str], body: ast.M
     values = [
         passed[int(a.expression[7:-1])] if a.is_input else a.expression for a in generated.arguments
     ]
-    tensors = [value for a, value in zip(generated.arguments, values, strict=True) if a.is_input]
+    pairs = list(zip(generated.arguments, values, strict=True))
+    tensors = [value for a, value in pairs if a.is_input]
+    weights = [value for a, value in pairs if not a.is_input]
     mode = "self.training" if generated.is_training else "not self.training"
+    fits = " and self._fits()" if weights else ""
     lines = [
-        f"if not ({mode} and _as_expected({', '.join(['EXPECTED', *tensors])})):",
+        f"if not ({mode} and _as_expected({', '.join(['EXPECTED', *tensors])}){fits}):",
         f"    return self._reference_forward({', '.join(passed)})",
         *(f"{name} = {value}" for name, value in zip(names, values, strict=True)),
         *ast.unparse(body).splitlines(),
     ]
-    return f"def forward({signature}):\n" + textwrap.indent("\n".join(lines), " " * 4)
+    forward = f"    def forward({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
+    return "\n\n".join(filter(None, [as_made_text("WEIGHTS", weights), forward]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,18 @@ def _as_expected(expected, *tensors):
         and tensor.device.type == "{device}"
         for tensor, (shape, strides, dtype) in zip(tensors, expected)
     )'''
+AS_MADE = '''\
+    _is_as_made = True
+
+    def _apply(self, *args, **kwargs):
+        self._is_as_made = None  # moved or converted: forward looks at the weights again
+        return super()._apply(*args, **kwargs)
+
+    def _fits(self):
+        """Whether the weights have the form that the kernels were made for."""
+        if self._is_as_made is None:
+            self._is_as_made = _as_expected({weights}, {held})
+        return self._is_as_made'''
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,8 @@ class Face:
     """Attribute path → the expression that reaches it."""
     expected: str = "EXPECTED"
     """The name of the table of inputs that the kernels were made for."""
+    weights: str = "WEIGHTS"
+    """The same of weights."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
     elsewhere: str = "takes the reference's own forward"
@@ -83,9 +97,20 @@ def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str])
 
 def methods_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     """The new ``forward`` and what it needs, as methods."""
+    fits = as_made_text(face.weights, _weights(program, face))
     prepare = _prepare_text(program, emitted, face)
     forward = _forward_text(program, emitted, signature, face)
-    return "\n\n".join(filter(None, [prepare, forward]))
+    return "\n\n".join(filter(None, [fits, prepare, forward]))
+
+
+def as_made_text(table: str, expressions: Sequence[str]) -> str:
+    """The method that tells whether weights are still as in ``table``; empty without any."""
+    return AS_MADE.format(weights=table, held=", ".join(expressions)) if expressions else ""
+
+
+def _weights(program: Program, face: Face) -> list[str]:
+    """How forward reaches what kernels read of the module; torch.compile looks for itself."""
+    return [] if face.compiled else [face.paths[path] for _, path in program.attributes]
 
 
 def _imports(given: tuple[str, ...], text: str) -> list[str]:
@@ -107,9 +132,22 @@ def _docstring(program: Program, face: Face) -> str:
 
 
 def expected_text(program: Program, face: Face) -> str:
-    """The table of inputs that the program was made for."""
-    rows = "\n".join(f"    ({t.shape}, {t.strides}, torch.{t.dtype})," for t in program.inputs)
-    return f"{face.expected} = (  # shape, strides and dtype of every input\n{rows}\n)"
+    """The tables of inputs and weights that the program was made for."""
+    tables = [table_text(face.expected, "input", map(_row, program.inputs))]
+    if _weights(program, face):
+        rows = (_row(tensor) for tensor, _ in program.attributes)
+        tables.append(table_text(face.weights, "weight", rows))
+    return "\n\n".join(tables)
+
+
+def _row(tensor: Tensor) -> str:
+    return f"({tensor.shape}, {tensor.strides}, torch.{tensor.dtype})"
+
+
+def table_text(name: str, what: str, rows: Iterable[str]) -> str:
+    """A table for ``_as_expected``."""
+    lines = "\n".join(f"    {row}," for row in rows)
+    return f"{name} = (  # shape, strides and dtype of every {what}\n{lines}\n)"
 
 
 def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
@@ -120,7 +158,8 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
     conditions = [*face.conditions, *emitted.conditions]
-    test = " and ".join([*conditions, f"_as_expected({face.expected}, {tensors})"])
+    fits = ["self._fits()"] if _weights(program, face) else []
+    test = " and ".join([*conditions, f"_as_expected({face.expected}, {tensors})", *fits])
     guard = [
         *([face.unpacked] if face.unpacked else []),
         f"if not ({test}):",

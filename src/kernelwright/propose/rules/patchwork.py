@@ -43,7 +43,7 @@ def write_patchwork(
         name = "Fused" + "".join(
             word.capitalize() for word in part.path.replace(".", "_").split("_")
         )
-        face = replace(part.face, expected=f"EXPECTED_{number}")
+        face = replace(part.face, expected=f"EXPECTED_{number}", weights=f"WEIGHTS_{number}")
         methods = methods_text(program, emitted, part.signature, face)
         about = (
             f'    """{part.path}, with its steps fused: a first base for the module\'s class."""'
