@@ -118,8 +118,8 @@ class Worker:
         initial: bytes,
         seed: int,
         weights: dict[str, Slot],
-        spare: list[str],
         setting: dict[str, Any],
+        spare: Collection[str] = (),
     ) -> None:
         """Import the source, construct the module, load the weights, apply a library setting."""
         self.spare = frozenset(spare)
