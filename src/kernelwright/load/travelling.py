@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import inspect
 import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +13,10 @@ from types import ModuleType
 from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
+import torch
 
+TRACKED = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS
+NAMED = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID
 INSTALLED = ("site-packages", "dist-packages")
 """Folders whose packages every process sees, wherever they lie."""
 
@@ -25,13 +30,37 @@ def pickled(objects: Mapping[str, Any], own_folders: Sequence[str]) -> bytes:
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Functions that travel by value do not say which module's globals theirs are: where they
-    arrive it is another (``__main__``) or none, and torch.compile would look there."""
+    """Gives the same bytes in every process: they are a part of the task's identity.
+
+    Functions that travel by value do not say which module's globals theirs are: where they
+    arrive it is another (``__main__``) or none, and torch.compile would look there.
+
+    Not covered:
+        Classes made in functions, and sets of strings: their names and order are chance.
+    """
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, type):
+            _name(obj)
+        if isinstance(obj, torch.UntypedStorage | torch.TypedStorage):
+            file = io.BytesIO()
+            torch.save(obj, file)  # torch's own way writes the memory's address
+            return torch.storage._load_from_bytes, (file.getvalue(),)
+        return super().reducer_override(obj)
 
     def _function_getnewargs(self, func: Any) -> Any:
         made = super()._function_getnewargs(func)
         made[1].pop("__name__", None)
         return made
+
+
+def _name(made: type) -> None:
+    """Let a class of a module's be known by its text; cloudpickle would draw a number."""
+    with contextlib.suppress(OSError, TypeError):
+        if "<locals>" not in made.__qualname__ and made not in TRACKED:
+            text = f"{made.__module__}.{made.__qualname__}\n{inspect.getsource(made)}"
+            name = hashlib.sha256(text.encode()).hexdigest()[:32]
+            TRACKED[made], NAMED[name] = name, made
 
 
 def _own_modules(folders: Sequence[str]) -> list[ModuleType]:

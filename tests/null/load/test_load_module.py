@@ -185,6 +185,32 @@ print(module(-library.ones(4)).sum().item())
 """
 
 
+IDENTITY = """
+import torch
+import kernelwright as kw
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+torch.manual_seed(0)
+for module in (Block(), torch.nn.Sequential(Block(), torch.nn.Linear(4, 4))):
+    print(kw.load(module, inputs=["float32[2,4]"]).digest)
+"""
+
+
+def test_an_object_is_the_same_task_in_another_run(tmp_path):
+    """Else its search would not go on, and nothing of it be found again."""
+    (tmp_path / "script.py").write_text(IDENTITY)
+    command = [sys.executable, str(tmp_path / "script.py")]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2)]
+    assert runs[0].stdout == runs[1].stdout and len(set(runs[0].stdout.split())) == 2
+
+
 def test_what_a_script_defines_is_compiled_in_another_process(tmp_path):
     """Else the strongest library setting is left out, and a speedup is against a weaker one."""
     path = tmp_path / "task.pickle"
