@@ -15,6 +15,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.draws import RANDOMISED, TASK
+from kernelwright.judge.layout import is_expanded
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.runner import Program, Runner
 from kernelwright.judge.sampling import Looks
@@ -158,8 +159,8 @@ class Line:
 
 def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict[str, Any]) -> None:
     """Make the module of a source in a child, with the task's weights and arguments."""
-    spare = _tables(oracle)
-    program = Program(source, entry, oracle.initial, oracle.weight_seed, setting, spare)
+    may = {"spare": _tables(oracle), "may_expand": any(map(is_expanded, oracle.example))}
+    program = Program(source, entry, oracle.initial, oracle.weight_seed, setting, **may)
     arguments = oracle.first_arguments
     runner.keeps_arguments = any(oracle.returned) or any(oracle.changed)
     runner.changed = oracle.changed

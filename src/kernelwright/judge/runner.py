@@ -53,6 +53,8 @@ class Program:
     setting: dict[str, Any]
     spare: tuple[str, ...] = ()
     """The weights that a module may do without."""
+    may_expand: bool = False
+    """Whether results may be expanded views, as the reference's own are."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class Runner:
             seed=program.seed,
             weights=self.weight_slots,
             spare=program.spare,
+            may_expand=program.may_expand,
             setting=program.setting,
         )
         self._write(self.slots, arguments)

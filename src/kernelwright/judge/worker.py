@@ -68,7 +68,7 @@ class Worker:
         self.namespace: dict[str, Any] = {}
         self.module: Any = None
         self.arguments: list[Any] = []
-        self.graphed = False
+        self.graphed = self.may_expand = False
         self.output: Any = None
         self.held: dict[str, Any] = {}
 
@@ -77,7 +77,7 @@ class Worker:
         what the judge's clock runs over."""
         self.release(hold=hold.split(",") if hold else [])
         try:
-            self.output = plain(self.module(*self.arguments))
+            self.output = plain(self.module(*self.arguments), may_expand=self.may_expand)
             self.settle()
             reply = describe(self.output)
         except BaseException as error:  # a candidate may raise anything, SystemExit included
@@ -120,9 +120,10 @@ class Worker:
         weights: dict[str, Slot],
         setting: dict[str, Any],
         spare: Collection[str] = (),
+        may_expand: bool = False,
     ) -> None:
         """Import the source, construct the module, load the weights, apply a library setting."""
-        self.spare = frozenset(spare)
+        self.spare, self.may_expand = frozenset(spare), may_expand
         self.made = {"source": source, "entry": entry, "initial": initial}
         with _stage("import"):
             namespace = self.namespace = load_candidate(source, setting)
@@ -268,21 +269,22 @@ def capture(module: Any, arguments: list[Any]) -> Any:
     return replay
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, *, may_expand: bool = False) -> Any:
     """A result with its named tuples and the like as plain ones: what they hold is taken now.
 
     So are a parameter's numbers, and what torch has put off: conjugates and negatives, and to write
-    what is expanded.
+    what is expanded, unless it ``may_expand``.
     """
     if type(value) is torch.nn.Parameter:
         value = value.data
-    if type(value) is torch.Tensor and is_expanded(value):
+    if not may_expand and type(value) is torch.Tensor and is_expanded(value):
         value = value.contiguous()
     if type(value) is torch.Tensor and (value.is_conj() or value.is_neg()):
         return value.resolve_conj().resolve_neg()
-    if isinstance(value, tuple):
-        return tuple(plain(item) for item in value)
-    return [plain(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, (tuple, list)):
+        items = [plain(item, may_expand=may_expand) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return value
 
 
 def load_weights(

@@ -78,6 +78,8 @@ def test_what_is_expanded_is_written_out():
     found = plain((torch.arange(3.0).expand(4, 3), torch.arange(3.0)[:, None]))
     assert found[0].stride() == (3, 1) and torch.equal(found[0][3], torch.arange(3.0))
     assert found[1].data_ptr() and found[1].stride() == (1, 1)
+    (view,) = plain((torch.arange(3.0).expand(4, 3),), may_expand=True)
+    assert view.stride() == (0, 1)
 
 
 def test_a_table_that_no_weights_change_may_be_left_out() -> None:
