@@ -84,10 +84,11 @@ def _seen(
     runner: Runner, oracle: Oracle, looks: Looks | None, source: str, timed_ns: float
 ) -> tuple[float, float]:
     """The shares of own and of library code in one call."""
-    if looks is not None and looks.n_told >= FEWEST_LOOKS:
+    if looks is not None and looks.n_told >= FEWEST_LOOKS and not 0 <= looks.n_against < AGAINST:
         return looks.shares()
-    # Few looks catch a kernel of some microseconds: they can only speak against the profile, which
-    # takes for own what is no operator's, as the writing of files.
+    # Few looks catch a kernel of some microseconds, and as many may see own code as a library's:
+    # they can only speak against the profile, which takes for own what is no operator's, as the
+    # writing of files.
     if looks is not None and (looks.n_against >= AGAINST or looks.is_nobodys):
         return 0.0, 1.0
     n_profiles = 1 if looks is None else N_PROFILES

@@ -50,7 +50,7 @@ who had most of them or there are the most, within BUDGET_S."""
 LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
-BUDGET_S = 0.5
+BUDGET_S = 1.0
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 RUNNING = "-1"
 """In place of a system call's number: the thread ran code of its own."""
@@ -59,11 +59,11 @@ RUNNING = "-1"
 class Looks:
     """What was seen of one candidate's calls.
 
-    They stand among the timed calls of a round, at a random place, and are made like those (of a
-    first look they come after its rounds: a winner is measured again): a candidate that did
-    something else in them would do it when it is timed. Of each only the first look is a surprise,
-    so every other call has one look alone, at any moment of it, and own code must have most of
-    those too.
+    They stand in rounds among the timed ones, and are made like those (of a first look they come
+    after its rounds: a winner is measured again): a candidate that did something else in them
+    would do it when it is timed. Of each only the first look is a surprise, so every other call
+    has one look alone, at any moment of it, and own code must have most of those too; in short
+    calls all looks are alone.
     """
 
     def __init__(self, seed: int, given: Sequence[tuple[int, int, str]] = ()) -> None:
@@ -71,6 +71,8 @@ class Looks:
         self._given = given
         self._draw = random.Random(seed)
         self._calls: list[list[str]] = []
+        self._single: list[list[str]] = []
+        """Those of them that were made for one look."""
         self._memory: list[Span] = []
         self.is_possible = True
 
@@ -80,6 +82,8 @@ class Looks:
         n_looks = 1 if is_alone else max(1, min(LOOKS_A_CALL, int(expected_ns / GAP_NS)))
         moments = sorted(self._draw.uniform(0, expected_ns * 1e-9) for _ in range(n_looks))
         self._calls.append([])
+        if n_looks == 1:
+            self._single.append(self._calls[-1])
         return Glance(
             tuple(b - a for a, b in zip([0.0, *moments], moments, strict=False)), self._look
         )
@@ -115,7 +119,7 @@ class Looks:
     @property
     def _both(self) -> tuple[list[str], list[str]]:
         """What all looks saw, and those that were alone in their calls."""
-        calls = (self._calls, self._calls[::2])
+        calls = (self._calls, self._single)
         return tuple([one for looks in each for one in looks] for each in calls)
 
     def _look(self, pid: int) -> None:

@@ -110,6 +110,19 @@ def test_own_code_must_have_the_looks_that_come_as_a_surprise(monkeypatch):
     assert looks.shares() == (0.0, 1.0)
 
 
+def test_in_short_calls_all_looks_count_alike(monkeypatch):
+    """By every other one, four or five of a dozen, own kernels of 0.1 ms were a library's."""
+    told = iter([LIBRARY, OWN, OWN] * 4)
+    monkeypatch.setattr(sampling, "has_children", lambda pid: False)
+    monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
+    monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
+    looks = Looks(1)
+    for _ in range(12):
+        for _ in looks.glance(2e5).after_s:
+            looks._look(0)
+    assert looks.shares() == pytest.approx((2 / 3, 1 / 3))
+
+
 def test_a_look_alone_comes_at_any_moment_of_the_call():
     """The first of several comes early: own code at the start of a call would count for all."""
     looks = Looks(1)
