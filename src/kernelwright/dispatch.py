@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,8 +40,9 @@ class ByShape(nn.Module):
     def kernel_for(self, *inputs: Any) -> nn.Module | None:
         """The kernel that was judged on inputs like these; None where the reference is called."""
         tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-        differentiable = (*tensors, *self.reference.parameters())
-        wants_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in differentiable)
+        wants_gradient = torch.is_grad_enabled() and any(
+            t.requires_grad for t in itertools.chain(tensors, self.reference.parameters())
+        )
         devices = {tensor.device.type for tensor in tensors}
         if wants_gradient or len(devices) != 1 or self.training != self._judged_mode:
             return None
