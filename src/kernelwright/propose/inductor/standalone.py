@@ -152,12 +152,12 @@ def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
 
 
 def _expected(generated: Generated) -> str:
-    tables: dict[str, list[str]] = {"input": [], "weight": []}
-    for a in generated.arguments:
-        kind = "input" if a.is_input else "weight"
-        tables[kind].append(f"({a.shape}, {a.strides}, {a.dtype})")
-    names = {"input": "EXPECTED", "weight": "WEIGHTS"}
-    return "\n\n".join(table_text(names[k], k, rows) for k, rows in tables.items() if rows)
+    inputs, weights = (
+        [f"({a.shape}, {a.strides}, {a.dtype})" for a in generated.arguments if a.is_input == one]
+        for one in (True, False)
+    )
+    tables = [table_text("EXPECTED", "input", inputs)]
+    return "\n\n".join([*tables, table_text("WEIGHTS", "weight", weights)] if weights else tables)
 
 
 def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
