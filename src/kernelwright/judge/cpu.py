@@ -8,8 +8,9 @@ import fcntl
 import itertools
 import mmap
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -46,19 +47,38 @@ def read_process(pid: int, address: int, n_bytes: int) -> torch.Tensor:
     return data
 
 
-def mappings(pid: int, rights: str = "") -> list[tuple[int, int, str]]:
-    """The memory of a process that it may use so ("x"): start, end, and the file's path, if any.
+class Mapped(NamedTuple):
+    """A piece of a process's memory, as proc(5) tells of it."""
+
+    start: int
+    end: int
+    rights: str
+    offset: int
+    """In the file that it belongs to."""
+    file: tuple[str, str]
+    """That file's device and number there, which is "0" where there is none."""
+    path: str
+
+
+def mapped(pid: int) -> Iterator[Mapped]:
+    """The memory of a process.
 
     Raises:
         OSError: it is gone, or this machine does not tell.
     """
-    found = []
     for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
-        addresses, granted, _, _, _, *path = line.split(maxsplit=5)
-        if rights in granted:
-            start, end = (int(part, 16) for part in addresses.split("-"))
-            found.append((start, end, path[0] if path else ""))
-    return found
+        addresses, rights, offset, device, number, *path = line.split(maxsplit=5)
+        start, end = (int(part, 16) for part in addresses.split("-"))
+        yield Mapped(start, end, rights, int(offset, 16), (device, number), "".join(path))
+
+
+def mappings(pid: int, rights: str = "") -> list[tuple[int, int, str]]:
+    """The memory of a process that it may use so ("x"): start, end, and the file's path, if any.
+
+    Raises:
+        OSError: as for ``mapped``.
+    """
+    return [(part.start, part.end, part.path) for part in mapped(pid) if rights in part.rights]
 
 
 def is_repeated(pid: int, spans: Iterable[tuple[int, int]]) -> bool:
@@ -67,19 +87,17 @@ def is_repeated(pid: int, spans: Iterable[tuple[int, int]]) -> bool:
     Memory that has two addresses belongs to a file, be it one without a name: proc(5).
 
     Raises:
-        OSError: as for ``mappings``.
+        OSError: as for ``mapped``.
     """
-    held = merged(spans)
-    parts = []
-    for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
-        addresses, _, offset, device, inode, *_ = line.split(maxsplit=5)
-        start, end = (int(part, 16) for part in addresses.split("-"))
-        for low, high in held if inode != "0" else []:
-            if start < high and low < end:
-                begin = int(offset, 16) + max(low, start) - start
-                parts.append((device, inode, begin, begin + min(high, end) - max(low, start)))
-    pairs = itertools.pairwise(sorted(parts))
-    return any(one[:2] == other[:2] and other[2] < one[3] for one, other in pairs)
+    held, pieces = merged(spans), []
+    for part in mapped(pid):
+        for start, end in held if part.file[1] != "0" else []:
+            first, last = max(start, part.start), min(end, part.end)
+            if first < last:
+                to_file = part.offset - part.start
+                pieces.append((part.file, first + to_file, last + to_file))
+    pairs = itertools.pairwise(sorted(pieces))
+    return any(one[0] == other[0] and other[1] < one[2] for one, other in pairs)
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
