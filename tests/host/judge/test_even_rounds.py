@@ -1,29 +1,13 @@
 """No module is called more often than another while they are timed side by side."""
 
+from tests.host.relu_task import TASK
+
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.judge.check import Check
 from kernelwright.judge.timing import Stopwatch
-
-SOURCE = """
-import torch
-from torch import nn
-
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.tanh(x)
-
-
-def get_inputs():
-    return [torch.randn(64, 128)]
-
-
-def get_init_inputs():
-    return []
-"""
 
 
 def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch):
@@ -41,11 +25,11 @@ def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch):
     def recheck_rest(self, draws, turn):
         in_rounds.extend(called)
 
-    with Judge(Task("tanh", "builtin", SOURCE), settings=Settings(threads=1)) as judge:
+    with Judge(Task("relu", "builtin", TASK), settings=Settings(threads=1)) as judge:
         monkeypatch.setattr(Stopwatch, "compare", compared)
         monkeypatch.setattr(Stopwatch, "turn", turned)
         monkeypatch.setattr(Check, "recheck_rest", recheck_rest)
-        verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
+        verdict = judge.evaluate(Candidate(f"{TASK}\nModelNew = Model\n", "torch"))
     assert verdict.passed, verdict.reasons
     n = len(verdict.timing.samples_ns)
     n_timed = len(verdict.timing.samples_ns["candidate"])
