@@ -105,8 +105,8 @@ class Oracle:
         self.others: dict[str, Other] = {}
         self._study()
         run = partial(self._forward, arguments=self.first_arguments)
-        found = randomised(module, derive_seed(self.secret, RANDOMISED), run)
-        self.has_weights, self.modules[RANDOMISED] = found is not None, found or module
+        self.modules[RANDOMISED] = randomised(module, derive_seed(self.secret, RANDOMISED), run)
+        self.has_weights = self.modules[RANDOMISED] is not module
         seed = derive_seed(self.secret, "others")
         given = self.reference.other_inputs(seed, self.device)
         self.others = find_others(self.task, given, self._look_at, seed)

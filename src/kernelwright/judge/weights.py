@@ -19,15 +19,15 @@ layers begin with one of 1e-6."""
 
 def randomised(
     module: torch.nn.Module, seed: int, run: Callable[[torch.nn.Module], Any]
-) -> torch.nn.Module | None:
-    """A copy with other weights, bold ones where ``run`` stays finite with them; None where there
-    is nothing to change."""
+) -> torch.nn.Module:
+    """A copy with other weights, bold ones where ``run`` stays finite with them; the module itself
+    where there is nothing to change."""
     for is_bold in (True, False):
         twin = copied(module)
         randomise_weights(twin, seed, boldly=is_bold)
         before, after = module.state_dict().values(), twin.state_dict().values()
         if all(map(torch.equal, before, after)):
-            return None
+            return module
         if is_bold and _is_borne(run, twin, instead_of=module):
             break
     return twin
