@@ -1,7 +1,7 @@
 """A kernel against itself: how often the judge's interval of the speedup holds 1.0.
 
     python benchmarks/judge_aa.py [--task NAME ...] [--repeats 20] [--judges 1] [--device cpu]
-        [--threads N]
+        [--threads N] [--size small]
 
 The candidate is the reference's own text, so that its true speedup over eager is 1. Every repeat is
 a whole verdict in a process of its own; ``--judges`` begins anew with other processes for the
@@ -79,10 +79,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--judges", type=int, default=1)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--size", help="of the tasks; small: calls of 0.1 to 0.3 ms")
     parser.add_argument("--threads", type=int, default=Settings().threads)
     options = parser.parse_args()
     settings = Settings(device=options.device, threads=options.threads)
-    entries = {entry.name: entry for entry in builtin_suite(options.device)}
+    entries = {entry.name: entry for entry in builtin_suite(options.device, size=options.size)}
     for name in options.task:
         if name not in entries:
             parser.error(f"no built-in task is called {name}: {', '.join(entries)}")
