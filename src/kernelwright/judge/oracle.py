@@ -18,6 +18,7 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge import fitness, layout, nudges
+from kernelwright.judge.asserting import HostFirst
 from kernelwright.judge.compare import (
     CONDITION_FACTOR,
     LOOSE_SHARE,
@@ -58,7 +59,6 @@ from kernelwright.judge.inputs import (
 from kernelwright.judge.kept import Kept
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.lowering import lower, rounded
-from kernelwright.judge.nudges import nudge, widen
 from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_mask, is_symmetric
 from kernelwright.judge.products import quick_convolutions
@@ -100,6 +100,7 @@ class Oracle:
         self._kept = Kept(self.device)
         self.convolves, self.mutates_arguments = False, True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
+        self._guard = HostFirst(self.device)
         draw = partial(self.reference.inputs, device=self.device)
         self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
@@ -197,7 +198,7 @@ class Oracle:
         It costs another run in float64, so it is asked for only before a refusal.
         """
         run = partial(self._in_float64, draw.weights)
-        moved = None if expected.is_conditioned else run(map_tensors(nudge, arguments))
+        moved = None if expected.is_conditioned else run(map_tensors(nudges.nudge, arguments))
         if moved is None:
             return expected
         is_own = self._is_own(draw)
@@ -247,20 +248,18 @@ class Oracle:
             arguments = map_tensors(torch.clone, arguments)
         device = torch.device(self.device)
         own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
-        with torch.no_grad(), torch.random.fork_rng(own, device_type=device.type):
+        with self._guard(), torch.no_grad(), torch.random.fork_rng(own, device_type=device.type):
             torch.manual_seed(self.weight_seed)
             found = flatten(module(*arguments))
         return [*found, *layout.those(leaves(arguments), self.changed)]
-
-    def _usual(self, seed: int) -> list[torch.Tensor]:
-        """What it gives on the task's own inputs."""
-        return self.run(self.arguments(Draw(TASK, seed)))
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         run = partial(self.run, arguments, draw.weights)
         is_own = self._is_own(draw)
         is_given = is_own or draw.distribution == SPECIAL
-        if not is_given and not is_telling(draw.distribution, run, partial(self._usual, draw.seed)):
+        if not is_given and not is_telling(
+            draw.distribution, run, lambda: self.run(self.arguments(Draw(TASK, draw.seed)))
+        ):
             return None  # before float64, which costs most
         is_shaken = self._is_symmetric and not is_given
         if is_shaken and not all(map(self._bears, nudges.shaken(arguments))):
@@ -270,19 +269,18 @@ class Oracle:
             return None  # a length or a scale among the inputs decides them
         if draw.distribution == NUMBERS and not self._repeats(arguments, own):
             return None  # a chance that was nought no longer is, as dropout's
-        exact = self._in_float64(draw.weights, map_tensors(widen, arguments))
+        exact = self._in_float64(draw.weights, map_tensors(nudges.widen, arguments))
         if exact is not None and not layout.same_shapes(own, exact):
             exact, self._widens = None, False  # it reads the bits of its numbers
-        warnings: tuple[str, ...] = ()
-        if exact is None:
-            exact, warnings = [widen(t) for t in own], NO_FLOAT64
+        warnings = NO_FLOAT64 if exact is None else ()
+        exact = [nudges.widen(t) for t in own] if exact is None else exact
         by_row = draw.distribution != OUTLIERS
         expected = expect(own, exact, self._growth_ulp(draw), by_row=by_row)
         if expected.reference_error > USELESS and not (warnings or self.precision):
             if not is_given:
                 return None  # nobody can say what is right
             if is_own:
-                expected = expect(own, [widen(t) for t in own], self._growth_ulp(draw))
+                expected = expect(own, [nudges.widen(t) for t in own], self._growth_ulp(draw))
                 expected, warnings = replace(expected, is_conditioned=True), OTHER_IN_FLOAT64
         loose = nudges.all_loose(own) if draw.distribution == LARGE else []
         expected = replace(expected, warnings=warnings, loose=loose)
@@ -303,7 +301,7 @@ class Oracle:
         """
         if self.precision == "tf32" and not self.flops:
             return expected  # it is about products only
-        given = map_tensors(lambda t: widen(rounded(t, self.precision)), arguments)
+        given = map_tensors(lambda t: nudges.widen(rounded(t, self.precision)), arguments)
         runs = [self._in_float64(draw.weights, given, self.precision)]
         if self.precision != "tf32":
             module = lower(self.modules[draw.weights], self.precision, is_held=False)
@@ -335,7 +333,7 @@ class Oracle:
         with quick_convolutions(self.device):
             run = partial(self._forward, arguments=arguments)
             found = run_in_float64(self.modules[weights], run, precision)
-        return found and [widen(t) for t in as_real(found)]
+        return found and [nudges.widen(t) for t in as_real(found)]
 
     def _keep(self, key: tuple[str, Draw], value: Any) -> Any:
         """``value``, kept where it may come again: a timed call's inputs never do."""
@@ -349,6 +347,7 @@ class Oracle:
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
         results, self.flops = self._counted(given)
+        self._guard.settle()
         changed = list(map(differ, leaves(given), leaves(arguments)))
         self.mutates_arguments = any(changed)
         self.returned = layout.lie_in(results, leaves(given))
@@ -384,6 +383,7 @@ class Oracle:
         with (
             task_code(self.task, *MISFIT, context=f"with {layout.shapes_text(arguments)}"),
             counted() as counter,
+            self._guard(),
             torch.no_grad(),
         ):
             output = self.modules[TASK](*arguments)
@@ -396,5 +396,5 @@ class Oracle:
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
         if self.mutates_arguments:
             arguments = map_tensors(torch.clone, arguments)
-        with torch.no_grad():
+        with self._guard(), torch.no_grad():
             return flatten(self.modules[TASK](*arguments))
