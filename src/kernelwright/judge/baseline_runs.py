@@ -29,8 +29,9 @@ from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, bu
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.region import Region
 from kernelwright.judge.roofline import LARGE_BYTES, Copying
+from kernelwright.judge.room import OUT_OF_MEMORY
 from kernelwright.judge.runner import Program, Runner, contents
-from kernelwright.judge.timing import RunnerFailed, Stopwatch
+from kernelwright.judge.timing import RunnerFailed, Stopwatch, named
 from kernelwright.judge.turns import Turns
 
 N_QUICK = 5
@@ -62,7 +63,8 @@ class BaselineRuns:
         self._stack = ExitStack()
         self._region: Region | None = None
         self._waves: Iterable[dict[str, Future[Runner]]] = ()
-        """Settings that start and are ranked together; one after the other where it is crowded."""
+        """Settings that start and are ranked together, until they have; one after the other where
+        it is crowded."""
         self._runners: dict[str, Runner] = {}
         self._empty: Runner | None = None
         self._is_settled = False
@@ -70,10 +72,15 @@ class BaselineRuns:
         if self.is_crowded:
             with turns.beside():
                 oracle.forget_first()
+        self._is_measured = False
         self.median_ns: dict[str, float] = {}
         """By setting, of a few rounds; empty until ``measure``."""
         self.dropped: dict[str, str] = {}
         """Settings that do not run this task, with the reason."""
+        self.to_start_again: set[str] = set()
+        """Those of them that may run after all: they lacked memory, which a candidate may have
+        held, or have been killed."""
+        self._started_again: set[str] = set()
 
     def start(self) -> None:
         """Let every setting build and compile, beside the first candidate's checks.
@@ -101,10 +108,11 @@ class BaselineRuns:
     def wait(self) -> None:
         """Return when ``measure`` need wait for nothing that builds, nor build anything itself:
         it may then be called by who is alone at the device. Not covered: where it is crowded."""
-        if self.median_ns or self._empty is not None:
+        if self._is_measured:
             return
         self.start()
-        self._empty = self._start_empty()
+        if self._empty is None:
+            self._empty = self._start_empty()
         if not self.is_crowded:
             concurrent.futures.wait([f for futures in self._waves for f in futures.values()])
 
@@ -114,15 +122,15 @@ class BaselineRuns:
         Raises:
             DeviceError: none can be measured.
         """
-        if self.median_ns:
-            return
         self.wait()
+        if self._is_measured:
+            return
         for futures in self._waves:
-            for name, future in futures.items():
+            for name in list(futures):
                 try:
-                    self._runners[name] = future.result()
+                    self._runners[name] = futures.pop(name).result()
                 except Refused as refused:
-                    self.dropped[name] = refused.reason
+                    self._drop(name, refused.reason)
             with self._turns.alone():
                 if self._empty is not None:
                     empty, self._empty = self._empty, None  # it ends, whatever comes of it
@@ -137,6 +145,39 @@ class BaselineRuns:
                 seen="; ".join(f"{k}: {v[:200]}" for k, v in self.dropped.items()),
                 do="run the task by itself on this machine and see what fails",
             )
+        self._is_measured = True
+
+    def lose(self, failed: RunnerFailed) -> DeviceError:
+        """Do without a setting that failed while a candidate was timed, or start it anew; what the
+        candidate's verdict is to say."""
+        self._runners.pop(failed.name).close()
+        self._drop(failed.name, failed.refused.reason)
+        self._is_measured = False
+        return DeviceError(
+            f"the library setting {failed.name} failed while the candidate was timed",
+            seen=failed.refused.reason,
+            do="judge it again; see whether other programs use this device's memory",
+        )
+
+    def _drop(self, name: str, reason: str) -> None:
+        self.dropped[name] = reason
+        may_run = name in self.median_ns or OUT_OF_MEMORY in reason.lower()
+        if may_run and not self.is_crowded and name not in self._started_again:
+            self.to_start_again.add(name)
+
+    def start_again(self) -> None:
+        """Let those that may run after all have another try, which is the last, and measure all
+        anew; not for who is alone at the device."""
+        if not self.to_start_again:
+            return
+        again, self.to_start_again = self.to_start_again, set()
+        self._started_again |= again
+        settings = baselines.settings(self._place.kind, self._task.precision)
+        for futures in self._waves:
+            futures |= self._submit([each for each in settings if each.name in again])
+        for name in again:
+            del self.dropped[name]
+        self._is_measured = False
 
     def settle_in(self) -> None:
         """Have the setting that a candidate's results are compared with come to rest, once, with
@@ -144,8 +185,9 @@ class BaselineRuns:
         if self._is_settled:
             return
         self._is_settled = True
-        compared = self._runners[baselines.compared(self._runners, self.strongest)]
-        self._stopwatch.settle_in(compared, self._oracle.first_arguments)
+        name = baselines.compared(self._runners, self.strongest)
+        with named(name):
+            self._stopwatch.settle_in(self._runners[name], self._oracle.first_arguments)
 
     @property
     def strongest(self) -> str:
@@ -285,7 +327,7 @@ class BaselineRuns:
             except torch.OutOfMemoryError as error:
                 raise no_memory(self._task, error) from error
             except RunnerFailed as failed:
-                self.dropped[failed.name] = failed.refused.reason
+                self._drop(failed.name, failed.refused.reason)
                 self.median_ns.pop(failed.name, None)
                 self._runners.pop(failed.name).close()
 

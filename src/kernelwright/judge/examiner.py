@@ -36,7 +36,7 @@ from kernelwright.judge.reading import Reading
 from kernelwright.judge.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.runner import Runner
 from kernelwright.judge.sampling import Looks
-from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.timing import RunnerFailed, Stopwatch
 from kernelwright.judge.turns import Turns
 
 CALL_LIMIT_S = 10.0
@@ -91,6 +91,7 @@ class Examiner:
 
         Raises:
             Refused: the verdict, where it does not pass.
+            DeviceError: a library setting failed meanwhile.
         """
         verdict, runner = prepared.verdict, prepared.runner
         self._stopwatch.prioritise(runner)
@@ -106,7 +107,10 @@ class Examiner:
             return
         seed = derive_seed(verdict.seed, "looks")
         looks = Looks(seed, runner.child.mapped) if runner.is_read else None
-        verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
+        try:
+            verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
+        except RunnerFailed as failed:
+            raise self._baselines.lose(failed) from failed
         verdict.numerics = check.tally.numerics()
         if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:
             return

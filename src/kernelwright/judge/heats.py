@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.judge.preparation import Preparation
-from kernelwright.judge.room import lacked_memory
 from kernelwright.judge.runner import Runner
 from kernelwright.judge.timing import RunnerFailed
 
@@ -28,13 +27,14 @@ def run(
     *,
     rank: Callable[[Sequence[Preparation]], dict[int, float]],
     judge: Callable[[Preparation], Evaluation],
+    may_differ: Callable[[Evaluation], bool],
     again: Callable[[Candidate], Evaluation],
 ) -> Iterator[list[Evaluation | None]]:
     """Of each heat the verdicts in the order of its candidates; None on those passed over.
 
     Those that do not run are judged, and of the others the fastest; where it is refused the next
     one. ``rank`` gives the shares of the strongest setting's time by the place in the heat.
-    Whatever found too little memory beside the others is judged ``again`` without them.
+    A verdict that ``may_differ`` without the others is given ``again`` when they have ended.
     """
     best = math.inf
     for heat in heats:
@@ -55,7 +55,7 @@ def run(
             for prepared in heat:
                 prepared.close()
         for place, verdict in found.items():
-            if len(heat) > 1 and lacked_memory(verdict):
+            if may_differ(verdict):
                 found[place] = again(heat[place].candidate)
         yield [found.get(place) for place in range(len(heat))]
 

@@ -35,7 +35,7 @@ from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import place_of
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.room import lacked_memory, largest_bytes, n_chairs
+from kernelwright.judge.room import lacked_memory, largest_bytes, n_chairs, wait_for_room
 from kernelwright.judge.runner import Runner, contents
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing import RunnerFailed, Stopwatch
@@ -176,9 +176,10 @@ class Judge:
         Raises:
             DeviceError: the baselines cannot be run on this machine.
         """
-        prepared = self._admit(candidate, timed=timed)
-        self._prepare(prepared)
-        return self._conclude(prepared, max_time_s)
+        found = self._judge(candidate, timed=timed, max_time_s=max_time_s)
+        if self._may_differ(found):
+            found = self._judge_again(candidate, timed=timed, max_time_s=max_time_s)
+        return found
 
     def evaluate_all(
         self,
@@ -214,12 +215,12 @@ class Judge:
         with self._line(candidates, length, n_together=length + 1, **told) as line:
             try:
                 for prepared in line:
-                    is_alone = line.is_alone and not timed_ones
                     self._verdicts.examine(prepared, **how)
-                    if not is_alone and prepared.found and lacked_memory(prepared.found):
+                    if self._may_differ(prepared.found):
+                        prepared.close()
                         yield from self._verdicts.finished(timed_ones)
                         line.restart()
-                        prepared.found = self.evaluate(prepared.candidate, timed=timed)
+                        prepared.found = self._judge_again(prepared.candidate, timed=timed)
                     timed_ones.append(prepared)
                     yield from self._verdicts.finished(timed_ones, n_starting=most_starting)
                 yield from self._verdicts.finished(timed_ones)
@@ -255,11 +256,13 @@ class Judge:
             return self._conclude(prepared, max_time_s, is_first=True)
 
         def again(candidate: Candidate) -> Evaluation:
-            return self.evaluate(candidate, max_time_s=max_time_s)
+            return self._judge_again(candidate, max_time_s=max_time_s)
 
         size = self.heat
         with self._line(candidates, size, n_together=size) as line:
-            yield from heats.run(line.heats(), rank=rank, judge=judge, again=again)
+            yield from heats.run(
+                line.heats(), rank=rank, judge=judge, may_differ=self._may_differ, again=again
+            )
 
     @functools.cached_property
     def heat(self) -> int:
@@ -347,6 +350,23 @@ class Judge:
             admitted.close()  # or it would go on beside what is timed
         except Exception as error:  # of the machine, or the judge's own
             admitted.error = error
+
+    def _judge(
+        self, candidate: Candidate, *, timed: bool = True, max_time_s: float = TIME_BUDGET_S
+    ) -> Evaluation:
+        prepared = self._admit(candidate, timed=timed)
+        self._prepare(prepared)
+        return self._conclude(prepared, max_time_s)
+
+    def _may_differ(self, found: Evaluation | None) -> bool:
+        """Whether a verdict may be another when nobody else holds memory, and all settings run."""
+        lacked = found is not None and lacked_memory(found)
+        return lacked or bool(self._baselines.to_start_again)
+
+    def _judge_again(self, candidate: Candidate, **how: Any) -> Evaluation:
+        wait_for_room(self.place, self.task)
+        self._baselines.start_again()
+        return self._judge(candidate, **how)
 
     def _conclude(
         self, prepared: Preparation, max_time_s: float, *, is_first: bool = False

@@ -125,11 +125,6 @@ class Line:
             self._waiting.clear()
             yield heat
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether no other candidate has a child."""
-        return not self._waiting
-
     def restart(self) -> None:
         """End all that were made ahead, and make them anew when their turn comes."""
         candidates = [preparation.candidate for preparation, _ in self._waiting]

@@ -38,6 +38,8 @@ HELD_SHARE = 0.5
 """Of a device's memory: whoever held so much is to blame where the judge had too little."""
 RELEASED_S = 2.0
 """For a driver to take back what an ended process held."""
+WAIT_S = 20.0
+"""For others to give back what they hold beyond their part."""
 SLOW_WITHOUT_DATA = (torch.nn.RNNBase,)  # a loop in Python, 10 s for 512 steps
 
 
@@ -62,6 +64,15 @@ def lacked_memory(evaluation: Evaluation) -> bool:
     """Whether a candidate may have failed for want of memory that others held."""
     said = " ".join(evaluation.reasons).lower()
     return evaluation.status is Status.INFRA_ERROR or OUT_OF_MEMORY in said
+
+
+def wait_for_room(place: Place, task: Task) -> None:
+    """Return when a GPU has the memory that judging this task needs, or after WAIT_S."""
+    if place.most_judges is None:
+        return
+    needed, deadline_s = needed_bytes(task), time.monotonic() + WAIT_S
+    while place.free_bytes() < needed and time.monotonic() < deadline_s:
+        time.sleep(RELEASED_S / 20)
 
 
 def held_bytes(place: Place, end: Callable[[], None]) -> int:

@@ -8,7 +8,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,6 +53,21 @@ class RunnerFailed(Exception):
         self.name = name
         self.refused = refused
         super().__init__(f"{name}: {refused.reason}")
+
+
+@contextlib.contextmanager
+def named(name: str) -> Iterator[None]:
+    """What fails within is the module of this name: the candidate's verdict, or no fault of it.
+
+    Raises:
+        RunnerFailed: another module than the candidate was refused.
+    """
+    try:
+        yield
+    except Refused as refused:
+        if name == CANDIDATE:
+            raise
+        raise RunnerFailed(name, refused) from None
 
 
 class CacheFlush:
@@ -189,11 +204,9 @@ class Stopwatch:
             self.prioritise(runner)
         for _ in range(n_rounds + 1):
             for name in random.sample(list(runners), len(runners)):
-                try:
+                with named(name):
                     samples[name].append(self.turn(runners[name], arguments).elapsed_ns)
                     self.rest(runners[name])
-                except Refused as refused:
-                    raise RunnerFailed(name, refused) from None
         return {name: statistics.median(values[1:]) for name, values in samples.items()}
 
     def calibrate(self, runner: Runner, arguments: list[Any]) -> None:
@@ -304,7 +317,7 @@ class Stopwatch:
         ratios: list[float] = []
 
         fresh = functools.partial(_draw, arguments_of, seed)
-        self._warm_up(runners.values(), fresh("warm"))
+        self._warm_up(runners, fresh("warm"))
         check.get_ready(draws)
 
         while not is_enough(ratios, time.monotonic() - start_s, budget_s):
@@ -345,12 +358,13 @@ class Stopwatch:
         calls = {}
         for name in turns:
             take = name in (CANDIDATE, beside)
-            calls[name] = self.turn(runners[name], arguments, take=take)
-            if name == CANDIDATE:
-                check.look(arguments, calls[name])
-            else:
-                runners[name].release(hold=[WATCHED] if take else [])
-            runners[name].stand_still()
+            with named(name):
+                calls[name] = self.turn(runners[name], arguments, take=take)
+                if name == CANDIDATE:
+                    check.look(arguments, calls[name])
+                else:
+                    runners[name].release(hold=[WATCHED] if take else [])
+                runners[name].stand_still()
         return calls
 
     def _round_apart(
@@ -363,15 +377,17 @@ class Stopwatch:
         """A round in which ``act`` calls the candidate and nothing is timed; its seconds."""
         start_s = time.monotonic()
         for name in turns:
-            if name == CANDIDATE:
-                act()
-            else:
-                self.turn(runners[name], arguments)
-                self.rest(runners[name])
+            with named(name):
+                if name == CANDIDATE:
+                    act()
+                else:
+                    self.turn(runners[name], arguments)
+                    self.rest(runners[name])
         return time.monotonic() - start_s
 
-    def _warm_up(self, runners: Iterable[Runner], arguments: list[Any]) -> None:
+    def _warm_up(self, runners: Mapping[str, Runner], arguments: list[Any]) -> None:
         """The first call after other work is slow: caches, clocks, page tables."""
-        for runner in runners:
-            self.turn(runner, arguments)
-            self.rest(runner)
+        for name, runner in runners.items():
+            with named(name):
+                self.turn(runner, arguments)
+                self.rest(runner)

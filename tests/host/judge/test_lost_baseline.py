@@ -1,0 +1,56 @@
+"""A library setting that fails is no candidate's fault, and does not stay away."""
+
+from __future__ import annotations
+
+from tests.host.relu_task import TASK as SOURCE
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge
+from kernelwright.judge.baseline_runs import BaselineRuns
+from kernelwright.judge.refusal import Refused
+
+TASK = Task("relu", "builtin", SOURCE)
+CANDIDATE = Candidate(SOURCE + "\nModelNew = Model\n", "torch")
+
+
+def test_one_that_was_killed_is_started_again_and_nobody_is_accused():
+    with Judge(TASK, settings=Settings(threads=1)) as judge:
+        assert judge.evaluate(CANDIDATE).status is Status.PASSED
+        judge._baselines.fastest().child.kill()
+        found = judge.evaluate(CANDIDATE)
+    assert found.status is Status.PASSED
+    assert {"eager", "compile"} <= set(found.timing.samples_ns)
+
+
+def test_one_that_found_no_memory_is_tried_again_before_a_verdict_stands(monkeypatch):
+    start, n_failed = BaselineRuns._start_one, []
+
+    def start_at_second(self, setting):
+        if setting.name == "compile" and not n_failed:
+            n_failed.append(setting)
+            raise Refused(Status.RUNTIME_ERROR, "run: OutOfMemoryError: CUDA out of memory.")
+        return start(self, setting)
+
+    monkeypatch.setattr(BaselineRuns, "_start_one", start_at_second)
+    with Judge(TASK, settings=Settings(threads=1)) as judge:
+        found = judge.evaluate(CANDIDATE)
+    assert n_failed and "compile" in found.timing.samples_ns
+    assert not any("not measured" in warning for warning in found.warnings)
+
+
+def test_one_that_never_finds_memory_is_done_without(monkeypatch):
+    start = BaselineRuns._start_one
+
+    def fail(self, setting):
+        if setting.name == "compile":
+            raise Refused(Status.RUNTIME_ERROR, "run: OutOfMemoryError: CUDA out of memory.")
+        return start(self, setting)
+
+    monkeypatch.setattr(BaselineRuns, "_start_one", fail)
+    with Judge(TASK, settings=Settings(threads=1)) as judge:
+        found, again = judge.evaluate(CANDIDATE), judge.evaluate(CANDIDATE)
+    assert found.status is again.status is Status.PASSED
+    assert any("compile was not measured" in warning for warning in again.warnings)
