@@ -80,7 +80,7 @@ class BaselineRuns:
         self.to_start_again: set[str] = set()
         """Those of them that may run after all: they lacked memory, which a candidate may have
         held, or have been killed."""
-        self._started_again: set[str] = set()
+        self._had_last_try: set[str] = set()
 
     def start(self) -> None:
         """Let every setting build and compile, beside the first candidate's checks.
@@ -126,11 +126,12 @@ class BaselineRuns:
         if self._is_measured:
             return
         for futures in self._waves:
-            for name in list(futures):
+            for name, future in list(futures.items()):
                 try:
-                    self._runners[name] = futures.pop(name).result()
+                    self._runners[name] = future.result()
                 except Refused as refused:
                     self._drop(name, refused.reason)
+                del futures[name]
             with self._turns.alone():
                 if self._empty is not None:
                     empty, self._empty = self._empty, None  # it ends, whatever comes of it
@@ -148,36 +149,43 @@ class BaselineRuns:
         self._is_measured = True
 
     def lose(self, failed: RunnerFailed) -> DeviceError:
-        """Do without a setting that failed while a candidate was timed, or start it anew; what the
-        candidate's verdict is to say."""
+        """End a setting that failed while a candidate was timed; what its verdict is to say."""
         self._runners.pop(failed.name).close()
         self._drop(failed.name, failed.refused.reason)
         self._is_measured = False
-        return DeviceError(
-            f"the library setting {failed.name} failed while the candidate was timed",
-            seen=failed.refused.reason,
-            do="judge it again; see whether other programs use this device's memory",
-        )
+        return _failed([failed.name], failed.refused.reason)
+
+    def require_all(self) -> None:
+        """Nothing is to be measured beside some of the settings where the others may run too.
+
+        Raises:
+            DeviceError: it would be.
+        """
+        if names := sorted(self.to_start_again):
+            raise _failed(names, "; ".join(self.dropped[name][:200] for name in names))
+
+    def excuse(self) -> None:
+        """No candidate is to blame for what failed: its next try is the last."""
+        self._had_last_try |= self.to_start_again
 
     def _drop(self, name: str, reason: str) -> None:
         self.dropped[name] = reason
         may_run = name in self.median_ns or OUT_OF_MEMORY in reason.lower()
-        if may_run and not self.is_crowded and name not in self._started_again:
+        if may_run and not self.is_crowded and name not in self._had_last_try:
             self.to_start_again.add(name)
 
     def start_again(self) -> None:
-        """Let those that may run after all have another try, which is the last, and measure all
-        anew; not for who is alone at the device."""
+        """Let those that may run after all have another try, and measure all anew; not for who is
+        alone at the device."""
         if not self.to_start_again:
             return
         again, self.to_start_again = self.to_start_again, set()
-        self._started_again |= again
+        for name in again:
+            del self.dropped[name]
         settings = baselines.settings(self._place.kind, self._task.precision)
         for futures in self._waves:
             futures |= self._submit([each for each in settings if each.name in again])
-        for name in again:
-            del self.dropped[name]
-        self._is_measured = False
+        self._is_measured = self._is_settled = False
 
     def settle_in(self) -> None:
         """Have the setting that a candidate's results are compared with come to rest, once, with
@@ -335,6 +343,14 @@ class BaselineRuns:
         """End those that no verdict needs: they hold memory."""
         for name in set(self._runners) - {*baselines.ALWAYS, self._fastest()}:
             self._runners.pop(name).close()
+
+
+def _failed(names: Sequence[str], why: str) -> DeviceError:
+    return DeviceError(
+        f"library settings failed that may run after all: {', '.join(names)}",
+        seen=why,
+        do="judge it again; see whether other programs use this device's memory",
+    )
 
 
 def _not_measured(refused: Refused) -> DeviceError:  # no candidate's fault

@@ -91,7 +91,7 @@ class Examiner:
 
         Raises:
             Refused: the verdict, where it does not pass.
-            DeviceError: a library setting failed meanwhile.
+            DeviceError: a library setting failed; ``excuse`` is to follow if it is not to blame.
         """
         verdict, runner = prepared.verdict, prepared.runner
         self._stopwatch.prioritise(runner)
@@ -151,6 +151,10 @@ class Examiner:
             if self._settings.models:  # who reads it
                 verdict.profile = profiling.of(runner, self._oracle, self._settings.contexts)
 
+    def excuse(self) -> None:
+        """What was examined is not to blame for what failed."""
+        self._baselines.excuse()
+
     def close(self) -> None:
         """End the thread in which profilers start."""
         self._profilers.shutdown()
@@ -199,7 +203,9 @@ class Examiner:
         return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
 
     def _time(self, verdict: Draft, check: Check, looks: Looks | None, max_time_s: float) -> Timing:
+        self._baselines.start_again()
         self._baselines.measure()
+        self._baselines.require_all()
         self._stopwatch.limit_s = self._call_limit_s()
         verdict.warnings += [
             f"library setting {name} was not measured: {reason[:200]}"

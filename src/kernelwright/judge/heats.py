@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.judge.preparation import Preparation
+from kernelwright.judge.room import lacked_memory
 from kernelwright.judge.runner import Runner
 from kernelwright.judge.timing import RunnerFailed
 
@@ -27,14 +28,13 @@ def run(
     *,
     rank: Callable[[Sequence[Preparation]], dict[int, float]],
     judge: Callable[[Preparation], Evaluation],
-    may_differ: Callable[[Evaluation], bool],
     again: Callable[[Candidate], Evaluation],
 ) -> Iterator[list[Evaluation | None]]:
     """Of each heat the verdicts in the order of its candidates; None on those passed over.
 
     Those that do not run are judged, and of the others the fastest; where it is refused the next
     one. ``rank`` gives the shares of the strongest setting's time by the place in the heat.
-    A verdict that ``may_differ`` without the others is given ``again`` when they have ended.
+    Whatever found too little memory is judged ``again`` when the others have ended.
     """
     best = math.inf
     for heat in heats:
@@ -55,7 +55,7 @@ def run(
             for prepared in heat:
                 prepared.close()
         for place, verdict in found.items():
-            if may_differ(verdict):
+            if lacked_memory(verdict):
                 found[place] = again(heat[place].candidate)
         yield [found.get(place) for place in range(len(heat))]
 

@@ -177,7 +177,7 @@ class Judge:
             DeviceError: the baselines cannot be run on this machine.
         """
         found = self._judge(candidate, timed=timed, max_time_s=max_time_s)
-        if self._may_differ(found):
+        if lacked_memory(found):
             found = self._judge_again(candidate, timed=timed, max_time_s=max_time_s)
         return found
 
@@ -216,8 +216,7 @@ class Judge:
             try:
                 for prepared in line:
                     self._verdicts.examine(prepared, **how)
-                    if self._may_differ(prepared.found):
-                        prepared.close()
+                    if prepared.found and lacked_memory(prepared.found):
                         yield from self._verdicts.finished(timed_ones)
                         line.restart()
                         prepared.found = self._judge_again(prepared.candidate, timed=timed)
@@ -260,9 +259,7 @@ class Judge:
 
         size = self.heat
         with self._line(candidates, size, n_together=size) as line:
-            yield from heats.run(
-                line.heats(), rank=rank, judge=judge, may_differ=self._may_differ, again=again
-            )
+            yield from heats.run(line.heats(), rank=rank, judge=judge, again=again)
 
     @functools.cached_property
     def heat(self) -> int:
@@ -358,14 +355,8 @@ class Judge:
         self._prepare(prepared)
         return self._conclude(prepared, max_time_s)
 
-    def _may_differ(self, found: Evaluation | None) -> bool:
-        """Whether a verdict may be another when nobody else holds memory, and all settings run."""
-        lacked = found is not None and lacked_memory(found)
-        return lacked or bool(self._baselines.to_start_again)
-
     def _judge_again(self, candidate: Candidate, **how: Any) -> Evaluation:
         wait_for_room(self.place, self.task)
-        self._baselines.start_again()
         return self._judge(candidate, **how)
 
     def _conclude(

@@ -70,6 +70,8 @@ class Verdicts:
             if held := held_bytes(self._place, prepared.close):
                 size = f"{held / 2**30:.0f} GiB of the device's memory"
                 status, why = Status.RUNTIME_ERROR, f"it held {size}, too much for the judge"
+            else:
+                self._examiner.excuse()
             prepared.found = verdict.conclude(status, why)
         except KernelwrightError:  # about the task
             prepared.close()
