@@ -67,10 +67,12 @@ def lacked_memory(evaluation: Evaluation) -> bool:
 
 
 def wait_for_room(place: Place, task: Task) -> None:
-    """Return when a GPU has the memory that judging this task needs, or after WAIT_S."""
+    """Return when a GPU has the memory that judging this task needs, half of it at most, or after
+    WAIT_S."""
     if place.most_judges is None:
         return
-    needed, deadline_s = needed_bytes(task), time.monotonic() + WAIT_S
+    needed = min(needed_bytes(task), HELD_SHARE * place.memory_bytes())
+    deadline_s = time.monotonic() + WAIT_S
     while place.free_bytes() < needed and time.monotonic() < deadline_s:
         time.sleep(RELEASED_S / 20)
 

@@ -4,7 +4,14 @@ import pytest
 
 from kernelwright.core.task import Task
 from kernelwright.judge import room
-from kernelwright.judge.room import CONTEXTS_BYTES, COPIES, LIBRARY_COPIES, held_bytes, needed_bytes
+from kernelwright.judge.room import (
+    CONTEXTS_BYTES,
+    COPIES,
+    LIBRARY_COPIES,
+    held_bytes,
+    needed_bytes,
+    wait_for_room,
+)
 
 TASK = """
 import torch
@@ -70,3 +77,13 @@ def test_who_held_most_of_the_memory_is_told_by_what_comes_free(monkeypatch, hol
         device.comes_free = holds
 
     assert held_bytes(device, end) == blamed
+
+
+@pytest.mark.parametrize(("comes_free", "looks"), [(90, 4), (0, 21)])
+def test_who_lacked_memory_waits_for_it_a_while(monkeypatch, comes_free, looks):
+    monkeypatch.setattr(room, "RELEASED_S", 0.2)
+    monkeypatch.setattr(room, "WAIT_S", 0.2)
+    device = Device()
+    device.most_judges, device.comes_free = 5, comes_free
+    wait_for_room(device, Task("a task", "test", TASK.format(forward="return x")))
+    assert device.looks <= looks and (device.free_bytes() > 50) == bool(comes_free)
