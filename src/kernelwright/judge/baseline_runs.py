@@ -96,8 +96,6 @@ class BaselineRuns:
         self._pool = ThreadPoolExecutor(None, "baseline")
         self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
         settings = baselines.settings(self._place.kind, self._task.precision)
-        for setting in settings:
-            self._children.zygote(setting.environment)
         plain = [setting for setting in settings if not any(setting.copies)]
         copying = [setting for setting in settings if any(setting.copies)]
         first = [plain] if copying else [[setting] for setting in plain]

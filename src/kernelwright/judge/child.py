@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -123,12 +124,14 @@ class Zygote:
     def fork(
         self,
         *,
+        variables: Mapping[str, str] = MappingProxyType({}),
         cache: Path | None = None,
         refuse: frozenset[str] = frozenset(),
         memory_share: float = MEMORY_SHARE,
         cores: tuple[int, ...] = (),
     ) -> Child:
-        """A new isolated child; its scratch is ``cache`` if given, which is kept.
+        """A new isolated child with these ``variables`` of its environment besides the zygote's;
+        its scratch is ``cache`` if given, which is kept.
 
         It is confined to ``cores``, where there are any, when it first stands still.
 
@@ -152,6 +155,7 @@ class Zygote:
             uid=uid,
             limits=sandbox.Limits(memory_bytes, n_processes=n_processes),
             visible=sandbox.visible_folders(),
+            variables=dict(variables),
             cache=None if cache is None else str(cache),
             cores=cores,
             refuse=refuse,

@@ -81,6 +81,8 @@ class Plan:
     limits: Limits
     visible: tuple[str, ...] = ()
     """Folders besides the system's that the child may read."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of its environment, besides those that it was forked with."""
     cache: str | None = None
     """A folder of the host to use as scratch, writable and kept; for trusted children only."""
     cores: tuple[int, ...] = ()

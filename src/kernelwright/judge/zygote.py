@@ -54,6 +54,7 @@ def serve(control: socket.socket) -> None:
                 os.environ.update(request["serve"])
                 os.sched_setaffinity(0, request["cores"])
                 serve(socket.socket(fileno=fds[0]))
+            os.environ.update(request.variables)
             warden.open_door(request, *fds)
         for fd in fds:
             os.close(fd)
