@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import TaskError
 from kernelwright.load import open_reference
+from kernelwright.load.plain import weights_of
 from kernelwright.result import Result
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def build(
         if not args and not kwargs:
             args = tuple(reference.init_inputs(BUILD_SEED))
         if state_dict is None and reference.has_fixed_weights:
-            state_dict = reference.build(BUILD_SEED).state_dict()
+            state_dict = weights_of(reference.build(BUILD_SEED))
     module = file.ModelNew(*args, **kwargs)
     if state_dict is not None:
         module.load_state_dict(state_dict)
@@ -117,7 +118,7 @@ def _by_shape(
 
 
 def _parts(module: nn.Module) -> list[tuple[str, tuple[int, ...]]]:
-    return [(name, tuple(value.shape)) for name, value in module.state_dict().items()]
+    return [(name, tuple(value.shape)) for name, value in weights_of(module).items()]
 
 
 def _least_gain(result: Result) -> float:

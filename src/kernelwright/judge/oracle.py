@@ -66,7 +66,7 @@ from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.weights import randomised
 from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
 from kernelwright.load import open_reference
-from kernelwright.load.plain import flatten
+from kernelwright.load.plain import flatten, weights_of
 from kernelwright.load.reference import MISFIT, task_code
 
 Seat = Callable[[], AbstractContextManager[Any]]
@@ -119,7 +119,7 @@ class Oracle:
 
     def state(self, weights: str) -> dict[str, torch.Tensor]:
         """The tensors of one set of weights, by name."""
-        return {name: t.detach() for name, t in self.modules[weights].state_dict().items()}
+        return {name: t.detach() for name, t in weights_of(self.modules[weights]).items()}
 
     @property
     def first_arguments(self) -> list[Any]:

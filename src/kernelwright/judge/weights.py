@@ -10,7 +10,7 @@ import torch
 from kernelwright.judge.compare import all_finite
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.load.copies import copied
-from kernelwright.load.plain import flatten
+from kernelwright.load.plain import flatten, weights_of
 
 NEARLY_NOUGHT = 0.02
 """A scale of this size at most leaves of what it scales less than rounding does, or not much more:
@@ -25,7 +25,7 @@ def randomised(
     for is_bold in (True, False):
         twin = copied(module)
         randomise_weights(twin, seed, boldly=is_bold)
-        before, after = module.state_dict().values(), twin.state_dict().values()
+        before, after = weights_of(module).values(), weights_of(twin).values()
         if all(map(torch.equal, before, after)):
             return module
         if is_bold and _is_borne(run, twin, instead_of=module):

@@ -34,6 +34,7 @@ from kernelwright.judge.layout import (
     view,
 )
 from kernelwright.judge.lowering import lower
+from kernelwright.load.plain import weights_of
 
 MAX_EVENTS = 10_000
 MAX_LAUNCHES = 200
@@ -303,7 +304,7 @@ def load_weights(
     with contextlib.suppress(RuntimeError):
         module.load_state_dict(weights)
         return
-    own = module.state_dict()
+    own = weights_of(module)
     tables = {name for name, _ in module.named_buffers()} - set(weights)
     # With quantised ones, or without, as whole numbers of 8 bits may be masks; all of the
     # module's, or all but tables that its constructor computed.

@@ -98,3 +98,11 @@ def _other_than_dense(tensor: torch.Tensor) -> str:
         return f"a tensor in the layout {str(tensor.layout).removeprefix('torch.')}"
     dtype = str(tensor.dtype).removeprefix("torch.")
     return f"a tensor of {dtype}" if dtype.startswith(UNCOMPARED) else ""
+
+
+def weights_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The tensors of its ``state_dict``, which may hold other things too: get_extra_state."""
+    import torch
+
+    state = module.state_dict()
+    return {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}

@@ -17,6 +17,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.task import Task
 from kernelwright.load import open_reference
+from kernelwright.load.plain import weights_of
 from kernelwright.propose.swarm.profile import SEED, one_at_a_time
 
 COPY_BYTES = {"cpu": 64 << 20}  # twice the last-level cache that a core of most servers reaches
@@ -79,7 +80,7 @@ def _work(task: Task, device: Device) -> Work:
     inputs = reference.inputs(SEED, device.torch_name)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         outputs = module(*inputs)
-    moved = {t.data_ptr(): t.nbytes for t in (*_tensors(inputs), *module.state_dict().values())}
+    moved = {t.data_ptr(): t.nbytes for t in (*_tensors(inputs), *weights_of(module).values())}
     written = sum(t.nbytes for t in _tensors(outputs))
     return Work(sum(moved.values()) + written, counter.get_total_flops(), _copy_bytes_per_s(device))
 
