@@ -9,6 +9,7 @@ from typing import Any
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
+from kernelwright.load.bundled import bundled
 from kernelwright.load.reference import open_reference
 
 
@@ -27,7 +28,8 @@ class KernelBenchLoader:
         kwargs: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> Task:
-        """The file's text, verbatim, once it has been shown to run and to have its three parts.
+        """The file's text, once it has been shown to run and to have its three parts; verbatim,
+        where it imports no other file of its author's.
 
         Raises:
             TaskError: no such file, it does not import, a part is missing, or arguments were
@@ -42,7 +44,7 @@ class KernelBenchLoader:
             )
         task = read_task(path, name=name)
         open_reference(task)
-        return task
+        return bundled(task)
 
 
 def read_task(path: Path, *, name: str | None = None) -> Task:

@@ -15,6 +15,7 @@ from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError, nearest
 from kernelwright.core.task import Task
 from kernelwright.load import synthesis, travelling
+from kernelwright.load.bundled import bundled
 from kernelwright.load.copies import copied
 from kernelwright.load.inputs import SYNTAX, expression
 from kernelwright.load.kernelbench import read_source
@@ -189,7 +190,7 @@ def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: A
             payload = travelling.pickled(pickled, _own_folders())
     task = dataclasses.replace(task, source="".join(parts), payload=payload)
     open_reference(task)
-    return task
+    return bundled(task)
 
 
 def _listed(inputs: Any) -> list[Any]:

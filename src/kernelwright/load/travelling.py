@@ -65,10 +65,11 @@ def _name(made: type) -> None:
 
 def _own_modules(folders: Sequence[str]) -> list[ModuleType]:
     by_name = [(name, module) for name, module in sys.modules.items() if name != "__main__"]
-    return [m for name, m in by_name if isinstance(m, ModuleType) and _is_own(name, m, folders)]
+    return [m for name, m in by_name if isinstance(m, ModuleType) and is_own(name, m, folders)]
 
 
-def _is_own(name: str, module: ModuleType, folders: Sequence[str]) -> bool:
+def is_own(name: str, module: ModuleType, folders: Sequence[str]) -> bool:
+    """Whether a module that was imported under this name is a file in one of the user's folders."""
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or module.__name__ != name or name.startswith("kernelwright"):
         return False

@@ -1,0 +1,83 @@
+"""A task brings its author's own modules along: no process of the judge's sees their files."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from kernelwright.load import load
+
+HELPER = "from .scales import by_two\n\n\ndef twice(x):\n    return by_two(x)\n"
+SCALES = "import torch\n\n\ndef by_two(x):\n    return torch.mul(x, 2)\n"
+MODEL = '''"""A task."""
+
+from __future__ import annotations
+
+import torch
+from own_helpers.deep.helper import twice
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return twice(torch.relu(x))
+'''
+INPUTS = """
+
+def get_inputs():
+    return [torch.ones(3, 8)]
+
+
+def get_init_inputs():
+    return []
+"""
+ELSEWHERE = """
+import pickle, sys
+from kernelwright.load import open_reference
+reference = open_reference(pickle.load(open(sys.argv[1], "rb")))
+print(float(reference.build(0)(*reference.inputs(0)).sum()))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    deep = tmp_path / "own_helpers" / "deep"  # without __init__.py
+    deep.mkdir(parents=True)
+    (deep / "helper.py").write_text(HELPER)
+    (deep / "scales.py").write_text(SCALES)
+    (tmp_path / "own_task.py").write_text(MODEL + INPUTS)
+    yield tmp_path
+    for name in [n for n in sys.modules if n.startswith("own_")]:
+        del sys.modules[name]
+
+
+def elsewhere(task, folder):
+    """What the task gives in a process that starts where nothing of the folder is."""
+    path = folder / "task.pickle"
+    path.write_bytes(pickle.dumps(task))
+    for file in folder.rglob("*.py"):
+        file.unlink()
+    command = [sys.executable, "-c", ELSEWHERE, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=True)
+    return float(done.stdout)
+
+
+@pytest.mark.parametrize("target", ["own_task.py", "own_task.py:Model", "own_task:Model"])
+def test_it_runs_where_the_files_are_not(folder, target):
+    assert elsewhere(load(target), folder) == 48.0
+
+
+def test_the_modules_are_part_of_the_identity(folder):
+    before = load("own_task.py").digest
+    (folder / "own_helpers" / "deep" / "scales.py").write_text(SCALES.replace("2)", "3)"))
+    assert load("own_task.py").digest != before
+
+
+def test_a_file_that_imports_none_stays_as_it_is(folder):
+    text = MODEL.replace("from own_helpers.deep.helper import twice\n", "twice = torch.neg\n")
+    (folder / "alone.py").write_text(text + INPUTS)
+    assert load("alone.py").source == text + INPUTS
