@@ -27,7 +27,8 @@ FACTOR = 4.0
 honest kernels and injected faults are its test."""
 CONDITION_FACTOR = 16.0
 """Likewise beside the effect of moving the inputs by one ulp: every step of a sound computation
-rounds, not its inputs alone. For sums it is their growth, where that is larger."""
+rounds, not its inputs alone. For sums it is their growth, where that is larger. Where the reference
+rounds to types narrower than float32 it is FACTOR: the library adds those in float32."""
 SMALL_ROW = 0.25
 """Of the median row's largest value: the least scale that a row is measured on. Without it the
 error is a ratio with a heavy tail (a ReLU leaves rows of any smallness), and honest kernels fail

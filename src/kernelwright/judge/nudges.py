@@ -10,7 +10,13 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.compare import Expected, as_real, conditioning
+from kernelwright.judge.compare import (
+    CONDITION_FACTOR,
+    FACTOR,
+    Expected,
+    as_real,
+    conditioning,
+)
 from kernelwright.judge.inputs import is_whole
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.refusal import FAILURES
@@ -21,6 +27,8 @@ N_RANDOM = 12
 """Besides moving all up and all down: which of two sums is larger shows when terms part ways. Each
 shows half of what lies on a border: with four of them a quantiser by reciprocals was refused in one
 of twenty calls that had such a number."""
+NARROW_ERROR = 2.0**-14
+"""Of a row's largest value: rounding a result to float16 is off by up to 2^-12."""
 N_TIED = 4
 """Random ways that show what hangs on ties: a change there is as large as what is chosen."""
 LEAST_TIED = 0.01
@@ -33,9 +41,28 @@ def widen(t: torch.Tensor) -> torch.Tensor:
     return t.double() if t.is_floating_point() else t.to(WIDE.get(t.dtype, t.dtype))
 
 
-def nudge(t: torch.Tensor) -> torch.Tensor:
-    """In float64, every element changed by about one unit in the last place of its own dtype."""
-    return _moved(t, 1.0, 1)
+def by_rounding(
+    arguments: list[Any], expected: Expected, growths: list[float]
+) -> tuple[list[Any], list[float]]:
+    """``arguments`` in float64, every element changed by about one unit in the last place of what
+    the reference computes in, and by how many times the effect each output may be off.
+
+    That is its own dtype, or float32 where a reference widens it at once: one that rounds to a
+    narrow type shows that in its own error. It does so a few times, and adds up in float32.
+    """
+    if _are_narrow(arguments) and expected.reference_error > NARROW_ERROR:
+        return map_tensors(lambda t: _moved(t, 1.0, 1), arguments), [FACTOR] * len(growths)
+    moved = map_tensors(lambda t: _moved(_in_float32(t), 1.0, 1), arguments)
+    return moved, [max(CONDITION_FACTOR, growth) for growth in growths]
+
+
+def _are_narrow(arguments: list[Any]) -> bool:
+    return any(t.is_floating_point() and t.element_size() < 4 for t in leaves(arguments))
+
+
+def _in_float32(t: torch.Tensor) -> torch.Tensor:
+    """At least."""
+    return t.float() if t.is_floating_point() and t.element_size() < 4 else t
 
 
 def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
@@ -144,10 +171,12 @@ def _reach(
 
 
 def _moved(t: torch.Tensor, size_ulp: float, seed: int | None) -> torch.Tensor:
-    """Every element by ``size_ulp`` of its own dtype, or at random by that at most."""
+    """Every element by ``size_ulp`` of its own dtype, or at random by that at most; of narrow ones
+    by one, which is as much as many roundings of float32."""
     if not (t.is_floating_point() or t.is_complex()):
         return t
-    ulp = size_ulp * torch.finfo(t.dtype).eps / 2
+    is_narrow = t.is_floating_point() and t.element_size() < 4
+    ulp = (min(size_ulp, 1.0) if is_narrow else size_ulp) * torch.finfo(t.dtype).eps / 2
     if seed is None:
         return widen(t) * (1 + ulp)
     draw = torch.Generator(t.device).manual_seed(seed)

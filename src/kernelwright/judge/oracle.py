@@ -20,7 +20,6 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.judge import fitness, layout, nudges
 from kernelwright.judge.asserting import HostFirst
 from kernelwright.judge.compare import (
-    CONDITION_FACTOR,
     LOOSE_SHARE,
     ROUNDING,
     USELESS,
@@ -198,11 +197,11 @@ class Oracle:
         It costs another run in float64, so it is asked for only before a refusal.
         """
         run = partial(self._in_float64, draw.weights)
-        moved = None if expected.is_conditioned else run(map_tensors(nudges.nudge, arguments))
+        nudged, factors = nudges.by_rounding(arguments, expected, self._growth_ulp(draw))
+        moved = None if expected.is_conditioned else run(nudged)
         if moved is None:
             return expected
         is_own = self._is_own(draw)
-        factors = [max(CONDITION_FACTOR, growth) for growth in self._growth_ulp(draw)]
         allowed = [allowance(moved[n], expected, n, factor) for n, factor in enumerate(factors)]
         if not is_own:
             allowed = nudges.tied(run, arguments, expected, allowed)
