@@ -60,7 +60,7 @@ class _Watched(TorchDispatchMode):
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if _name(func) in OF_VALUES | OF_PLACES:
+        if (name := _name(func)) in OF_VALUES or name in OF_PLACES:
             self._owner.has_met = True
             try_on_host(func, args, kwargs)
         return func(*args, **kwargs)
