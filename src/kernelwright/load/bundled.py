@@ -7,7 +7,7 @@ import ast
 import dataclasses
 import sys
 from collections.abc import Iterator
-from importlib.util import resolve_name
+from importlib.util import decode_source, resolve_name
 from pathlib import Path
 
 from kernelwright.core.task import Task
@@ -57,7 +57,7 @@ def bundled(task: Task) -> Task:
             if name not in texts and module and is_own(name, module, task.import_roots):
                 path, is_package = Path(str(module.__file__)), hasattr(module, "__path__")
                 if path.suffix == ".py":
-                    texts[name] = is_package, path.read_text(encoding="utf-8-sig")
+                    texts[name] = is_package, decode_source(path.read_bytes())
                     waiting.append((texts[name][1], name if is_package else _parent(name)))
     if not texts:
         return task
@@ -83,6 +83,8 @@ def _imported(text: str, package: str) -> Iterator[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
+            if node.level > package.count(".") + bool(package):
+                continue  # beyond all packages, so that it has failed and nobody minded
             if node.level:
                 base = resolve_name("." * node.level + base, package)
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]

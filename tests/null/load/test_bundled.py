@@ -10,7 +10,18 @@ import pytest
 
 from kernelwright.load import load
 
-HELPER = "from .scales import by_two\n\n\ndef twice(x):\n    return by_two(x)\n"
+HELPER = """# -*- coding: latin-1 -*-
+from .scales import by_two
+
+try:
+    from ....beyond import fast
+except ImportError:
+    fast = "für später"
+
+
+def twice(x):
+    return by_two(x)
+"""
 SCALES = "import torch\n\n\ndef by_two(x):\n    return torch.mul(x, 2)\n"
 MODEL = '''"""A task."""
 
@@ -47,7 +58,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     deep = tmp_path / "own_helpers" / "deep"  # without __init__.py
     deep.mkdir(parents=True)
-    (deep / "helper.py").write_text(HELPER)
+    (deep / "helper.py").write_text(HELPER, encoding="latin-1")
     (deep / "scales.py").write_text(SCALES)
     (tmp_path / "own_task.py").write_text(MODEL + INPUTS)
     yield tmp_path
