@@ -1,8 +1,10 @@
-"""Inputs that are moved in their last digits, to see which whole numbers hang on them."""
+"""Inputs that are moved in their last digits: what hangs on them."""
 
+import pytest
 import torch
 
-from kernelwright.judge.nudges import loose_places
+from kernelwright.judge.compare import FACTOR, expect
+from kernelwright.judge.nudges import by_rounding, loose_places
 
 
 def test_two_inputs_part_ways():
@@ -18,3 +20,19 @@ def test_two_inputs_part_ways():
     (loose,) = loose_places(run, [x, scale], [own], zeros_too=False)
     assert (own != other).any()
     assert not ((own != other) & ~loose).any()
+
+
+@pytest.mark.parametrize(
+    ("own_error", "dtype", "least", "most", "factor"),
+    [
+        (0.004, torch.bfloat16, 2e-3, 4e-3, FACTOR),  # it rounds to bfloat16 itself
+        (1e-7, torch.bfloat16, 3e-8, 6e-8, 32.0),  # it widens at once: float32's last digit
+        (1e-7, torch.float32, 3e-8, 6e-8, 32.0),
+    ],
+)
+def test_narrow_inputs_move_by_what_the_reference_rounds_to(own_error, dtype, least, most, factor):
+    x = torch.rand(1000, generator=torch.Generator().manual_seed(0)).add(0.5).to(dtype)
+    expected = expect([x.double() + own_error], [x.double()], [32.0])
+    (moved,), factors = by_rounding([x], expected, [32.0])
+    share = float((moved / x.double() - 1).abs().max())
+    assert least < share <= most and factors == [factor]
