@@ -169,7 +169,8 @@ class Judge:
     ) -> Evaluation:
         """The verdict on one candidate; whatever it does, a status and never an exception.
 
-        With ``timed`` false only its results are checked, and no baseline is started.
+        With ``timed`` false only its results are checked, and no baseline is started. Where the
+        machine failed, or memory was lacking, it is judged once more.
 
         Units:
             ``max_time_s`` bounds the timed rounds, in seconds; fewer make a wider interval.
@@ -198,9 +199,9 @@ class Judge:
         out of what kind they are: what wins is to be measured again.
 
         What is built ahead stands still while anything is timed. Profilers start while the next
-        candidates are examined, so that a verdict may come when these have been. Where one of
-        several finds too little memory it is judged again without the others. To stop early, close
-        the iterator.
+        candidates are examined, so that a verdict may come when these have been. Whatever finds
+        too little memory is judged once more, without the others. To stop early, close the
+        iterator.
 
         Raises:
             DeviceError: as for ``evaluate``.
