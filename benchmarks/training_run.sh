@@ -1,30 +1,33 @@
 #!/usr/bin/env bash
-# SFT, then contrastive training beside plain GRPO, then one exam of all, on one host with two GPUs.
+# SFT, then contrastive training beside plain GRPO, then one exam of all, on one host with one or two GPUs.
 #
 #   python benchmarks/training_lessons.py --exclude … --out lessons
 #   python benchmarks/training_pool.py --exclude … --archive pool.sqlite
-#   python benchmarks/training_exam.py KernelBench exam --shards 2
+#   python benchmarks/training_exam.py KernelBench exam --shards GPUS
 #   benchmarks/training_run.sh MODEL lessons pool.sqlite exam OUT
 #
-# MODEL: a checkpoint or .gguf. Each arm trains and judges on a GPU of its own; both at the same time,
-# because a host makes one to three CUDA contexts a second, however many GPUs it has. So a verdict costs
-# more than learning from it: UPDATES steps on each batch of answers.
+# MODEL: a checkpoint or .gguf. With GPUS=2, which is the default, each arm trains and judges on a GPU of its
+# own; both at the same time, because a host makes one to three CUDA contexts a second, however many GPUs it
+# has. With GPUS=1 they take turns. So a verdict costs more than learning from it: UPDATES steps on each batch
+# of answers.
 # SFT_S, ARM_S, SEED, RATE, UPDATES and ANSWERS may be set; SFT_S=0: MODEL has been taught; ARM_S=0: SFT and
 # its exam only. What was stopped goes on by the same command.
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
 python=${PYTHON:-python3}
-run="$python -m kernelwright" answers=${ANSWERS:-3}
+run="$python -m kernelwright" answers=${ANSWERS:-3} gpus=${GPUS:-2}
 mkdir -p "$out"
 
 if [ "${SFT_S:-220}" = 0 ]; then
   taught=$model
 else
   taught=$out/sft/sft/model
-  CUDA_VISIBLE_DEVICES=0,1 "$python" -m accelerate.commands.launch --multi_gpu --num_processes 2 \
-    --num_machines 1 --mixed_precision bf16 --dynamo_backend no -m kernelwright train sft --model "$model" \
-    --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch 4 --no-recompute --max-tokens 1024 \
-    --checkpoint-every 50 --out "$out/sft"
+  launch=("$python") # eight lessons a step, on however many GPUs
+  [ "$gpus" = 1 ] || launch+=(-m accelerate.commands.launch --multi_gpu --num_processes "$gpus"
+    --num_machines 1 --mixed_precision bf16 --dynamo_backend no)
+  CUDA_VISIBLE_DEVICES=$(seq -s, 0 $((gpus - 1))) "${launch[@]}" -m kernelwright train sft --model "$model" \
+    --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch $((8 / gpus)) --no-recompute \
+    --max-tokens 1024 --checkpoint-every 50 --out "$out/sft"
 fi
 
 arm() { # NAME GPU PRESET
@@ -41,8 +44,13 @@ all() { # PID…: wait for every one of them, and fail where one did
 }
 models=(sft="$taught")
 if [ "${ARM_S:-740}" != 0 ]; then
-  arm contrastive 0 cuda-l1 & one=$!
-  arm plain 1 plain & all $one $!
+  if [ "$gpus" = 1 ]; then
+    arm contrastive 0 cuda-l1
+    arm plain 0 plain
+  else
+    arm contrastive 0 cuda-l1 & one=$!
+    arm plain 1 plain & all $one $!
+  fi
   models+=(contrastive="$out/contrastive/contrastive/model" plain="$out/plain/contrastive/model")
 fi
 
@@ -55,8 +63,12 @@ examine() { # GPU
     --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 6 --max-tokens 1024 \
     "${policies[@]}" >"$out/exam-$1.log" 2>&1
 }
-examine 0 & one=$!
-examine 1 & all $one $!
+exams=()
+for gpu in $(seq 0 $((gpus - 1))); do
+  examine "$gpu" &
+  exams+=($!)
+done
+all "${exams[@]}"
 
 archives=()
 for archive in "$out"/*.sqlite; do archives+=(--archive "$archive"); done
