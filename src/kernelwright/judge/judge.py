@@ -357,8 +357,9 @@ class Judge:
         return self._conclude(prepared, max_time_s)
 
     def _judge_again(self, candidate: Candidate, **how: Any) -> Evaluation:
-        wait_for_room(self.place, self.task)
-        return self._judge(candidate, **how)
+        with self.turns.again():
+            wait_for_room(self.place, self.task)
+            return self._judge(candidate, **how)
 
     def _conclude(
         self, prepared: Preparation, max_time_s: float, *, is_first: bool = False

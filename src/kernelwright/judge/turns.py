@@ -1,6 +1,6 @@
 """Whose turn it is at a device: many build and check side by side, or one measures alone.
 
-Three locks, for all judges of a user on this machine. Who builds or checks holds the room with
+Locks for all judges of a user on this machine. Who builds or checks holds the room with
 others; who measures holds it alone. Who wants to measure stands in line and closes the door first:
 nobody new comes in while somebody stands in line, and those inside stop their children and step
 aside, so that measuring never waits for a build. Measuring begins when what the stopped children
@@ -48,8 +48,9 @@ class Turns:
     ) -> None:
         name = f"kernelwright-{os.getuid()}-{device.replace(':', '-')}"
         self._name = Path(tempfile.gettempdir(), name)
-        self._line, self._door, self._room, self._hall = (
-            Path(f"{self._name}-{part}.lock") for part in ("line", "door", "room", "hall")
+        self._line, self._door, self._room, self._hall, self._once_more = (
+            Path(f"{self._name}-{part}.lock")
+            for part in ("line", "door", "room", "hall", "once-more")
         )
         self._is_idle, self._works_for = is_idle, works_for
         self._alone: int | None = None
@@ -107,6 +108,13 @@ class Turns:
             if time.monotonic() > end_s:
                 return False
         return True
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """Wait until nobody else judges a candidate once more: who took too much of the memory the
+        first time would take it from the same ones again."""
+        with _locked(self._once_more, fcntl.LOCK_EX):
+            yield
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[Seat]:

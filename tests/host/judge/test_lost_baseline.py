@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
+
 from tests.host.relu_task import TASK as SOURCE
 
 from kernelwright.core.candidate import Candidate
@@ -11,6 +14,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.judge.baseline_runs import BaselineRuns
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.turns import Turns
 
 TASK = Task("relu", "builtin", SOURCE)
 CANDIDATE = Candidate(SOURCE + "\nModelNew = Model\n", "torch")
@@ -54,3 +58,27 @@ def test_one_that_never_finds_memory_is_done_without(monkeypatch):
         found, again = judge.evaluate(CANDIDATE), judge.evaluate(CANDIDATE)
     assert found.status is again.status is Status.PASSED
     assert any("compile was not measured" in warning for warning in again.warnings)
+
+
+def test_who_lacked_memory_is_judged_once_more_while_nobody_else_is(monkeypatch):
+    judge_it, held_up = Judge._judge, []
+
+    def take_a_turn(place):
+        with Turns(place.unit).again():  # as another judge of this device
+            pass
+
+    def lacks_memory_at_first(self, candidate, **how):
+        waiting = threading.Thread(target=take_a_turn, args=(self.place,), daemon=True)
+        waiting.start()
+        waiting.join(0.5)
+        held_up.append(waiting.is_alive())
+        found = judge_it(self, candidate, **how)
+        if len(held_up) > 1:
+            return found
+        why = ("run: OutOfMemoryError: CUDA out of memory.",)
+        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=why)
+
+    monkeypatch.setattr(Judge, "_judge", lacks_memory_at_first)
+    with Judge(TASK, settings=Settings(threads=1)) as judge:
+        found = judge.evaluate(CANDIDATE, timed=False)
+    assert found.status is Status.PASSED and held_up == [False, True]
