@@ -34,6 +34,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,9 +63,9 @@ class Found:
     wall_s: float
     passed: dict[str, bool | None]
     """By candidate; None where the evaluator came to no verdict."""
-    inside_s: float
-    """The sum of what single verdicts took, without starting judges and baselines. Ours holds
-    the waiting for a turn at the device, KernelBench's no start of its process."""
+    inside_s: dict[str, float]
+    """The sums of what single verdicts took, by part, without starting judges and baselines. Ours
+    hold the waiting for a turn at the device, KernelBench's no start of its process."""
 
     @property
     def n_judged(self) -> int:
@@ -119,11 +120,13 @@ def ours(
     timer.cancel()
     wall_s = time.monotonic() - start_s
     verdicts = [v for task in json.loads(said)["tasks"] for v in task["verdicts"]]
-    costs = [sum(verdict["cost"].values()) for verdict in verdicts if "cost" in verdict]
+    parts = Counter[str]()
+    for verdict in verdicts:
+        parts.update(verdict.get("cost", {}))
     for verdict in verdicts:
         if _passed(verdict) is None:
             print(f"ours: {verdict['file']}: {verdict.get('reasons')}", file=sys.stderr)
-    return Found(wall_s, {Path(v["file"]).stem: _passed(v) for v in verdicts}, sum(costs))
+    return Found(wall_s, {Path(v["file"]).stem: _passed(v) for v in verdicts}, dict(parts))
 
 
 def _passed(verdict: dict[str, Any]) -> bool | None:
@@ -154,7 +157,7 @@ def kernelbench(chosen: Chosen, checkout: Path, *, most_s: float) -> Found:
                 passed[name] = None
                 print(f"KernelBench: {name}: {error!r}", file=sys.stderr)
         print(f"KernelBench: {name}: {passed[name]}", file=sys.stderr, flush=True)
-    return Found(time.monotonic() - start_s, passed, inside_s)
+    return Found(time.monotonic() - start_s, passed, {"all": inside_s})
 
 
 def evaluate_as_kernelbench(checkout: Path, task: str, candidate: str) -> tuple[bool | None, float]:
@@ -184,7 +187,8 @@ def tell(found: dict[str, Found], n_given: int, console: Console) -> None:
         right_passed = sum(p is True for c, p in one.passed.items() if c.endswith("_right"))
         table.add_row(
             name, f"{one.n_judged} of {n_given}", f"{one.wall_s:.0f}", f"{one.per_hour:.0f}",
-            f"{one.inside_s:.0f}", f"{right_passed} passed", f"{wrong_passed} passed",
+            ", ".join(f"{part} {spent_s:.0f}" for part, spent_s in one.inside_s.items()),
+            f"{right_passed} passed", f"{wrong_passed} passed",
         )  # fmt: skip
     console.print(table)
     theirs = found.get(THEIRS)
