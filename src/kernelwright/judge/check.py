@@ -17,7 +17,7 @@ from kernelwright.core.evaluation import CANDIDATE, Numerics, Status
 from kernelwright.judge import fitness
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.compare import Agreement, Expected, are_near, compare, differ, furthest
-from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
+from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs import OUTLIERS, OVERFLOWING, RESAMPLED, SPECIAL
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.outputs import Claim
@@ -43,7 +43,7 @@ WARNING_ONLY = {
 }
 MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
 """Further calls on inputs of the first checks, as many as the time allows; one at least."""
-PLACES = {TASK: "", RANDOMISED: "on other weights"}
+PLACES = {OWN_WEIGHTS: "", SPECIAL: "on inputs with NaN and infinities"}
 """Where a value was wrong; of other distributions their inputs are named."""
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 LONGEST_HOLD = 6
@@ -104,7 +104,11 @@ class Check:
         is_reloaded = draw.weights != TASK
         if is_reloaded:
             self.runner.load(self.oracle.state(draw.weights), limit_s=LOAD_LIMIT_S)
-        call = turn(self.runner, arguments, take=True)
+        try:
+            call = turn(self.runner, arguments, take=True)
+        except Refused as refused:
+            reason = ": ".join(filter(None, (self._place(draw), refused.reason)))
+            raise Refused(refused.status, reason) from None
         self.look(arguments, call)
         self._judge(draw, call.outputs, arguments, expected)
         if is_reloaded:
@@ -142,7 +146,7 @@ class Check:
     def visit(self, other: Other, turn: Callable[..., Call]) -> None:
         """One checked call on another set of inputs that the task declares."""
         self._change_shapes(other.draw, other.example)
-        place = f"on {other.draw.distribution} inputs"
+        place = self._place(other.draw)
         try:
             self.run(other.draw, turn)
         except Refused as refused:
@@ -295,9 +299,14 @@ class Check:
             if self._is_excused(draw):
                 self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {wrong}"])
                 return
-            where = where or PLACES.get(draw.distribution, f"on {draw.distribution} inputs")
+            where = where or self._place(draw)
             raise Refused(Status.WRONG_VALUES, f"{where}: {wrong}".removeprefix(": ")) from None
         self.tally.add(draw.distribution, found, expected)
+
+    def _place(self, draw: Draw) -> str:
+        if draw.distribution == TASK:
+            return "on other weights" if self.oracle.has_weights else ""
+        return PLACES.get(draw.distribution, f"on {draw.distribution} inputs")
 
     def _compared(
         self, draw: Draw, outputs: list[torch.Tensor], arguments: list[Any], expected: Expected

@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
-TASK, RANDOMISED = "task", "weights"
+TASK, OWN_WEIGHTS = "task", "weights"
+"""Distributions of the task's own inputs. All calls but the second's have weights that nobody has
+seen: a candidate may find out that a branch is scaled by 1e-6, and leave it out while it is."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Draw:
 
     @property
     def weights(self) -> str:
-        return RANDOMISED if self.distribution == RANDOMISED else TASK
+        return OWN_WEIGHTS if self.distribution == OWN_WEIGHTS else TASK
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from kernelwright.judge.children import Children
 from kernelwright.judge.conditions import Watch, complaints
 from kernelwright.judge.convolutions import may_be_rounded
 from kernelwright.judge.draft import Draft
-from kernelwright.judge.draws import RANDOMISED, TASK, Draw, derive_seed
+from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, derive_seed
 from kernelwright.judge.inputs import (
     DISTRIBUTIONS,
     LARGE,
@@ -67,7 +67,7 @@ class Examiner:
         self._oracle, self._baselines = oracle, baselines
         self._place, self._children = place, children
         self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
-        names = [RANDOMISED] if oracle.has_weights else []
+        names = [OWN_WEIGHTS] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
@@ -165,11 +165,14 @@ class Examiner:
             runner.profile(self._oracle.first_arguments)
 
     def _check(self, check: Check) -> None:
-        """Calls on every distribution, and with other weights; first the task's own inputs."""
+        """Calls on every distribution; first the task's own inputs, with its own weights and with
+        others, so that a reason tells what no other weights are needed for."""
         self._stopwatch.limit_s = self._call_limit_s()
         repeated: dict[Draw, list[torch.Tensor]] = {}
         n_repeated = 0 if self._baselines.is_crowded else 2
-        for number, draw in enumerate((self._oracle.first, *self._draws)):
+        n_before = int(self._oracle.has_weights)
+        draws = [*self._draws[:n_before], self._oracle.first, *self._draws[n_before:]]
+        for number, draw in enumerate(draws):
             if self._oracle.spent_s > ORACLE_BUDGET_S and number > FEWEST_DRAWS:
                 self._left_out += [one.distribution for one in self._draws[number - 1 :]]
                 del self._draws[number - 1 :]  # for later candidates too: all are checked alike

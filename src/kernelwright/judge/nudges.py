@@ -31,6 +31,9 @@ NARROW_ERROR = 2.0**-14
 """Of a row's largest value: rounding a result to float16 is off by up to 2^-12."""
 N_TIED = 4
 """Random ways that show what hangs on ties: a change there is as large as what is chosen."""
+TIED_SHARE = 1 / 32
+"""Of a row's whole numbers that zeros' last digits were seen to change: what is left of it is as
+likely to hang on ties."""
 LEAST_TIED = 0.01
 """Of a row's largest value: so much moves where another one is chosen."""
 WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
@@ -126,7 +129,9 @@ def loose_places(
 ) -> list[torch.Tensor | None]:
     """Where results of whole numbers change with ``arguments``' last digits; empty if none are.
 
-    ``run`` is the reference in float64; ``own`` its results in its own precision.
+    ``run`` is the reference in float64; ``own`` its results in its own precision. Where zeros are
+    moved too, and much of a row changes, all of the row does: of a hundred that tie for one place
+    few have been seen in it.
     """
     loose = [torch.zeros_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
     if all(mask is None for mask in loose):
@@ -135,7 +140,13 @@ def loose_places(
         for mask, one, other in zip(loose, run(moved) or own, own, strict=True):
             if mask is not None:
                 mask |= one != other
-    return loose
+    return [None if m is None else _rows_of_ties(m) for m in loose] if zeros_too else loose
+
+
+def _rows_of_ties(loose: torch.Tensor) -> torch.Tensor:
+    if loose.dim() < 2:  # numbers that have nothing to do with one another, as a batch's
+        return loose
+    return loose | (loose.float().mean(-1, keepdim=True) > TIED_SHARE)
 
 
 def jumps(

@@ -34,7 +34,7 @@ from kernelwright.judge.compare import (
 )
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.counting import counted
-from kernelwright.judge.draws import RANDOMISED, TASK, Draw, Other, derive_seed
+from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
 from kernelwright.judge.fixed import find_fixed, renew, same_integers, takes
 from kernelwright.judge.growth import count_terms, summation_growth
 from kernelwright.judge.inputs import (
@@ -63,7 +63,7 @@ from kernelwright.judge.patterns import is_mask, is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.weights import randomised
-from kernelwright.judge.widened import NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
+from kernelwright.judge.widened import NAMINGS, NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
 from kernelwright.load import open_reference
 from kernelwright.load.plain import flatten, weights_of
 from kernelwright.load.reference import MISFIT, task_code
@@ -95,7 +95,7 @@ class Oracle:
     def _look(self, module: torch.nn.Module) -> None:
         """Run the reference, and note what all verdicts need."""
         self.modules = {TASK: module}
-        self.spent_s, self._power, self._widens = 0.0, 0.0, True  # spent on expected results
+        self.spent_s, self._power, self._namings = 0.0, 0.0, [*NAMINGS]  # on expected results
         self._kept = Kept(self.device)
         self.convolves, self.mutates_arguments = False, True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
@@ -105,8 +105,8 @@ class Oracle:
         self.others: dict[str, Other] = {}
         self._study()
         run = partial(self._forward, arguments=self.first_arguments)
-        self.modules[RANDOMISED] = randomised(module, derive_seed(self.secret, RANDOMISED), run)
-        self.has_weights = self.modules[RANDOMISED] is not module
+        other = randomised(module, derive_seed(self.secret, "other weights"), run)
+        self.modules, self.has_weights = {TASK: other, OWN_WEIGHTS: module}, other is not module
         seed = derive_seed(self.secret, "others")
         given = self.reference.other_inputs(seed, self.device)
         self.others = find_others(self.task, given, self._look_at, seed)
@@ -147,7 +147,7 @@ class Oracle:
             return self.reference.other_inputs(draw.seed, self.device)[number]
         with self._drawing:
             own = renew(self.reference.inputs(draw.seed, self.device), self._fixed, draw.seed)
-        if draw.distribution in (TASK, RANDOMISED):
+        if draw.distribution in (TASK, OWN_WEIGHTS):
             return own
         if draw.distribution == SPECIAL:
             return with_specials(own, draw.seed)
@@ -236,7 +236,7 @@ class Oracle:
 
     def _is_own(self, draw: Draw) -> bool:
         """Whether the inputs are the task's as it draws them."""
-        return draw.distribution in (TASK, RANDOMISED, *self.others)
+        return draw.distribution in (TASK, OWN_WEIGHTS, *self.others)
 
     def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """The reference's outputs in its own precision; ``arguments`` stay as they are."""
@@ -268,9 +268,11 @@ class Oracle:
             return None  # a length or a scale among the inputs decides them
         if draw.distribution == NUMBERS and not self._repeats(arguments, own):
             return None  # a chance that was nought no longer is, as dropout's
-        exact = self._in_float64(draw.weights, map_tensors(nudges.widen, arguments))
-        if exact is not None and not layout.same_shapes(own, exact):
-            exact, self._widens = None, False  # it reads the bits of its numbers
+        wide = map_tensors(nudges.widen, arguments)
+        while (exact := self._in_float64(draw.weights, wide)) is not None:
+            if layout.same_shapes(own, exact):
+                break
+            del self._namings[0]  # it reads the bits of its numbers
         warnings = NO_FLOAT64 if exact is None else ()
         exact = [nudges.widen(t) for t in own] if exact is None else exact
         by_row = draw.distribution != OUTLIERS
@@ -327,11 +329,9 @@ class Oracle:
         self, weights: str, arguments: list[Any], precision: str = ""
     ) -> list[torch.Tensor] | None:
         """The outputs in float64, with ``precision`` of weights rounded to it; None if it fails."""
-        if not self._widens:
-            return None
         with quick_convolutions(self.device):
             run = partial(self._forward, arguments=arguments)
-            found = run_in_float64(self.modules[weights], run, precision)
+            found = run_in_float64(self.modules[weights], run, self._namings, precision)
         return found and [nudges.widen(t) for t in as_real(found)]
 
     def _keep(self, key: tuple[str, Draw], value: Any) -> Any:

@@ -14,7 +14,7 @@ import torch
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.judge.draft import Draft
-from kernelwright.judge.draws import RANDOMISED, TASK
+from kernelwright.judge.draws import OWN_WEIGHTS, TASK
 from kernelwright.judge.layout import is_expanded
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.runner import Program, Runner
@@ -165,7 +165,7 @@ def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict
 def _tables(oracle: Oracle) -> tuple[str, ...]:
     """The buffers that no drawing of weights changes: a module may make such tables itself."""
     buffers = {name for name, _ in oracle.modules[TASK].named_buffers(remove_duplicate=False)}
-    own, others = oracle.state(TASK), oracle.state(RANDOMISED)
+    own, others = oracle.state(TASK), oracle.state(OWN_WEIGHTS)
     return tuple(n for n in own if n in buffers and torch.equal(own[n], others[n]))
 
 

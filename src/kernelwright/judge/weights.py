@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,8 +15,10 @@ from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten, weights_of
 
 NEARLY_NOUGHT = 0.02
-"""A scale of this size at most leaves of what it scales less than rounding does, or not much more:
-layers begin with one of 1e-6."""
+"""What a weight does to numbers of size one where it does next to nothing: layers begin with scales
+of 1e-6, and with products of weights of 1e-10."""
+MOST_TRIES = 32
+"""Runs that find out which bold weights are borne."""
 
 
 def randomised(
@@ -22,15 +26,45 @@ def randomised(
 ) -> torch.nn.Module:
     """A copy with other weights, bold ones where ``run`` stays finite with them; the module itself
     where there is nothing to change."""
-    for is_bold in (True, False):
-        twin = copied(module)
-        randomise_weights(twin, seed, boldly=is_bold)
-        before, after = weights_of(module).values(), weights_of(twin).values()
-        if all(map(torch.equal, before, after)):
-            return module
-        if is_bold and _is_borne(run, twin, instead_of=module):
+    mild, bold = copied(module), copied(module)
+    randomise_weights(mild, seed)
+    randomise_weights(bold, seed, boldly=True)
+    own, others = weights_of(module), weights_of(bold)
+    if all(torch.equal(own[name], others[name]) for name in own):
+        return module
+    is_borne = partial(_is_borne, run, instead_of=module)
+    return bold if is_borne(bold) else _emboldened(mild, others, is_borne)
+
+
+@torch.no_grad()
+def _emboldened(
+    twin: torch.nn.Module,
+    bold: dict[str, torch.Tensor],
+    is_borne: Callable[[torch.nn.Module], bool],
+) -> torch.nn.Module:
+    """The module with as many of the bold weights as are borne: of one that is not, as a variance
+    below nought, the others are none the wiser."""
+    weights = weights_of(twin)
+    differing = [name for name in weights if not torch.equal(weights[name], bold[name])]
+    waiting = halves(differing)
+    for _ in range(MOST_TRIES):
+        if not waiting:
             break
+        names = waiting.pop()
+        before = {name: weights[name].clone() for name in names}
+        for name in names:
+            weights[name].copy_(bold[name])
+        if not is_borne(twin):
+            for name in names:
+                weights[name].copy_(before[name])
+            waiting += halves(names)
     return twin
+
+
+def halves(names: Sequence[str]) -> list[Sequence[str]]:
+    """Two of them; none of a single name."""
+    middle = len(names) // 2
+    return [names[:middle], names[middle:]] if middle else []
 
 
 def _is_borne(
@@ -48,9 +82,10 @@ def randomise_weights(module: torch.nn.Module, seed: int, *, boldly: bool = Fals
     """Give every parameter, and the running statistics of batch norms, values of no pattern.
 
     Scales of one and biases of zero are what initialisers leave: a candidate that skips them is
-    right until the module is trained. ``boldly``: with either sign where all were one number, which
-    is not small any more, and in rows that are buffers as well, as a frozen norm's; quantised ones
-    change places. Other buffers keep their values, because masks and tables have a meaning.
+    right until the module is trained. ``boldly``: with either sign where all were one number; none
+    so small that nothing comes of it; numbers in place of noughts among others, as an identity's;
+    and in rows that are buffers as well, as a frozen norm's; quantised ones change places. Other
+    buffers keep their values, because masks and tables have a meaning.
     """
     draw = torch.Generator().manual_seed(seed)
     rows = _identities(module) if boldly else ()
@@ -61,20 +96,38 @@ def randomise_weights(module: torch.nn.Module, seed: int, *, boldly: bool = Fals
         if not parameter.is_floating_point() or parameter.numel() == 0:
             continue
         factor = (0.5 + torch.rand(parameter.shape, generator=draw)).to(parameter)
-        is_scale = boldly and isinstance(parameter, torch.nn.Parameter)
-        is_scale &= parameter.numel() > 1 and _is_one_number(parameter)
-        if bool((parameter.abs() <= (NEARLY_NOUGHT if is_scale else 0.0)).all()):
-            parameter.copy_(0.5 * (factor - 1.0))
+        is_free = boldly and isinstance(parameter, torch.nn.Parameter)
+        if bool((parameter == 0).all()) or (is_free and _effect(parameter) <= NEARLY_NOUGHT):
+            parameter.copy_(_from_nought(factor))
             continue
+        noughts = parameter == 0
+        is_scale = is_free and parameter.numel() > 1 and _is_one_number(parameter)
         parameter.mul_(factor)
         if is_scale or bool((parameter > 0).any() and (parameter < 0).any()):  # any sign will do
             parameter.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(parameter))
+        if is_free and parameter.dim() > 1 and parameter.requires_grad:  # no mask
+            parameter.copy_(torch.where(noughts, _from_nought(factor), parameter))
     for part in module.modules():
         if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
             mean, var = part.running_mean, part.running_var
             if mean is not None and var is not None:
                 mean.copy_(torch.randn(mean.shape, generator=draw))
                 var.copy_(0.5 + torch.rand(var.shape, generator=draw))
+
+
+def _effect(parameter: torch.Tensor) -> float:
+    """By about how much it makes numbers of size one larger: of a matrix, the sum over its row."""
+    per_result = parameter[0].numel() if parameter.dim() > 1 else 1
+    return float(parameter.double().square().mean().sqrt()) * math.sqrt(per_result)
+
+
+def _from_nought(factor: torch.Tensor) -> torch.Tensor:
+    """Of either sign, and of a matrix as small as initialisers draw them; one number by itself is
+    never near nought."""
+    if factor.numel() == 1:
+        return 0.5 * factor
+    per_result = factor[0].numel() if factor.dim() > 1 else 1
+    return 0.5 * (factor - 1.0) / math.sqrt(per_result)
 
 
 def _identities(module: torch.nn.Module) -> Iterator[torch.Tensor]:

@@ -8,6 +8,8 @@ from kernelwright.judge.refusal import WrongValues
 
 FEW_MOVED = 8
 """Counts that may differ however few there are: what falls into another bin changes two."""
+ONE_OF = 32
+"""Of so many numbers one may differ, however small the share: one of sixty-four words is a tie."""
 
 
 def compare_exactly(
@@ -24,7 +26,8 @@ def compare_exactly(
     share = float(wrong.float().mean())
     if loose is not None and most == 1.0 and bool(loose.all()):
         return [f"{name}: whole numbers differ where they are not compared"]
-    is_little = share <= most or _are_counts(value[wrong].double() - own[wrong].double())
+    is_one = value.numel() >= ONE_OF and int(wrong.sum()) == 1
+    is_little = share <= most or is_one or _are_counts(value[wrong].double() - own[wrong].double())
     if loose is not None and is_little and not bool((wrong & ~loose).any()):
         return [f"{name}: whole numbers differ where the inputs' last digits decide"]
     wrong = wrong & ~loose if loose is not None and is_little else wrong

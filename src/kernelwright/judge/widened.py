@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -39,8 +39,8 @@ def in_float64(module: torch.nn.Module, precision: str = "") -> torch.nn.Module:
 
 
 class NamedWider(TorchFunctionMode):
-    """While it is entered, float32 that is asked for by name is float64: ``q.float() @ w`` fails
-    where the other factor is wider. What looks at bits is left as it is."""
+    """While it is entered, float32 that is asked for by name is float64. What looks at bits is left
+    as it is."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
@@ -55,12 +55,19 @@ class NamedWider(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+NAMINGS = (NamedWider, contextlib.nullcontext)
+"""What becomes of float32 that is asked for by name, in the order in which they are tried: left as
+it is, a reference that computes angles in float32 would be without an error of its own."""
+
+
 def run_in_float64(
-    module: torch.nn.Module, run: Callable[[torch.nn.Module], Any], precision: str = ""
+    module: torch.nn.Module,
+    run: Callable[[torch.nn.Module], Any],
+    namings: Sequence[Callable[[], Any]] = NAMINGS,
+    precision: str = "",
 ) -> Any:
-    """What ``run`` gives for the module in float64, where need be with what it names narrower
-    widened as well; None if it fails."""
-    for naming in (contextlib.nullcontext, NamedWider):
+    """What ``run`` gives for the module in float64; None if that fails."""
+    for naming in namings:
         try:
             with made_in_float64(), naming():
                 return run(in_float64(module, precision))
