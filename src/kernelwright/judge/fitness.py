@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,17 +13,33 @@ from kernelwright.judge.compare import are_alike, differ
 from kernelwright.judge.layout import dtype_name, leaves, map_tensors
 
 
-def require_deterministic(outputs: list[torch.Tensor], again: list[torch.Tensor]) -> None:
-    """See that two runs of the reference on the same inputs agree.
+def require_deterministic(
+    outputs: list[torch.Tensor], module: torch.nn.Module, run: Callable[[], list[torch.Tensor]]
+) -> None:
+    """See that another ``run`` of the reference on the same inputs gives the same, and that its
+    results do not hang on how often it has been called.
 
     Raises:
-        TaskError: they do not.
+        TaskError: they do.
     """
-    if not all(map(are_alike, outputs, again)):
+    found = run()
+    if not all(map(are_alike, outputs, found)):
         raise TaskError(
             "the reference is not deterministic",
             seen="two runs on the same inputs differ",
             do="put the module in eval() mode, or remove dropout and random states",
+        )
+    before = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    later = run()
+    if not any(differ(*pair) for pair in before) or all(map(torch.equal, found, later)):
+        return
+    for buffer, value in before:
+        buffer.copy_(value)
+    if all(map(torch.equal, later, run())):  # from the same buffers the same: no atomics
+        raise TaskError(
+            "the reference's results hang on how often it has been called",
+            seen="buffers that each call changes, as spectral_norm's in train mode",
+            do="put the module in eval() mode",
         )
 
 

@@ -109,6 +109,15 @@ def _outliers(x: torch.Tensor, draw: torch.Generator, largest: float = HUGE) -> 
     return changed.view(x.shape)
 
 
+def _sum_of_many(x: torch.Tensor) -> float:
+    """An outlier's size. A mean of half a million numbers moves by less than bfloat16 rounds when
+    some are 300: together they are half of what is added up, which that type's range has room for.
+    """
+    if x.dtype != torch.bfloat16:
+        return HUGE
+    return max(HUGE, float(x.abs().sum(dtype=torch.float32)) / N_OUTLIERS)
+
+
 def _between(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     changed = x.flatten().clone()
     places = (_uniform((N_OUTLIERS,), draw) * x.numel()).long()
@@ -306,7 +315,9 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         if distribution == LARGE and torch.finfo(x.dtype).max < LARGEST:
             return x  # as infinities they would be a matter for a warning
         wide = x if x.dtype == torch.float64 else x.float()
-        how = {} if distribution != OUTLIERS or is_huge else {"largest": NEXT_TO_HUGE}
+        how = {}
+        if distribution == OUTLIERS:
+            how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
         function = _between if distribution == BETWEEN else DISTRIBUTIONS[distribution]
         changed = kept(x, function(wide, draw, **how).to(x.dtype))
         return laid_out(changed, x)

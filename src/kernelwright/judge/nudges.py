@@ -69,7 +69,8 @@ def _in_float32(t: torch.Tensor) -> torch.Tensor:
 
 
 def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
-    """``arguments`` in float64, moved by LOOSE_ULP in several ways; ``zeros_too``: with zeros."""
+    """``arguments`` in float64, moved by LOOSE_ULP in several ways; ``zeros_too``: with zeros, by
+    what numbers of the mean size move by."""
     for sign in (1.0, -1.0):
         yield map_tensors(lambda t, sign=sign: _moved(t, sign * LOOSE_ULP, None), arguments)
     for number in range(N_RANDOM):
@@ -80,7 +81,8 @@ def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
             moved = _moved(t, LOOSE_ULP, seed)
             if not (zeros_too and t.is_floating_point() and t.numel()):
                 return moved
-            return moved + _moved(t.abs().amax().expand(t.shape), LOOSE_ULP, seed) - t.abs().amax()
+            size = t.abs().mean(dtype=torch.float64).to(t.dtype)  # one outlier would move all
+            return moved + _moved(size.expand(t.shape), LOOSE_ULP, seed) - size
 
         yield map_tensors(change, arguments)
 
