@@ -10,7 +10,9 @@ SAMPLE = (
     # values
     "stale_memory", "last_tile_unwritten", "cache_by_shape", "half_softmax", "previous_call",
     "softmax_without_maximum", "half_the_batch", "smaller_output", "nan_everywhere",
-    "widens_afterwards",
+    "widens_afterwards", "mean_of_an_eighth",
+    # weights
+    "products_left_out", "scalar_branch_left_out", "diagonal_recurrence",
     # the caller's memory and the judge's channel
     "forged_types", "forged_nesting", "early_bell_queue", "points_at_inputs", "pickled_code",
     # the machine
@@ -19,7 +21,8 @@ SAMPLE = (
     # honest
     "softmax_by_log_softmax", "online_softmax_in_blocks", "slice_of_larger_buffer",
     "cpp_online_softmax", "mapped_over_rows", "custom_operator", "talkative",
-    "bfloat_product_unfused", "widened_in_parts",
+    "bfloat_product_unfused", "widened_in_parts", "rotary_in_double", "chosen_by_stable_sort",
+    "variances_by_rsqrt",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from kernelwright.judge.growth import count_terms, floor_error, summation_growth
 from kernelwright.judge.nudges import jumps, loose_places
 from kernelwright.judge.refusal import WrongValues
 from kernelwright.judge.specials import require_specials
+from kernelwright.judge.whole import compare_exactly
 
 
 def expected(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float = 8.0) -> Expected:
@@ -249,6 +251,28 @@ def test_ties_are_found_by_moving_the_inputs():
     assert places(False) == [True, False, False]
     assert places(True) == [True, False, True]
     assert loose_places(lambda given: [given[0]], [x], [x], zeros_too=True) == []
+
+
+def test_where_few_of_many_ties_are_seen_all_of_their_row_are_ties():
+    x = torch.zeros(2, 200)
+    x[:, :9] = torch.arange(1.0, 10.0)
+    x[1, 9:] = -torch.arange(191.0)
+
+    def run(given):
+        chosen = torch.zeros(2, 200, dtype=torch.bool)
+        return [chosen.scatter(1, given[0].topk(10, dim=1).indices, True)]
+
+    (loose,) = loose_places(run, [x], run([x]), zeros_too=True)
+    assert bool(loose[0].all()) and not bool(loose[1].any())
+
+
+def test_one_of_many_whole_numbers_may_hang_on_rounding_and_none_of_few():
+    for n, is_allowed in ((64, True), (8, False)):
+        own, loose = torch.zeros(n, dtype=torch.int64), torch.ones(n, dtype=torch.bool)
+        value, loose[0] = own.clone(), False
+        value[1] = 5
+        with contextlib.nullcontext() if is_allowed else pytest.raises(WrongValues):
+            assert compare_exactly("the output", value, own, loose, 0.005)
 
 
 def test_runs_that_add_in_another_order_are_alike_and_random_ones_are_not():

@@ -55,3 +55,38 @@ def get_init_inputs():
 @pytest.mark.parametrize("secret", range(4))
 def test_an_answer_of_yes_or_no_is_not_taken_for_always_the_same(secret):
     assert not Oracle(Task("sign", "test", SIGN), "cpu", secret).warnings
+
+
+STATEFUL = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = {layer}
+
+    def forward(self, x):
+        return self.layer(x)
+
+def get_inputs():
+    return [torch.randn(32, 64)]
+
+def get_init_inputs():
+    return []
+"""
+SPECTRAL = "nn.utils.parametrizations.spectral_norm(nn.Linear(64, 16))"
+
+
+def test_results_that_hang_on_how_often_a_module_was_called_are_told_of_the_task():
+    with pytest.raises(TaskError, match="how often it has been called"):
+        Oracle(Task("drifts", "test", STATEFUL.format(layer=SPECTRAL)), "cpu", 3)
+    for layer in (f"{SPECTRAL}.eval()", "nn.BatchNorm1d(64)"):  # statistics that nothing reads
+        Oracle(Task("rests", "test", STATEFUL.format(layer=layer)), "cpu", 3)
+
+
+def test_a_reference_that_looks_at_bits_has_its_own_float32_in_float64():
+    body = "nn.Identity()\n        self.forward = lambda x: x.float().view(torch.int32) ^ 1"
+    oracle = Oracle(Task("bits", "test", STATEFUL.format(layer=body)), "cpu", 3)
+    expected = oracle.expected(oracle.first, oracle.first_arguments)
+    assert expected.warnings == () and torch.equal(expected.exact[0], expected.own[0])

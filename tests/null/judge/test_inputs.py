@@ -192,7 +192,7 @@ def test_bold_weights_change_the_signs_of_scales_and_the_rows_of_a_frozen_norm()
     module.gamma = torch.nn.Parameter(torch.full((64,), 1e-6))
     twin = randomised(module, 7, lambda twin: twin(torch.randn(8, 64)))
     assert bool((twin.weight > 0).any() and (twin.weight < 0).any())
-    assert float(twin.gamma.abs().max()) > 0.1
+    assert float(twin.gamma.detach().abs().max()) > 0.1
     assert bool((twin.shift != 0).all()) and bool((twin.kernel == 1).all())
 
 
@@ -202,6 +202,39 @@ def test_weights_are_not_bold_where_the_reference_takes_no_such():
     assert bool((twin.weight > 0).all()) and bool((twin.weight != 1).all())
     plain = torch.nn.ReLU()
     assert randomised(plain, 7, lambda twin: torch.ones(1)) is plain
+
+
+def test_nothing_that_initialisers_leave_small_stays_so():
+    module = torch.nn.Linear(64, 64)
+    torch.nn.init.normal_(module.weight, std=1e-10)
+    module.scale = torch.nn.Parameter(torch.tensor(1e-8))
+    twin = randomised(module, 7, lambda twin: twin(torch.randn(8, 64)))
+    assert float(twin.weight.detach().abs().max()) > 0.03 and float(twin.scale.detach()) > 0.1
+
+
+def test_noughts_of_an_identity_are_numbers_and_those_of_a_mask_are_not():
+    module = torch.nn.Linear(64, 64)
+    torch.nn.init.eye_(module.weight)
+    module.mask = torch.nn.Parameter(torch.ones(64, 64).tril(), requires_grad=False)
+    twin = randomised(module, 7, lambda twin: twin(torch.randn(8, 64)))
+    assert bool((twin.weight != 0).all())
+    assert torch.equal(twin.mask == 0, module.mask == 0)
+
+
+def test_one_weight_that_may_not_be_bold_keeps_no_other_from_it():
+    module = torch.nn.Sequential(*(torch.nn.LayerNorm(64) for _ in range(5)))
+    module[2].gamma = torch.nn.Parameter(torch.full((64,), 1e-6))
+    twin = randomised(module, 7, lambda twin: twin(torch.randn(8, 64)) + twin[3].weight.sqrt())
+    assert bool((twin[3].weight > 0).all()) and float(twin[2].gamma.detach().abs().max()) > 0.1
+    assert all(bool((twin[n].weight < 0).any()) for n in (0, 1, 2, 4))
+
+
+def test_outliers_of_bfloat16_weigh_as_much_as_all_else():
+    x = torch.randn(512, 1024)
+    for dtype, least in ((torch.bfloat16, 0.3), (torch.float32, 0.0)):
+        (changed,) = transform([x.to(dtype)], "outliers", 8)
+        whole = changed.float().abs().sum()
+        assert least <= float(changed.float().abs().topk(8).values.sum() / whole) < 0.8
 
 
 def test_random_weights_leave_no_identity_behind():

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from kernelwright.judge.counting import counted
-from kernelwright.judge.widened import in_float64
+from kernelwright.judge.widened import NAMINGS, in_float64, run_in_float64
 from kernelwright.load.copies import copied
 
 
@@ -23,6 +23,23 @@ def test_a_tensor_that_is_a_plain_attribute_is_widened_too():
     found = in_float64(module)(torch.ones(4, dtype=torch.float64))
     assert found.dtype == torch.float64 and torch.equal(found, torch.arange(4.0).double())
     assert module.numbers.dtype == torch.float32
+
+
+def test_float32_that_is_named_is_widened_and_what_looks_at_bits_is_not():
+    class Angles(nn.Module):
+        def forward(self, positions):
+            return (positions.float() * torch.full((), 0.1, dtype=torch.float32)).cos()
+
+    class Bits(nn.Module):
+        def forward(self, x):
+            return x.to(torch.float32).view(torch.int32)
+
+    positions, x = torch.arange(9000), torch.rand(4, dtype=torch.float64)
+    found = run_in_float64(Angles(), lambda module: module(positions))
+    assert torch.equal(found, (positions.double() * 0.1).cos())
+    run = lambda module: module(x)  # noqa: E731
+    assert run_in_float64(Bits(), run).shape == (8,)  # of another shape: the next is asked for
+    assert run_in_float64(Bits(), run, NAMINGS[1:]).shape == (4,)
 
 
 def test_a_weight_that_is_computed_from_others_is_copied():
