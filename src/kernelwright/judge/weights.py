@@ -116,9 +116,10 @@ def randomise_weights(module: torch.nn.Module, seed: int, *, boldly: bool = Fals
 
 
 def _effect(parameter: torch.Tensor) -> float:
-    """By about how much it makes numbers of size one larger: of a matrix, the sum over its row."""
-    per_result = parameter[0].numel() if parameter.dim() > 1 else 1
-    return float(parameter.double().square().mean().sqrt()) * math.sqrt(per_result)
+    """How large it makes numbers of size one: its root mean square, of a matrix times the root of
+    how many come together in a result."""
+    n_results = len(parameter) if parameter.dim() > 1 else parameter.numel()
+    return float(torch.linalg.vector_norm(parameter, dtype=torch.float64)) / math.sqrt(n_results)
 
 
 def _from_nought(factor: torch.Tensor) -> torch.Tensor:

@@ -282,7 +282,7 @@ def test_complex_inputs_are_changed_in_both_parts_and_float64_keeps_its_digits()
     z = torch.randn(8, 6, dtype=torch.complex64)
     (changed,) = transform([z], "shifted", 1)
     assert changed.dtype == z.dtype and not torch.equal(changed.imag, z.imag)
-    (y,) = transform([torch.rand(64).double()], "centred", 1)
+    (y,) = transform([torch.rand(64, dtype=torch.float64)], "centred", 1)
     assert not torch.equal(y, y.float().double())
 
 
