@@ -26,14 +26,17 @@ def randomised(
 ) -> torch.nn.Module:
     """A copy with other weights, bold ones where ``run`` stays finite with them; the module itself
     where there is nothing to change."""
-    mild, bold = copied(module), copied(module)
-    randomise_weights(mild, seed)
+    bold = copied(module)
     randomise_weights(bold, seed, boldly=True)
     own, others = weights_of(module), weights_of(bold)
     if all(torch.equal(own[name], others[name]) for name in own):
         return module
     is_borne = partial(_is_borne, run, instead_of=module)
-    return bold if is_borne(bold) else _emboldened(mild, others, is_borne)
+    if is_borne(bold):
+        return bold
+    mild = copied(module)
+    randomise_weights(mild, seed)
+    return _emboldened(mild, others, is_borne)
 
 
 @torch.no_grad()
@@ -46,7 +49,7 @@ def _emboldened(
     below nought, the others are none the wiser."""
     weights = weights_of(twin)
     differing = [name for name in weights if not torch.equal(weights[name], bold[name])]
-    waiting = halves(differing)
+    waiting = _halves(differing)
     for _ in range(MOST_TRIES):
         if not waiting:
             break
@@ -57,11 +60,11 @@ def _emboldened(
         if not is_borne(twin):
             for name in names:
                 weights[name].copy_(before[name])
-            waiting += halves(names)
+            waiting += _halves(names)
     return twin
 
 
-def halves(names: Sequence[str]) -> list[Sequence[str]]:
+def _halves(names: Sequence[str]) -> list[Sequence[str]]:
     """Two of them; none of a single name."""
     middle = len(names) // 2
     return [names[:middle], names[middle:]] if middle else []
