@@ -7,9 +7,8 @@
 #   benchmarks/training_run.sh MODEL lessons pool.sqlite exam OUT
 #
 # MODEL: a checkpoint or .gguf. With GPUS=2, which is the default, each arm trains and judges on a GPU of its
-# own; both at the same time, because a host makes one to three CUDA contexts a second, however many GPUs it
-# has. With GPUS=1 they take turns. So a verdict costs more than learning from it: UPDATES steps on each batch
-# of answers.
+# own, both at the same time; with GPUS=1 they take turns. A host makes one to three CUDA contexts a second,
+# however many GPUs it has, so a verdict costs more than learning from it: UPDATES steps on each batch of answers.
 # SFT_S, ARM_S, SEED, RATE, UPDATES and ANSWERS may be set; SFT_S=0: MODEL has been taught; ARM_S=0: SFT and
 # its exam only. What was stopped goes on by the same command.
 set -euo pipefail
