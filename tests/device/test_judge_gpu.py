@@ -6,6 +6,7 @@ It prints what the machine grants, what an empty call costs and what each verdic
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 
@@ -124,6 +125,26 @@ def judged(judge, name, one, **how):
     return evaluation
 
 
+@contextlib.contextmanager
+def somebody_measures(judge, every_s):
+    """Another judge wants the device for itself, again and again."""
+    other, is_over = Turns(judge.place.unit, judge.place.is_idle), threading.Event()
+
+    def measure():
+        while not is_over.is_set():
+            with other.alone():
+                pass
+            time.sleep(every_s)
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
 def test_the_reference_itself_passes_and_is_timed(judge):
     evaluation = judged(judge, "reference", candidate("return self.right(x)"))
     print("guarantees:", evaluation.guarantees)
@@ -167,22 +188,18 @@ def test_an_endless_kernel_ends_soon_where_others_want_to_measure(judge):
         "kernel((1, 1, 1), (1, 1, 1), [torch.ones_like(x)])\n"
         "return self.right(x)"
     )
-    other, is_over = Turns(judge.place.unit, judge.place.is_idle), threading.Event()
-
-    def measure():
-        while not is_over.is_set():
-            with other.alone():
-                pass
-            time.sleep(0.5)
-
-    thread = threading.Thread(target=measure)
-    thread.start()
-    try:
+    with somebody_measures(judge, every_s=0.5):
         evaluation = judged(judge, "endless", candidate(body), timed=False)
-    finally:
-        is_over.set()
-        thread.join()
     assert evaluation.status is Status.TIMEOUT and "stood still" in evaluation.reasons[0]
+
+
+def test_a_driver_may_be_stopped_time_after_time_while_it_starts(judge):
+    with somebody_measures(judge, every_s=0.01):
+        for number in range(3):
+            evaluation = judged(
+                judge, f"start {number}", candidate("return self.right(x)"), timed=False
+            )
+            assert evaluation.passed, evaluation.reasons
 
 
 def test_work_on_a_side_stream_wins_nothing(judge):

@@ -42,8 +42,6 @@ class Place(Protocol):
     """Whether the outputs of a stopped child can be read."""
     is_spinning: bool
     """Whether the judge polls for a child's answer: cores are many where there is a GPU."""
-    stops_midway: bool
-    """Whether a child may be stopped in the midst of its work."""
     compiles_elsewhere: bool
     """Whether compilers work on other processors than those that are timed."""
     most_judges: int | None
@@ -97,7 +95,6 @@ class Cpu:
     sight: Mapping[str, str] = MappingProxyType({})
     reads_from_outside = True
     is_spinning = False
-    stops_midway = True
     compiles_elsewhere = False
     most_judges = None
     most_ahead = 4
@@ -143,7 +140,6 @@ class Gpu:
     inside = "cuda:0"
     reads_from_outside = False
     is_spinning = True
-    stops_midway = True
     compiles_elsewhere = True
     most_ahead = 2
     heat = BUILT_TOGETHER

@@ -138,12 +138,10 @@ class Runner:
 
     @contextlib.contextmanager
     def beside(self, turns: Turns) -> Iterator[Seat]:
-        """Work beside others: the child is stopped while somebody measures, and afterwards.
-
-        Where it must not be stopped midway, who wants to measure waits.
-        """
+        """Work beside others: the child is stopped while somebody measures, and afterwards; a
+        driver that starts in it bears that."""
         with turns.beside() as seat:
-            self.child.seat = seat if self.place.stops_midway else None
+            self.child.seat = seat
             try:
                 yield seat
                 self.stand_still()
@@ -307,10 +305,7 @@ class Runner:
         # The whole region, even where less is needed: the driver maps no part of it (error 801).
         n_bytes = region.memory.numel()
         how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.inside}
-        # A driver is not interrupted while it starts: who wants to measure waits half a second.
-        seat, self.child.seat = self.child.seat, None
         self._ask("map", limit_s, fds=(region.fd,), **how)
-        self.child.seat = seat
 
     def _copy(self, *, held: str = "") -> None:
         """Let the child copy its outputs to shared memory."""
