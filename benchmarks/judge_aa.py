@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import sys
 from statistics import median
 
 from rich.console import Console
@@ -41,7 +42,11 @@ def repeat(entry: SuiteEntry, settings: Settings, *, repeats: int, judges: int) 
         with Judge(entry.task, device=device, settings=settings) as judge:
             for number in range(repeats):
                 text = f"{entry.task.source}\n\nModelNew = {entry.task.entry}  # {number}\n"
-                found.append(judge.evaluate(Candidate(text, "torch")))
+                verdict = judge.evaluate(Candidate(text, "torch"))
+                found.append(verdict)
+                timing = verdict.timing
+                said = timing.speedups["eager"] if timing else verdict.reasons
+                print(f"{entry.name}: {len(found)} of {judges * repeats}: {said}", file=sys.stderr)
     return found
 
 

@@ -216,20 +216,21 @@ class Examiner:
         ]
         kept = self._baselines.kept()
         with self._turns.alone():
-            self._baselines.settle_in()
             start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())
             try:
-                return self._stopwatch.compare(
-                    check.runner,
-                    kept,
-                    strongest=self._baselines.strongest,
-                    arguments_of=self._oracle.arguments,
-                    check=check,
-                    draws=self._draws,
-                    seed=verdict.seed,
-                    budget_s=max_time_s,
-                    looks=looks,
-                )
+                with self._stopwatch.gathered([check.runner, *kept.values()]):
+                    self._baselines.settle_in()
+                    return self._stopwatch.compare(
+                        check.runner,
+                        kept,
+                        strongest=self._baselines.strongest,
+                        arguments_of=self._oracle.arguments,
+                        check=check,
+                        draws=self._draws,
+                        seed=verdict.seed,
+                        budget_s=max_time_s,
+                        looks=looks,
+                    )
             finally:
                 verdict.time_s = time.monotonic() - start_s
                 verdict.conditions = watch.end()

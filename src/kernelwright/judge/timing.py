@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, media
 from kernelwright.judge.baselines import compared
 from kernelwright.judge.check import WATCHED, Check
 from kernelwright.judge.child import Glance
+from kernelwright.judge.cores import gathered, lead, on_last_core
 from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.outputs import Claim
 from kernelwright.judge.place import Place
@@ -115,38 +115,6 @@ def _is_look_due(looks: Looks | None, order: random.Random) -> bool:
     return order.random() < (LOOK_SHARE if looks.n_told < FEWEST_LOOKS else LATER_LOOK_SHARE)
 
 
-def lead(on: bool) -> bool:
-    """Let this thread run before the children that it times; whether this machine allows it."""
-    try:
-        policy, priority = (os.SCHED_FIFO, 2) if on else (os.SCHED_OTHER, 0)
-        os.sched_setscheduler(0, policy, os.sched_param(priority))
-    except OSError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def on_last_core() -> Iterator[None]:
-    """Keep this thread on the last core, first in line, and let the judge's torch use no other.
-
-    A child's main thread then finds the first core free when it is woken (cpu.spread_threads
-    puts its other threads on the others), and the judge looks as soon as it says that it is done.
-    The threads of an OpenMP pool spin for milliseconds after their work, so the judge starts none.
-
-    Not for a judge that polls: two of those in one place would each keep the other from running.
-    """
-    threads, cores = torch.get_num_threads(), os.sched_getaffinity(0)
-    torch.set_num_threads(1)
-    os.sched_setaffinity(0, {max(cores)})
-    lead(True)
-    try:
-        yield
-    finally:
-        lead(False)
-        torch.set_num_threads(threads)
-        os.sched_setaffinity(0, cores)
-
-
 class Stopwatch:
     """Times modules that run in their own children, one at a time, all others standing still."""
 
@@ -167,6 +135,13 @@ class Stopwatch:
         if not self._place.is_spinning and lead(True):
             lead(False)
             runner.child.prioritise()
+
+    def gathered(self, runners: Iterable[Runner]) -> contextlib.AbstractContextManager[None]:
+        """While it is entered, these children are timed on equal terms: where the judge polls, all
+        on one core. For who is alone at the device."""
+        if not self._place.is_spinning:
+            return contextlib.nullcontext()
+        return gathered([runner.child.pid for runner in runners])
 
     def turn(
         self,
@@ -202,11 +177,12 @@ class Stopwatch:
         samples: dict[str, list[int]] = {name: [] for name in runners}
         for runner in runners.values():
             self.prioritise(runner)
-        for _ in range(n_rounds + 1):
-            for name in random.sample(list(runners), len(runners)):
-                with named(name):
-                    samples[name].append(self.turn(runners[name], arguments).elapsed_ns)
-                    self.rest(runners[name])
+        with self.gathered(runners.values()):
+            for _ in range(n_rounds + 1):
+                for name in random.sample(list(runners), len(runners)):
+                    with named(name):
+                        samples[name].append(self.turn(runners[name], arguments).elapsed_ns)
+                        self.rest(runners[name])
         return {name: statistics.median(values[1:]) for name, values in samples.items()}
 
     def calibrate(self, runner: Runner, arguments: list[Any]) -> None:
@@ -217,9 +193,10 @@ class Stopwatch:
         """
         self.prioritise(runner)
         samples = []
-        for _ in range(N_CALIBRATION):
-            samples.append(self.turn(runner, arguments).elapsed_ns)
-            self.rest(runner)
+        with self.gathered([runner]):
+            for _ in range(N_CALIBRATION):
+                samples.append(self.turn(runner, arguments).elapsed_ns)
+                self.rest(runner)
         # The least seen: what is taken off must not exceed what every call costs.
         once_ns, twice_ns = min(samples[::2]), min(samples[1::2])
         self.overhead_ns = min(once_ns, 2 * once_ns - twice_ns)
