@@ -27,6 +27,7 @@ import click
 from training_exam import weight
 
 from kernelwright.archive import Archive
+from kernelwright.commands.lessons import said
 from kernelwright.compose import compose
 from kernelwright.compose.lessons import FORMS, Lesson, lessons
 from kernelwright.core.device import Device
@@ -34,7 +35,6 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dataset.build import excluded_tasks
 from kernelwright.dialects.devices import resolve
-from kernelwright.lessons_command import said
 from kernelwright.load.structure import Known, structure
 from kernelwright.train.court import Court
 

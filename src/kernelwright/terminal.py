@@ -1,4 +1,4 @@
-"""The face of the command line: one answer per command, clear errors, progress while it runs."""
+"""The face of the command line: one answer per command, clear errors."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ import json
 import math
 import os
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 from rich.console import Console, RenderableType
-from rich.live import Live
-from rich.text import Text
 
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
 from kernelwright.judge.baselines import HUGE_PAGES
-from kernelwright.report.facts import printable, ratio_text
-from kernelwright.result import Progress
 
 PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
 INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame
@@ -75,68 +70,15 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
-            raise UsageError(
-                f'no command "{args[0]}"', seen=args[0], do=nearest(args[0], self.commands)
-            )
+        known = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in known:
+            raise UsageError(f'no command "{args[0]}"', seen=args[0], do=nearest(args[0], known))
         return super().resolve_command(ctx, args)
 
 
 def error_facts(error: KernelwrightError) -> dict[str, str]:
     """The JSON form of an error."""
     return {"what": error.what, "seen": error.seen, "do": error.do}
-
-
-def search_line(progress: Progress, since_s: float) -> str:
-    """What a search said last, ``since_s`` seconds later."""
-    left_s = max(0.0, progress.seconds_left - since_s)
-    best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
-    return (
-        f"{printable(progress.task, 40)} · {best} · {progress.n_done} judged · "
-        f"{_spent(progress)}{left_s:.0f} s left · {printable(progress.doing, 80)}"
-    )
-
-
-class ShowProgress:
-    """Shows what is being done on stderr: one living line on a terminal, else plain lines.
-
-    ``line`` makes the text of what was told last and the seconds since then.
-    """
-
-    def __init__(self, line: Callable[[Any, float], str] = search_line) -> None:
-        self._make_line = line
-        self._last: Any = None
-        self._told_s = time.monotonic()
-        console = Console(stderr=True, highlight=False)
-        self._is_terminal = console.is_terminal
-        self._live = Live(console=console, get_renderable=self._line, transient=True)
-
-    def __enter__(self) -> ShowProgress:
-        if self._is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-
-    def __call__(self, told: Any) -> None:
-        self._last, self._told_s = told, time.monotonic()
-        if not self._is_terminal:
-            click.echo(self._line().plain, err=True)
-
-    def _line(self) -> Text:
-        if self._last is None:
-            return Text("reading the task, starting the baselines")
-        text = self._make_line(self._last, time.monotonic() - self._told_s)
-        return Text(text, no_wrap=True, overflow="ellipsis")
-
-
-def _spent(progress: Progress) -> str:
-    """'12.3 ktok, 0.0412 USD · ' where models were asked."""
-    if not progress.tokens:
-        return ""
-    money = f", {progress.cost_usd:.4f} USD" if progress.cost_usd else ""
-    return f"{progress.tokens / 1000:.1f} ktok{money} · "
 
 
 @contextlib.contextmanager

@@ -13,9 +13,8 @@ LEVELS = {
     "compose": 2, "pairs": 2, "result": 2,
     "search": 3, "port": 3, "train": 3, "report": 3, "testing": 3, "doctor": 3,
     "dataset": 3,
-    "build": 4, "dispatch": 4, "api": 4, "cli": 4, "answers": 4, "terminal": 4, "port_command": 4,
-    "judge_command": 4, "docket": 4, "options": 4, "side_by_side": 4,
-    "bench": 4, "corpus_command": 4, "dataset_command": 4, "lessons_command": 4, "train_command": 4,
+    "build": 4, "dispatch": 4, "api": 4, "cli": 4, "answers": 4, "terminal": 4, "progress": 4,
+    "docket": 4, "options": 4, "side_by_side": 4, "bench": 4, "commands": 4,
     "__init__": 4, "__main__": 4,
 }  # fmt: skip
 TOP = {name for name, level in LEVELS.items() if level == 4}
@@ -61,7 +60,7 @@ def test_importing_the_package_imports_no_torch():
     import sys
 
     code = (
-        "import sys, kernelwright, kernelwright.core.candidate, kernelwright.core.settings; "
+        "import sys, kernelwright, kernelwright.cli, kernelwright.core.settings; "
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

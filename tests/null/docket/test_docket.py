@@ -12,7 +12,7 @@ from kernelwright.core.evaluation import Status, Timing
 from kernelwright.core.settings import Settings
 from kernelwright.docket import Case, Docket, Step, assign, read_folder, results
 from kernelwright.load.suite import builtin_suite
-from kernelwright.terminal import ShowProgress
+from kernelwright.progress import ShowProgress
 
 
 @pytest.fixture

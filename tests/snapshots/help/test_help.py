@@ -64,8 +64,10 @@ def document() -> str:
 def sections(words: list[str], command: click.Command) -> Iterator[str]:
     """The help of a command, and of those below it."""
     yield section(words, command)
-    for name, below in sorted(getattr(command, "commands", {}).items()):
-        yield from sections([*words, name], below)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in sorted(command.list_commands(context)):
+            yield from sections([*words, name], command.get_command(context, name))
 
 
 def section(words: list[str], command: click.Command) -> str:

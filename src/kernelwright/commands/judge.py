@@ -16,8 +16,9 @@ from kernelwright.core.settings import Settings, load_settings
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder, results
 from kernelwright.load import load
 from kernelwright.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
+from kernelwright.progress import ShowProgress
 from kernelwright.receipt import Receipt
-from kernelwright.terminal import Answer, ShowProgress
+from kernelwright.terminal import Answer
 
 BELONGS = {
     "a file": {"inputs", "init", "entry", "receipt"},
@@ -51,7 +52,7 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
 )
 @GPUS
 @JSON
-def judge_command(
+def command(
     words: tuple[str, ...],
     suite: str | None,
     repeat: Path | None,

@@ -30,7 +30,7 @@ from kernelwright.terminal import Answer
 )  # fmt: skip
 @click.option("--no-run", is_flag=True, help="Do not run programs on this CPU (rung 2).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def corpus_command(
+def command(
     tree: Path, out: Path, arch: str, licences: tuple[str, ...], no_run: bool, as_json: bool
 ) -> Answer:
     """Port every .cu file under TREE and keep the verified pairs in DIR, as Parquet with a card.

@@ -63,7 +63,7 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option("--seed", type=int)
 @click.option("--out", metavar="DIR", help="Default: kernelwright-out/train.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def train_command(
+def command(
     stage: str, dataset: Path | None, budget: str | None, archive: str | None,
     device: str | None, threads: int | None, seed: int | None, out: str | None,
     preset: str, as_json: bool, **told: Any,

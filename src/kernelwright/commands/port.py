@@ -56,7 +56,7 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
 )
-def port_command(
+def command(
     path: Path, to: str, targets: str, rungs: str | None, out: Path | None, as_json: bool,
     **given: Any,
 ) -> Answer:  # fmt: skip

@@ -54,7 +54,7 @@ NAMES = {"policies": "policy", "max_tokens": "max-tokens"}
 @click.option("--hipify", type=click.Path(path_type=Path), help="hipify-perl, run beside ours.")
 @click.option("--arch", metavar="LIST", help="AMD targets, for port: all that it knows rates of.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def bench_command(name: str, as_json: bool, **options: Any) -> Answer:
+def command(name: str, as_json: bool, **options: Any) -> Answer:
     """Search every task of a suite, examine checkpoints on it, or run the bench of `port`.
 
     builtin, kernelbench, folder: one search per task, each in a process of its own. What the

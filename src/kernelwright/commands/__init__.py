@@ -1,0 +1,1 @@
+"""One file for each command of the command line, imported when it is called."""

@@ -1,0 +1,66 @@
+"""``kernelwright optimize``: a search for a faster kernel, for one task or a suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernelwright import answers, api, search
+from kernelwright.bench import suite_entries
+from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import load_settings, parse_budget
+from kernelwright.options import ARCHIVE, INPUTS, JSON, MACHINE, PROPOSING, SUITE, init_of
+from kernelwright.progress import ShowProgress
+from kernelwright.terminal import Answer
+
+
+@click.command("optimize")
+@click.argument("task", metavar="[TASK]", required=False)
+@INPUTS
+@MACHINE
+@click.option("--dialect", "dialects", multiple=True, help="Propose in this dialect; repeatable.")
+@PROPOSING
+@click.option("--seed", type=int, help="Seed of the proposers.")
+@ARCHIVE
+@click.option("--out", metavar="DIR", help="Folder for sources and reports: kernelwright-out.")
+@SUITE
+@JSON
+def command(
+    task: str | None,
+    inputs: tuple[str, ...],
+    init: str | None,
+    suite: str | None,
+    path: Path | None,
+    levels: tuple[int, ...],
+    problems: tuple[str, ...],
+    budget: tuple[str, ...],
+    as_json: bool,
+    **settings: Any,
+) -> Answer:
+    """Search for a kernel faster than the library, for TASK or for every task of a suite.
+
+    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps what
+    was found; the same command goes on from there.
+    """
+    if (task is None) == (suite is None):
+        raise UsageError(
+            "give a task or a suite, one of them",
+            seen=f"TASK {task}, --suite {suite}",
+            do="kernelwright optimize FILE.py, or kernelwright optimize --suite builtin",
+        )
+    given = {key: value for key, value in settings.items() if value not in (None, ())}
+    given |= parse_budget(budget)
+    with ShowProgress() as progress:
+        if task is not None:
+            result = api.optimize(
+                task, list(inputs) or None, init=init_of(init), on_progress=progress, **given
+            )
+            return answers.one_result(result)
+        resolved = load_settings(Path.cwd(), **given)
+        entries = suite_entries(
+            suite, device=resolved.device, path=path, levels=levels, problems=problems
+        )
+        results = list(search.optimize_suite(entries, settings=resolved, on_progress=progress))
+    return answers.suite_results(results, resolved)

@@ -1,0 +1,35 @@
+"""``kernelwright report``: the HTML report of an archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kernelwright import answers
+from kernelwright.archive import Archive
+from kernelwright.commands.show import named
+from kernelwright.core.settings import Settings
+from kernelwright.options import JSON
+from kernelwright.report import write
+from kernelwright.terminal import Answer
+
+
+@click.command("report")
+@click.argument("archive", metavar="ARCHIVE")
+@click.option("--out", type=click.Path(path_type=Path), help="Default: beside the archive.")
+@click.option("--task", metavar="NAME", help="Only this task, by name or digest.")
+@JSON
+def command(archive: str, out: Path | None, task: str | None, as_json: bool) -> Answer:
+    """Write the HTML report of ARCHIVE: one file that opens offline."""
+    with Archive(archive, create=False) as opened:
+        chosen = None if task is None else named(opened, task).digest
+        path = write(opened, out or _beside(archive), task=chosen)
+    return Answer({"report": str(path)}, answers.DONE, [str(path)])
+
+
+def _beside(archive: str) -> Path:
+    """Where the report of an archive goes when nobody says: to its folder, if it has one."""
+    path = Path(archive)
+    folder = path if path.is_dir() else path.parent if path.is_file() else Path(Settings.out)
+    return folder / "report.html"
