@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelwright.judge.compare import USELESS, Expected, as_real, explained
+from kernelwright.judge.allowances import explained
+from kernelwright.judge.compare import USELESS, Expected, as_real
 from kernelwright.judge.lowering import rounded
 
 

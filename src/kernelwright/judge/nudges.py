@@ -6,17 +6,13 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from kernelwright.judge.compare import (
-    CONDITION_FACTOR,
-    FACTOR,
-    Expected,
-    as_real,
-    conditioning,
-)
+from kernelwright.judge.allowances import conditioning
+from kernelwright.judge.compare import CONDITION_FACTOR, FACTOR, Expected, as_real
 from kernelwright.judge.inputs import is_whole
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.refusal import FAILURES
@@ -95,14 +91,12 @@ def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
 
 
 def tied(
-    run: Callable[[list[Any]], list[torch.Tensor] | None],
-    arguments: list[Any],
-    expected: Expected,
-    allowed: list[float],
-) -> list[float]:
-    """``allowed``, or what results owe to how equal numbers come in order, where that is more: of a
-    row of zeros a router may choose any expert. Infinite where it is more than all that is there:
-    then nobody can say what is right."""
+    run: Callable[[list[Any]], list[torch.Tensor] | None], arguments: list[Any], expected: Expected
+) -> Expected:
+    """``expected`` with what results owe to how equal numbers come in order allowed, where that is
+    more: of a row of zeros a router may choose any expert. Infinite where it is more than all that
+    is there: then nobody can say what is right."""
+    allowed = list(expected.allowed)
     for moved in _random(arguments):
         found = run(moved)
         if found is not None:
@@ -110,7 +104,10 @@ def tied(
             # Either of two may have gone the other way. Less is rounding, which is told already.
             moves = [2 * move if move > LEAST_TIED else 0.0 for move in moves]
             allowed = [max(pair) for pair in zip(allowed, moves, strict=True)]
-    return [math.inf if one > 1.0 else one for one in allowed]
+    pairs = zip(allowed, expected.allowed, expected.beyond, strict=True)
+    beyond = [1.0 if wider > usual else share for wider, usual, share in pairs]
+    allowed = [math.inf if one > 1.0 else one for one in allowed]
+    return replace(expected, allowed=allowed, beyond=beyond)
 
 
 def _random(arguments: list[Any]) -> Iterator[list[Any]]:

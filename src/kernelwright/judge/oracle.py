@@ -18,6 +18,7 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge import fitness, layout, nudges
+from kernelwright.judge.allowances import conditioned, explained
 from kernelwright.judge.asserting import HostFirst
 from kernelwright.judge.compare import (
     LOOSE_SHARE,
@@ -25,12 +26,10 @@ from kernelwright.judge.compare import (
     USELESS,
     Expected,
     all_finite,
-    allowance,
     are_alike,
     as_real,
     differ,
     expect,
-    explained,
 )
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.counting import counted
@@ -202,13 +201,11 @@ class Oracle:
         if moved is None:
             return expected
         is_own = self._is_own(draw)
-        allowed = [allowance(moved[n], expected, n, factor) for n, factor in enumerate(factors)]
+        wider = conditioned(moved, expected, factors)
         if not is_own:
-            allowed = nudges.tied(run, arguments, expected, allowed)
+            wider = nudges.tied(run, arguments, wider)
         wider = replace(
-            expected,
-            allowed=allowed,
-            is_conditioned=True,
+            wider,
             loose=expected.loose
             or nudges.loose_places(run, arguments, expected.own, zeros_too=not is_own),
             loose_share=LOOSE_SHARE if is_own else 1.0,

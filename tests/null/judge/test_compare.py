@@ -11,9 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelwright.judge.allowances import conditioned
 from kernelwright.judge.compare import (
     Expected,
-    allowance,
     are_alike,
     compare,
     error_of,
@@ -203,8 +203,29 @@ def test_few_numbers_that_jump_widen_nothing_for_the_others():
     wanted = expected(exact.float(), exact)
     jumped = exact.clone()
     jumped[3, 5] += 1.0
-    assert allowance(jumped, wanted, 0, 16.0) == wanted.allowed[0]
-    assert allowance(exact + 0.01, wanted, 0, 16.0) > wanted.allowed[0]
+    assert conditioned([jumped], wanted, [16.0]).allowed == wanted.allowed
+    assert conditioned([exact + 0.01], wanted, [16.0]).allowed > wanted.allowed
+
+
+def test_only_as_many_numbers_are_far_off_as_the_reference_has():
+    exact = torch.rand(64, 64, dtype=torch.float64) + 0.5
+    own = exact.float() + 1e-3 * torch.eye(64)
+    wanted = expected(own, exact)
+    compare([exact.float() + 2e-3 * torch.eye(64)], wanted)
+    with pytest.raises(WrongValues, match=r"only 3.12% of them are ill-conditioned"):
+        compare([own + 1e-4], wanted)
+
+
+def test_as_many_numbers_may_be_far_off_as_move_with_the_inputs_last_digits():
+    exact = torch.rand(64, 64, dtype=torch.float64) + 0.5
+    moved = exact.clone()
+    moved[:8] += 1e-5
+    wanted = conditioned([moved], expected(exact.float(), exact), [16.0])
+    off = torch.zeros(64, 64)
+    off[:16] = 1e-4
+    compare([exact.float() + off], wanted)
+    with pytest.raises(WrongValues, match=r"only 25.00% of them are ill-conditioned"):
+        compare([exact.float() + 1e-4], wanted)
 
 
 def test_counts_between_which_one_has_moved_may_differ():
