@@ -281,7 +281,7 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
         name = "the output" if len(outputs) == 1 else f"output {number}"
         if not exact.is_floating_point():
             loose = expected.loose[number] if expected.loose else None
-            warnings += compare_exactly(name, value, own, loose, expected.loose_share)
+            warnings += compare_exactly(name, value, own, exact, loose, expected.loose_share)
             continue
         if mask is not None and not bool(same(value, own)[~mask].all()):
             warnings.append(f"{name} has NaN or infinity where the reference differs")

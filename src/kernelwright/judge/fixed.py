@@ -4,6 +4,7 @@ timed calls, and keep their results."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,7 +23,17 @@ N_TRIED = 6
 enough to a sum of one."""
 
 
-def find_fixed(draw: Draws, run: Run) -> tuple[list[bool], list[str]]:
+@dataclass(frozen=True)
+class Fixed:
+    """Which tensors are the same in every draw, and how they are varied."""
+
+    which: list[bool]
+    is_shuffled: bool = False
+    """Whether what lies along their longest axis changes places as well: one that differs by
+    VARIED tells what is nearest, or largest, in the next one."""
+
+
+def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
     """Which tensors are to be varied, because they are the same in two draws, and what to warn of:
     a task may seed its own. Whole numbers are where nothing else is new in a call. None are where
     ``run``, the reference, does not take others: indices, or tables of probabilities."""
@@ -37,10 +48,13 @@ def find_fixed(draw: Draws, run: Run) -> tuple[list[bool], list[str]]:
     ]
     if not any(fixed) and is_all:
         fixed = [one and not _is_constant(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
-    others = (renew(given, fixed, seed) for seed in range(N_TRIED))
-    if not any(fixed) or all(takes(run, other, instead_of=given) for other in others):
-        return fixed, []
-    return [], [
+    if not any(fixed):
+        return Fixed(fixed), []
+    for how in (Fixed(fixed, is_shuffled=True), Fixed(fixed)):
+        others = (renew(given, how, seed) for seed in range(N_TRIED))
+        if all(takes(run, other, instead_of=given) for other in others):
+            return how, []
+    return Fixed([]), [
         "inputs that are the same in every draw are not varied: the reference takes no others"
     ]
 
@@ -57,10 +71,11 @@ def takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
         return False
 
 
-def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
-    """``arguments`` with those that are fixed changed by VARIED at most; zeros and infinities stay.
-    Whole numbers are drawn anew from their own."""
-    rows = iter(is_fixed)
+def renew(arguments: list[Any], fixed: Fixed, seed: int) -> list[Any]:
+    """``arguments`` with those that are fixed changed by VARIED at most, in another order; zeros
+    and infinities stay, and what has them its order. Whole numbers are drawn anew from their own.
+    """
+    rows = iter(fixed.which)
 
     def change(x: torch.Tensor) -> torch.Tensor:
         if not next(rows, False):
@@ -70,11 +85,21 @@ def renew(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
         draw = torch.Generator(x.device).manual_seed(seed)
         noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
         changed = x.clone(memory_format=torch.preserve_format)
+        if fixed.is_shuffled and x.dim() and bool((x.isfinite() & (x != 0)).all()):
+            changed.copy_(_shuffled(x, seed))
         changed.mul_((1 + VARIED * noise).to(x.dtype))
         changed = kept(x, changed)
         return changed if overlaps(x) else laid_out(changed, x)
 
     return map_tensors(change, arguments)
+
+
+def _shuffled(x: torch.Tensor, seed: int) -> torch.Tensor:
+    """``x`` with what lies along its longest axis in another order: tensors of one length, as
+    points and their values, in the same one."""
+    draw = torch.Generator(x.device).manual_seed(seed)
+    order = torch.randperm(max(x.shape), generator=draw, device=x.device)
+    return x.index_select(x.shape.index(max(x.shape)), order)
 
 
 def same_integers(one: list[Any], other: list[Any]) -> list[bool]:

@@ -102,7 +102,7 @@ def _one_hot(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 def _outliers(x: torch.Tensor, draw: torch.Generator, largest: float = HUGE) -> torch.Tensor:
     changed = x.flatten().clone()
     largest = max(largest, min(HUGE, 2 * LARGER * float(x.abs().max())))  # half of it is the least
-    places = (_uniform((N_OUTLIERS,), draw) * x.numel()).long()
+    places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw, device=x.device)
     sizes = largest * (1 + _uniform((N_OUTLIERS,), draw)) / 2
     signs = torch.arange(N_OUTLIERS, device=x.device) % 2 * 2 - 1
     changed[places] = (sizes * signs).to(x.dtype)
@@ -120,7 +120,7 @@ def _sum_of_many(x: torch.Tensor) -> float:
 
 def _between(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     changed = x.flatten().clone()
-    places = (_uniform((N_OUTLIERS,), draw) * x.numel()).long()
+    places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw, device=x.device)
     share = _uniform((N_OUTLIERS,), draw).to(x.dtype)
     changed[places] = x.min() + share * (x.max() - x.min())
     return changed.view(x.shape)

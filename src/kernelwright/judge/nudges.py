@@ -14,7 +14,8 @@ import torch
 from kernelwright.judge.allowances import conditioning
 from kernelwright.judge.compare import CONDITION_FACTOR, FACTOR, Expected, as_real
 from kernelwright.judge.inputs import is_whole
-from kernelwright.judge.layout import leaves, map_tensors
+from kernelwright.judge.layout import flat_source, leaves, map_tensors
+from kernelwright.judge.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
 
 LOOSE_ULP = 16.0
@@ -30,6 +31,8 @@ N_TIED = 4
 TIED_SHARE = 1 / 32
 """Of a row's whole numbers that zeros' last digits were seen to change: what is left of it is as
 likely to hang on ties."""
+N_SIZED = 1 << 16
+"""Numbers of a tensor that tell how large they usually are."""
 LEAST_TIED = 0.01
 """Of a row's largest value: so much moves where another one is chosen."""
 WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
@@ -66,7 +69,7 @@ def _in_float32(t: torch.Tensor) -> torch.Tensor:
 
 def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
     """``arguments`` in float64, moved by LOOSE_ULP in several ways; ``zeros_too``: with zeros, by
-    what numbers of the mean size move by."""
+    what numbers of the usual size move by, but those of masks: what is hidden would show."""
     for sign in (1.0, -1.0):
         yield map_tensors(lambda t, sign=sign: _moved(t, sign * LOOSE_ULP, None), arguments)
     for number in range(N_RANDOM):
@@ -75,12 +78,20 @@ def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
         def change(t: torch.Tensor, seeds: Iterator[int] = seeds) -> torch.Tensor:
             seed = next(seeds)
             moved = _moved(t, LOOSE_ULP, seed)
-            if not (zeros_too and t.is_floating_point() and t.numel()):
+            if not (zeros_too and t.is_floating_point() and t.numel()) or is_mask(flat_source(t)):
                 return moved
-            size = t.abs().mean(dtype=torch.float64).to(t.dtype)  # one outlier would move all
+            size = _usual_size(t)
             return moved + _moved(size.expand(t.shape), LOOSE_ULP, seed) - size
 
         yield map_tensors(change, arguments)
+
+
+def _usual_size(t: torch.Tensor) -> torch.Tensor:
+    """What a quarter of the numbers that are neither nought nor infinite are below: outliers, and
+    the -1e9 of what hides, would move all."""
+    some = t.flatten()[:: max(1, t.numel() // N_SIZED)].abs()
+    some = some[some.isfinite() & (some > 0)].float()
+    return some.quantile(0.25).to(t.dtype) if some.numel() else t.new_zeros(())
 
 
 def shaken(arguments: list[Any]) -> Iterator[list[Any]]:

@@ -1,11 +1,31 @@
-"""NaN and infinities among a task's own results, such as those behind a mask."""
+"""NaN and infinities: among a task's own results, such as those behind a mask, and asked about."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
+from torch.overrides import TorchFunctionMode
 
 from kernelwright.judge.compare import Expected, as_real, same
 from kernelwright.judge.refusal import WrongValues
+
+ASKING = {"isnan", "isinf", "isfinite", "isposinf", "isneginf", "nan_to_num", "nan_to_num_"}
+ASKING |= {"nanmean", "nansum", "nanmedian", "nanquantile"}
+
+
+class Asking(TorchFunctionMode):
+    """While it is entered, it notes whether somebody asks for NaN or infinities, or leaves them
+    out: what a module does with those is part of it then."""
+
+    is_heard = False
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        self.is_heard |= getattr(func, "__name__", "") in ASKING
+        return func(*args, **(kwargs or {}))
 
 
 def require_specials(outputs: list[torch.Tensor], expected: Expected) -> None:

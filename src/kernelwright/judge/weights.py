@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
 from kernelwright.judge.compare import all_finite
+from kernelwright.judge.layout import same_shapes
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten, weights_of
@@ -17,17 +18,39 @@ from kernelwright.load.plain import flatten, weights_of
 NEARLY_NOUGHT = 0.02
 """What a weight does to numbers of size one where it does next to nothing: layers begin with scales
 of 1e-6, and with products of weights of 1e-10."""
+FEW = 16
+"""Different numbers of a filter: a layer of as few has been drawn by nobody."""
 MOST_TRIES = 32
 """Runs that find out which bold weights are borne."""
 
 
+def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> frozenset[str]:
+    """Parameters that need no gradient and are the same where the module is made ``again`` of
+    another seed: filters and boundaries, which are part of the task. Where none needs one, as in a
+    module that was frozen to be run, those of few numbers only."""
+    parameters = dict(module.named_parameters())
+    is_trained = any(p.requires_grad for p in parameters.values())
+    asked = {
+        name: p
+        for name, p in parameters.items()
+        if not p.requires_grad and 1 < p.unique().numel() <= (p.numel() if is_trained else FEW)
+    }
+    others = dict(again().named_parameters()) if asked else {}
+    return frozenset(
+        name for name, p in asked.items() if name in others and torch.equal(p, others[name].to(p))
+    )
+
+
 def randomised(
-    module: torch.nn.Module, seed: int, run: Callable[[torch.nn.Module], Any]
+    module: torch.nn.Module,
+    seed: int,
+    run: Callable[[torch.nn.Module], Any],
+    kept: Collection[str] = (),
 ) -> torch.nn.Module:
-    """A copy with other weights, bold ones where ``run`` stays finite with them; the module itself
-    where there is nothing to change."""
+    """A copy with other weights than those to be ``kept``, bold ones where ``run`` stays finite
+    with them; the module itself where there is nothing to change."""
     bold = copied(module)
-    randomise_weights(bold, seed, boldly=True)
+    randomise_weights(bold, seed, boldly=True, kept=kept)
     own, others = weights_of(module), weights_of(bold)
     if all(torch.equal(own[name], others[name]) for name in own):
         return module
@@ -35,7 +58,7 @@ def randomised(
     if is_borne(bold):
         return bold
     mild = copied(module)
-    randomise_weights(mild, seed)
+    randomise_weights(mild, seed, kept=kept)
     return _emboldened(mild, others, is_borne)
 
 
@@ -73,29 +96,36 @@ def _halves(names: Sequence[str]) -> list[Sequence[str]]:
 def _is_borne(
     run: Callable[[torch.nn.Module], Any], twin: torch.nn.Module, *, instead_of: torch.nn.Module
 ) -> bool:
-    """Whether nothing fails with a copy's weights, and nothing that was finite is not."""
+    """Whether nothing fails with a copy's weights, nothing that was finite is not, and results have
+    the shapes that they had."""
     try:
-        return all_finite(flatten(run(twin))) or not all_finite(flatten(run(instead_of)))
+        found, usual = flatten(run(twin)), flatten(run(instead_of))
     except FAILURES:
         return False
+    return same_shapes(found, usual) and (all_finite(found) or not all_finite(usual))
 
 
 @torch.no_grad()
-def randomise_weights(module: torch.nn.Module, seed: int, *, boldly: bool = False) -> None:
+def randomise_weights(
+    module: torch.nn.Module, seed: int, *, boldly: bool = False, kept: Collection[str] = ()
+) -> None:
     """Give every parameter, and the running statistics of batch norms, values of no pattern.
 
     Scales of one and biases of zero are what initialisers leave: a candidate that skips them is
     right until the module is trained. ``boldly``: with either sign where all were one number; none
     so small that nothing comes of it; numbers in place of noughts among others, as an identity's;
-    and in rows that are buffers as well, as a frozen norm's; quantised ones change places. Other
-    buffers keep their values, because masks and tables have a meaning.
+    and in rows and single numbers that are buffers as well, as a frozen norm's; quantised ones
+    change places. Other buffers keep their values, because masks and tables have a meaning, as do
+    parameters to be ``kept``, and rows for padding stay noughts.
     """
     draw = torch.Generator().manual_seed(seed)
     rows = _identities(module) if boldly else ()
     for quantised in _quantised(module) if boldly else ():
         order = torch.randperm(quantised.numel(), generator=draw).to(quantised.device)
         quantised.copy_(quantised.flatten()[order].view(quantised.shape))
-    for parameter in (*module.parameters(), *rows):
+    parameters = [p for name, p in module.named_parameters() if name not in kept]
+    padding = list(_padding(module))
+    for parameter in (*parameters, *rows):
         if not parameter.is_floating_point() or parameter.numel() == 0:
             continue
         factor = (0.5 + torch.rand(parameter.shape, generator=draw)).to(parameter)
@@ -110,6 +140,8 @@ def randomise_weights(module: torch.nn.Module, seed: int, *, boldly: bool = Fals
             parameter.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(parameter))
         if is_free and parameter.dim() > 1 and parameter.requires_grad:  # no mask
             parameter.copy_(torch.where(noughts, _from_nought(factor), parameter))
+    for row in padding:
+        row.zero_()
     for part in module.modules():
         if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
             mean, var = part.running_mean, part.running_var
@@ -134,10 +166,19 @@ def _from_nought(factor: torch.Tensor) -> torch.Tensor:
     return 0.5 * (factor - 1.0) / math.sqrt(per_result)
 
 
+def _padding(module: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """The rows of embeddings that stand for padding, and are noughts, as torch keeps them."""
+    for part in module.modules():
+        number = getattr(part, "padding_idx", None)
+        is_table = isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag))
+        if is_table and number is not None and not bool(part.weight[number].any()):
+            yield part.weight[number]
+
+
 def _identities(module: torch.nn.Module) -> Iterator[torch.Tensor]:
     """Buffers along one axis, all of ones or all of noughts, that a candidate is given."""
     for row in _given_buffers(module):
-        is_row = row.is_floating_point() and row.numel() == max(row.shape, default=0) > 1
+        is_row = row.is_floating_point() and row.numel() == max(row.shape, default=1) > 0
         if is_row and _is_one_number(row) and float(row.flatten()[0]) in (0, 1):
             yield row
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,6 +16,8 @@ from kernelwright.judge.refusal import FAILURES
 from kernelwright.load.copies import copied
 
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16), torch.float64)
+NARROWING = (torch.Tensor.half, torch.Tensor.bfloat16)
 NO_FLOAT64 = (
     "float64 is not possible for this reference on this machine: its own result is compared",
 )
@@ -39,25 +42,31 @@ def in_float64(module: torch.nn.Module, precision: str = "") -> torch.nn.Module:
 
 
 class NamedWider(TorchFunctionMode):
-    """While it is entered, float32 that is asked for by name is float64. What looks at bits is left
-    as it is."""
+    """While it is entered, float32 that is asked for by name is float64, and so are the types that
+    ``wider`` names. What looks at bits is left as it is."""
+
+    def __init__(self, wider: Mapping[torch.dtype, torch.dtype] = WIDER) -> None:
+        super().__init__()
+        self._wider = wider
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func is torch.Tensor.float:
+        wider = self._wider
+        if func is torch.Tensor.float or (func in NARROWING and torch.float16 in wider):
             return args[0].double()
         if func is not torch.Tensor.view:
-            args = [WIDER.get(one, one) if type(one) is torch.dtype else one for one in args]
+            args = [wider.get(one, one) if type(one) is torch.dtype else one for one in args]
             if "dtype" in kwargs:
-                kwargs = {**kwargs, "dtype": WIDER.get(kwargs["dtype"], kwargs["dtype"])}
+                kwargs = {**kwargs, "dtype": wider.get(kwargs["dtype"], kwargs["dtype"])}
         return func(*args, **kwargs)
 
 
-NAMINGS = (NamedWider, contextlib.nullcontext)
-"""What becomes of float32 that is asked for by name, in the order in which they are tried: left as
-it is, a reference that computes angles in float32 would be without an error of its own."""
+NAMINGS = (partial(NamedWider, WIDEST), NamedWider, contextlib.nullcontext)
+"""What becomes of types that are asked for by name, in the order in which they are tried: left as
+they are, a reference that computes angles in float32, or products in bfloat16, would be without an
+error of its own, and who computes them better would be wrong."""
 
 
 def run_in_float64(

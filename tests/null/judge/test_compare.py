@@ -293,7 +293,15 @@ def test_one_of_many_whole_numbers_may_hang_on_rounding_and_none_of_few():
         value, loose[0] = own.clone(), False
         value[1] = 5
         with contextlib.nullcontext() if is_allowed else pytest.raises(WrongValues):
-            assert compare_exactly("the output", value, own, loose, 0.005)
+            assert compare_exactly("the output", value, own, own, loose, 0.005)
+
+
+def test_a_whole_number_that_float64_has_is_right():
+    own, exact = torch.tensor([3, 1, 4]), torch.tensor([3, 2, 4])
+    for value in (own, exact):
+        assert compare_exactly("the output", value, own, exact, None, 0.005) == []
+    with pytest.raises(WrongValues, match="at \\[0\\]"):
+        compare_exactly("the output", own + 1, own, exact, None, 0.005)
 
 
 def test_runs_that_add_in_another_order_are_alike_and_random_ones_are_not():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from kernelwright.judge.fixed import find_fixed, renew, same_integers
+from kernelwright.judge.fixed import Fixed, find_fixed, renew, same_integers
 from kernelwright.judge.inputs import (
     BETWEEN,
     DISTRIBUTIONS,
@@ -18,7 +20,7 @@ from kernelwright.judge.inputs import (
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.weights import randomise_weights, randomised
+from kernelwright.judge.weights import constants, randomise_weights, randomised
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -108,19 +110,45 @@ def test_of_whole_numbers_that_are_all_one_or_nought_some_turn_round(value):
 
 def test_whole_numbers_are_new_in_every_call_where_nothing_else_is():
     x, mask = torch.randint(100, (9, 40)), torch.ones(9, dtype=torch.bool)
-    is_fixed, warnings = find_fixed(lambda seed: [x, mask], lambda given: given[:1])
-    (new, same), (other, _) = (renew([x, mask], is_fixed, seed) for seed in (1, 2))
-    assert is_fixed == [True, False] and not warnings and torch.equal(mask, same)
+    fixed, warnings = find_fixed(lambda seed: [x, mask], lambda given: given[:1])
+    (new, same), (other, _) = (renew([x, mask], fixed, seed) for seed in (1, 2))
+    assert fixed.which == [True, False] and not warnings and torch.equal(mask, same)
     assert not torch.equal(x, new) and not torch.equal(new, other)
     beside, _ = find_fixed(lambda seed: [x, torch.full((3,), float(seed))], lambda given: given[:1])
-    assert not any(beside)
+    assert not any(beside.which)
 
 
 def test_complex_numbers_that_are_the_same_in_every_draw_are_varied():
     x = torch.randn(9, 5, dtype=torch.complex64)
-    is_fixed, _ = find_fixed(lambda seed: [x], lambda given: given)
-    (new,) = renew([x], is_fixed, 1)
-    assert is_fixed == [True] and 0 < float(((new - x) / x).abs().max()) <= VARIED * 1.001
+    fixed, _ = find_fixed(lambda seed: [x], lambda given: given)
+    (new,) = renew([x], replace(fixed, is_shuffled=False), 1)
+    assert fixed.which == [True] and 0 < float(((new - x) / x).abs().max()) <= VARIED * 1.001
+
+
+def test_rows_that_are_the_same_in_every_draw_change_places_with_what_belongs_to_them():
+    points = torch.arange(1.0, 65.0)[:, None].expand(64, 3) * torch.tensor([1.0, 100.0, 1e4])
+    values = torch.arange(1.0, 65.0)
+    values[0] = 64.0  # so that they are not in order
+    fixed, _ = find_fixed(lambda seed: [points.clone(), values], lambda given: given)
+    moved, told = renew([points.clone(), values], fixed, 1)
+    assert fixed.is_shuffled and not torch.allclose(moved, points, rtol=0.1)
+    assert torch.allclose(moved[:, 1] / moved[:, 0], torch.tensor(100.0), rtol=0.05)
+    assert torch.allclose(moved[:, 0][told < 60], told[told < 60], rtol=0.05)
+
+
+def test_what_hides_keeps_its_places_where_it_is_the_same_in_every_draw():
+    bias = torch.rand(64, 64) + 1
+    bias[5, 7] = -torch.inf
+    fixed, _ = find_fixed(lambda seed: [bias], lambda given: [given[0].exp()])
+    (new,) = renew([bias], fixed, 1)
+    assert torch.equal(new.isfinite(), bias.isfinite()) and not torch.equal(new, bias)
+
+
+def test_where_the_reference_takes_no_other_order_only_sizes_change():
+    x = torch.rand(64) + 1
+    near = lambda given: [(0.1 - (x - given[0]).abs()).sqrt()]  # noqa: E731
+    fixed, warnings = find_fixed(lambda seed: [x], near)
+    assert fixed.which == [True] and not fixed.is_shuffled and not warnings
 
 
 def test_inputs_that_are_alike_in_every_draw_part_ways_in_most_distributions():
@@ -162,7 +190,7 @@ def test_a_whole_number_that_never_changes_is_varied_as_lengths_are():
 
 def test_slices_keep_their_strides_whatever_becomes_of_their_numbers():
     x = torch.randn(64, 100)[::2, 10:60]
-    changed = [with_specials([x], 7), enlarge([x], 0.5), renew([x], [True], 7)]
+    changed = [with_specials([x], 7), enlarge([x], 0.5), renew([x], Fixed([True]), 7)]
     assert all(y.stride() == x.stride() for (y,) in changed)
 
 
@@ -173,6 +201,46 @@ def test_random_weights_change_signs_where_both_occur():
     randomise_weights(norm, 7)
     assert 0.3 < float((layer.weight.sign() != before.sign()).float().mean()) < 0.7
     assert bool((norm.weight > 0).all())
+
+
+def test_filters_and_boundaries_that_need_no_gradient_stay():
+    def made():
+        module = torch.nn.Linear(8, 8)
+        module.edges = torch.nn.Parameter(torch.linspace(0, 1, 64), requires_grad=False)
+        module.scale = torch.nn.Parameter(torch.ones(8), requires_grad=False)
+        module.drawn = torch.nn.Parameter(torch.rand(8), requires_grad=False)
+        return module
+
+    module = made()
+    kept = constants(module, made)
+    assert kept == {"edges"}
+    twin = randomised(module, 7, lambda twin: twin(torch.randn(8, 8)), kept)
+    assert torch.equal(twin.edges, module.edges)
+    assert all(bool((getattr(twin, n) != getattr(module, n)).any()) for n in ("scale", "drawn"))
+
+
+def test_of_a_module_that_was_frozen_to_be_run_only_filters_of_few_numbers_stay():
+    def made():
+        torch.manual_seed(7)  # as weights that come from a file
+        module = torch.nn.Conv2d(1, 2, 3, bias=False)
+        module.sobel = torch.nn.Parameter(torch.tensor([[1.0, 0, -1], [2, 0, -2], [1, 0, -1]]))
+        return module.requires_grad_(False)
+
+    assert constants(made(), made) == {"sobel"}
+
+
+def test_rows_for_padding_stay_noughts():
+    table = torch.nn.Embedding(9, 4, padding_idx=3)
+    twin = randomised(table, 7, lambda twin: twin(torch.arange(9)))
+    assert not bool(twin.weight[3].any()) and bool((twin.weight[4] != table.weight[4]).all())
+
+
+def test_a_buffer_of_one_number_that_is_nought_or_one_becomes_another():
+    module = torch.nn.Linear(4, 4)
+    module.register_buffer("gate", torch.zeros(1))
+    module.register_buffer("size", torch.full((), 3.0))
+    twin = randomised(module, 7, lambda twin: twin(torch.randn(2, 4)) * twin.gate)
+    assert float(twin.gate) > 0.1 and float(twin.size) == 3.0
 
 
 def test_quantised_weights_change_places_and_masks_keep_theirs():
@@ -295,12 +363,12 @@ def test_enlarged_inputs_reach_the_asked_power_of_their_range(dtype):
 def test_inputs_that_no_draw_changes_are_varied_a_little():
     mask = torch.tensor([0.0, float("-inf"), 0.0])
     given = [torch.rand(3), [torch.ones(3), torch.arange(3)], mask]
-    is_fixed, warnings = find_fixed(
+    fixed, warnings = find_fixed(
         lambda seed: [torch.full((3,), seed / 2), *given[1:]], lambda given: [given[0]]
     )
-    assert is_fixed == [False, True, False, True]
+    assert fixed.which == [False, True, False, True]
     assert not warnings
-    one, two = (renew(given, is_fixed, seed) for seed in (1, 2))
+    one, two = (renew(given, fixed, seed) for seed in (1, 2))
     assert torch.equal(one[0], given[0]) and torch.equal(one[1][1], given[1][1])
     assert not torch.equal(one[1][0], two[1][0])
     assert torch.equal(one[2], mask)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernelwright.judge.compare import FACTOR, expect
-from kernelwright.judge.nudges import by_rounding, loose_places
+from kernelwright.judge.nudges import by_rounding, loose_places, nudges
 
 
 def test_two_inputs_part_ways():
@@ -36,3 +36,18 @@ def test_narrow_inputs_move_by_what_the_reference_rounds_to(own_error, dtype, le
     (moved,), factors = by_rounding([x], expected, [32.0])
     share = float((moved / x.double() - 1).abs().max())
     assert least < share <= most and factors == [factor]
+
+
+@pytest.mark.parametrize("hides", [1.0, -1e9, -torch.inf])
+def test_what_a_mask_does_not_hide_stays_so(hides):
+    mask = torch.zeros(64, 64)
+    mask[:, 40:] = hides
+    for given in (mask, mask[None].expand(3, 64, 64)):
+        assert all(torch.equal(m == 0, given == 0) for (m,) in nudges([given], zeros_too=True))
+
+
+def test_what_hides_does_not_tell_how_large_numbers_are():
+    bias = torch.rand(64, 64)
+    bias[:, :20], bias[:, 40:] = 0.0, -1e9
+    *_, (moved,) = nudges([bias], zeros_too=True)
+    assert 0 < float(moved[:, :20].abs().max()) < 1e-5

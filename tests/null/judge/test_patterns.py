@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernelwright.judge.fixed import find_fixed, renew
+from kernelwright.judge.fixed import Fixed, find_fixed, renew
 from kernelwright.judge.inputs import DISTRIBUTIONS, resample_integers, transform
 from kernelwright.judge.patterns import (
     comes_in_pairs,
@@ -61,8 +61,9 @@ def test_a_pattern_stays_and_the_numbers_do_not(name, x, holds):
 
 @pytest.mark.parametrize(("x", "holds"), PATTERNS.values(), ids=PATTERNS)
 def test_inputs_that_are_always_the_same_keep_it_too(x, holds):
-    (changed,) = renew([x], [True], 0)
-    assert holds(changed) and not torch.equal(changed, x)
+    for is_shuffled in (False, True):
+        (changed,) = renew([x], Fixed([True], is_shuffled), 0)
+        assert holds(changed) and not torch.equal(changed, x)
 
 
 @pytest.mark.parametrize("x", NONE.values(), ids=NONE)
@@ -102,15 +103,16 @@ def test_a_mask_of_zeros_and_ones_stays_one_beside_what_changes(name):
 def test_of_a_mask_that_every_draw_has_some_numbers_are_turned_round():
     causal, x = torch.ones(64, 64).tril(), torch.randn(64, 64)
     hidden = torch.where(causal > 0, 0.0, -torch.inf)
-    assert renew([causal, x], [False, False], 0)[0] is causal
+    assert renew([causal, x], Fixed([False, False]), 0)[0] is causal
     changed, other, stays = resample_integers([causal, hidden, x], [True, True, False], 3)
     assert is_lower(changed) and is_mask(changed) and 1 <= int((changed != causal).sum()) <= 32
     assert is_mask(other) and 1 <= int((other != hidden).sum()) <= 40 and stays is x
     assert find_fixed(lambda seed: [causal, x * (seed + 1)], lambda given: given) == (
-        [False, False],
+        Fixed([False, False]),
         [],
     )
-    assert find_fixed(lambda seed: [causal], lambda given: given) == ([True], [])
+    fixed, warnings = find_fixed(lambda seed: [causal], lambda given: given)
+    assert fixed.which == [True] and not warnings
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -121,7 +123,7 @@ def test_rows_that_come_twice_still_do_so(name):
         (half.repeat(1, 1, 2), comes_twice),
         (half.repeat_interleave(2, -1), comes_in_pairs),
     ):
-        for changed in (*transform([x], name, 3), *renew([x], [True], 0)):
+        for changed in (*transform([x], name, 3), *renew([x], Fixed([True], is_shuffled=True), 0)):
             assert holds(x) and not torch.equal(changed, x)
             order = (-1, 2) if holds is comes_in_pairs else (2, -1)
             one, two = changed.unflatten(-1, order).unbind(-1 if order[0] < 0 else -2)

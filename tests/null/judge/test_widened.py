@@ -39,7 +39,20 @@ def test_float32_that_is_named_is_widened_and_what_looks_at_bits_is_not():
     assert torch.equal(found, (positions.double() * 0.1).cos())
     run = lambda module: module(x)  # noqa: E731
     assert run_in_float64(Bits(), run).shape == (8,)  # of another shape: the next is asked for
-    assert run_in_float64(Bits(), run, NAMINGS[1:]).shape == (4,)
+    assert run_in_float64(Bits(), run, NAMINGS[2:]).shape == (4,)
+
+
+def test_narrow_types_that_are_named_are_widened():
+    class Mixed(nn.Linear):
+        def forward(self, x):
+            narrow = x.to(torch.float16) + x.half() + x.bfloat16()
+            return narrow.to(self.weight.dtype) @ self.weight.bfloat16().to(dtype=torch.float16)
+
+    module, x = Mixed(4, 4), torch.rand(4, 4, dtype=torch.float64)
+    found = run_in_float64(module, lambda module: module(x))
+    assert torch.allclose(found, 3 * x @ module.weight.double(), rtol=1e-14)
+    rounded = run_in_float64(Table(), lambda _: x.bfloat16().double(), NAMINGS[1:])
+    assert torch.equal(rounded, x.bfloat16().double())
 
 
 def test_a_weight_that_is_computed_from_others_is_copied():
