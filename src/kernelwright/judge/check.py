@@ -44,7 +44,7 @@ WARNING_ONLY = {
 MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
 """Further calls on inputs of the first checks, as many as the time allows; one at least."""
 PLACES = {OWN_WEIGHTS: "", SPECIAL: "on inputs with NaN and infinities"}
-"""Where a value was wrong; of other distributions their inputs are named."""
+"""Where something was wrong; of other distributions their inputs are named."""
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 LONGEST_HOLD = 6
 """Calls that outlive an output which the caller holds: buffers that take turns show then."""
