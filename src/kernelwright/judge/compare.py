@@ -292,10 +292,12 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
             if is_little and expected.jumps and _are_jumps(value, expected, number):
                 warnings.append(f"{name}: numbers differ where the inputs' last digits decide")
                 continue
+            found, wanted = value[where].item(), exact[where].item()
+            digits = 6 if f"{found:.6g}" != f"{wanted:.6g}" else 17
             raise WrongValues(
                 f"{name} is off by {error:.3g} of its row's largest value, {allowed:.3g} is "
-                f"allowed; worst at {list(where)}: {value[where].item():.6g} instead of "
-                f"{exact[where].item():.6g}; {share:.2%} of the elements are beyond",
+                f"allowed; worst at {list(where)}: {found:.{digits}g} instead of "
+                f"{wanted:.{digits}g}; {share:.2%} of the elements are beyond",
                 is_little=is_little,
             )
         _refuse_spread(name, value, expected, number, error)

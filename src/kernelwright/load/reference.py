@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 CHECK_SEED = 0
 MISFIT = ("the inputs do not fit the forward", "make get_inputs (or --input) fit it")
+NO_GRADIENTS = (
+    "the forward takes gradients, and kernels are judged without",
+    "take them inside torch.enable_grad(), with regard to x.detach().requires_grad_()",
+)
 _NO_MEMORY = ("not enough memory", "can't allocate memory")  # c10/core/impl/alloc_cpu.cpp
 
 
@@ -272,6 +276,8 @@ def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[
         package = str(getattr(error, "name", None)).partition(".")[0]
         if isinstance(error, ModuleNotFoundError) and package not in sys.modules:
             do = f"make {package} importable (pip install {package}, or run from its folder)"
+        if "does not require grad" in str(error):
+            what, do = NO_GRADIENTS
         seen = " ".join(filter(None, (_describe(error), context)))
         raise TaskError(what, seen=seen, do=do) from error
     finally:

@@ -324,3 +324,9 @@ def test_whole_numbers_on_a_border_are_all_found():
 
     (loose,) = loose_places(run, [x], run([x]), zeros_too=False)
     assert float(loose[:-1].float().mean()) > 0.99 and not bool(loose[-1])
+
+
+def test_numbers_that_look_alike_are_told_to_the_last_digit():
+    exact = torch.rand(8, 8, dtype=torch.float64) + 1
+    with pytest.raises(WrongValues, match=r"worst at .*: \d\.\d{12,} instead of \d\.\d{12,};"):
+        compare([exact + 1e-12], expected(exact, exact))

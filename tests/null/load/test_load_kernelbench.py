@@ -44,6 +44,10 @@ UNFIT = {
     "fails": (GOOD.replace("torch.randn(4, 8)", "1 / 0"), r"get_inputs\(\) fails"),
     "shape": (GOOD.replace("randn(4, 8)", "randn(4, 9)"), "inputs do not fit the forward"),
     "count": (GOOD.replace("randn(4, 8)", "randn(4, 8), 1"), "inputs do not fit the forward"),
+    "gradients": (
+        GOOD.replace("return self.drop", "return torch.autograd.grad(x.sum(), x)[0] + self.drop"),
+        "the forward takes gradients, and kernels are judged without",
+    ),
     "constructor": (GOOD.replace("[8]", "[8, 9]"), r"Model\(\*get_init_inputs\(\)\) fails"),
     "result": (GOOD.replace("return self.drop", "return str"), "result cannot be compared"),
 }
