@@ -33,12 +33,18 @@ def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> 
     asked = {
         name: p
         for name, p in parameters.items()
-        if not p.requires_grad and 1 < p.unique().numel() <= (p.numel() if is_trained else FEW)
+        if not (p.requires_grad or p.numel() == 0 or _is_one_number(p))
+        and (is_trained or _are_few(p))
     }
     others = dict(again().named_parameters()) if asked else {}
     return frozenset(
         name for name, p in asked.items() if name in others and torch.equal(p, others[name].to(p))
     )
+
+
+def _are_few(x: torch.Tensor) -> bool:
+    """Whether there are FEW different numbers; of many the first tell."""
+    return all(part.unique().numel() <= FEW for part in (x.flatten()[: FEW**2], x))
 
 
 def randomised(
