@@ -11,7 +11,8 @@ optimize: .venv/installed
 	$(BIN)/kernelwright optimize $(TASK) --budget $(BUDGET)
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 tests/null tests/snapshots
+	$(BIN)/python -m pytest -q tests/host tests/device  # one at a time: they measure
 
 zoo: .venv/installed-test
 	$(BIN)/python -m kernelwright.testing.zoo
