@@ -26,7 +26,7 @@ else
     --num_machines 1 --mixed_precision bf16 --dynamo_backend no)
   CUDA_VISIBLE_DEVICES=$(seq -s, 0 $((gpus - 1))) "${launch[@]}" -m kernelwright train sft --model "$model" \
     --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch $((8 / gpus)) --no-recompute \
-    --max-tokens 1024 --checkpoint-every 50 --out "$out/sft"
+    --max-tokens 1024 --checkpoint-every 50 --seed "${SEED:-1}" --out "$out/sft"
 fi
 
 arm() { # NAME GPU PRESET
