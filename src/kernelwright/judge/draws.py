@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge.growth import Terms
+
 TASK, OWN_WEIGHTS = "task", "weights"
 """Distributions of the task's own inputs. All calls but the second's have weights that nobody has
 seen: a candidate may find out that a branch is scaled by 1e-6, and leave it out while it is."""
@@ -36,7 +38,7 @@ class Other:
     draw: Draw
     example: list[torch.Tensor]
     """The outputs that it gives, without memory."""
-    n_terms: list[float]
+    terms: Terms
 
 
 def derive_seed(secret: int, *parts: Any) -> int:

@@ -71,6 +71,7 @@ class Examiner:
         names += [RESAMPLED] if oracle.has_integers else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
+        n_turns[RESAMPLED] = 2  # few of a mask's numbers are turned, and many
         self._draws = [
             Draw(name, derive_seed(oracle.secret, name, 0) + turn, turn)
             for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)

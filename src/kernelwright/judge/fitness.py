@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,8 +10,14 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge.compare import are_alike, differ
+from kernelwright.judge.compare import are_alike, differ, largest_size
 from kernelwright.judge.layout import dtype_name, leaves, map_tensors
+
+OVERFLOWED = 0.5
+"""Of an output: where more is no number, it says little about a kernel."""
+
+NOISE = 1e-6
+"""Of the reference's largest number: what float64 leaves of a nought that is rounded in float32."""
 
 
 def require_deterministic(
@@ -75,6 +82,15 @@ def require_float32(task: Task, tensors: Sequence[torch.Tensor]) -> None:
         )
 
 
+def meaningless(task: Task, error: float) -> TaskError:
+    """The error of a task whose precision leaves nothing of its results."""
+    return TaskError(
+        f"{task.name} means nothing in {task.precision}",
+        seen=f"errors of {error:.2g} of a row's largest value",
+        do="ask for a higher precision, or for none",
+    )
+
+
 def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[str]:
     """Warnings about a reference, by its results on two draws.
 
@@ -89,12 +105,36 @@ def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -
             do="pad it to a length that is always the same",
         )
     found = []
+    for number, (one, two) in enumerate(zip(outputs, other, strict=True)):
+        if min(map(_overflowed, (one, two))) > OVERFLOWED:
+            found.append(f"degenerate task: most of output {number} is NaN or beyond its type")
     if all(map(torch.equal, outputs, other)):
         found.append("degenerate task: the output does not depend on the inputs")
     for number, one in enumerate(outputs):
         if one.numel() > 1 and bool((one == one.reshape(-1)[0]).all()):
             found.append(f"degenerate task: output {number} is constant")
     return found
+
+
+def without_noise(
+    own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]
+) -> tuple[list[torch.Tensor], tuple[str, ...]]:
+    """float64's results, with noughts for outputs that are one but for rounding, as the mean of
+    what has been normalised is: there each precision has a noise of its own, which says nothing.
+    Warnings name them."""
+    found, warnings = list(exact), ()
+    for number, (one, wide) in enumerate(zip(own, exact, strict=True)):
+        if not wide.is_floating_point() or not bool(wide.any()):
+            continue
+        if float(largest_size(wide)) < NOISE * float(largest_size(one)):
+            found[number] = torch.zeros_like(wide)
+            warnings += (f"degenerate task: output {number} is nought but for rounding",)
+    return found, warnings
+
+
+def _overflowed(t: torch.Tensor) -> float:
+    """The share of NaN and infinities; -inf is what masks say."""
+    return float((~t.isfinite() & (t != -math.inf)).double().mean()) if t.numel() else 0.0
 
 
 def written(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 SUM_ULP = 28.0
 MAX_GROWTH, MAX_BIASED_GROWTH = 256.0, 768.0
@@ -19,13 +23,50 @@ ULP32 = 2.0**-24
 """Of sums: the library adds narrower types in float32, and float64 in its own."""
 
 
-def count_terms(inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int) -> list[float]:
+ADDING = ("sum", "mean", "var", "std", "norm")
+"""In the names of operators that add up: those of norms give their statistics beside the result."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Of how many terms each output's numbers may be the sums."""
+
+    usual: list[float]
+    """By arithmetic and axes."""
+    added: list[float]
+    """By what operators add up as well, which may be several axes at a time."""
+
+
+class Adding(TorchDispatchMode):
+    """While it is entered, it notes how many numbers an operator adds up to one at most."""
+
+    most = 1.0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        if any(word in name for word in ADDING):
+            given, sums = _sizes(args), _sizes(found)
+            if given and sums:
+                self.most = max(self.most, max(given) / min(sums))
+        return found
+
+
+def _sizes(values: Any) -> list[int]:
+    tensors = [t for t in tree_leaves(values) if isinstance(t, torch.Tensor)]
+    return [t.numel() for t in tensors if t.is_floating_point() and t.numel()]
+
+
+def count_terms(
+    inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int, n_added: float
+) -> Terms:
     """Of how many terms each output's numbers may be the sums, given the arithmetic of a whole
     call: each as if it were the only one, for beside a large one a loss is no shorter a sum."""
     n_inputs = sum(t.numel() for t in inputs)
     longest = max((max(t.shape, default=1) for t in inputs), default=1)
     sizes = [max(1, t.numel()) for t in outputs]
-    return [max(flops / (2 * n), n_inputs / n, longest) for n in sizes]
+    usual = [max(flops / (2 * n), n_inputs / n, longest) for n in sizes]
+    return Terms(usual, [max(n, n_added) for n in usual])
 
 
 def summation_growth(n_terms: float, *, equal_terms: bool) -> float:

@@ -37,6 +37,7 @@ LARGE, LARGEST = "large", 2.0**17
 SPARSE_SHARE = 0.1
 OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
+CONSTANT = "constant"
 BETWEEN = "between"
 """In place of outliers where the reference takes nothing beyond the task's own range."""
 NEXT_TO_HUGE = math.sqrt(HUGE)
@@ -137,7 +138,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
     LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only
-    "constant": _constant,  # downcasts that average out elsewhere
+    CONSTANT: _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles
     "near_one": _near_one,  # products that vanish or overflow elsewhere
     "small": _small,  # zeros that hide under an absolute tolerance
@@ -150,7 +151,7 @@ def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
     return torch.rand(shape, generator=draw, device=draw.device)
 
 
-EQUAL_TERMS = frozenset({"shifted", "constant", "one_hot", "sparse", "near_one"})
+EQUAL_TERMS = frozenset({"shifted", CONSTANT, "one_hot", "sparse", "near_one"})
 """Distributions whose sums have many equal or nearly equal terms."""
 SPECIAL = "special"
 """The task's own inputs with a NaN and two infinities in each: how they are passed on is a matter
@@ -238,7 +239,8 @@ def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     if x.dtype != torch.bool and most not in (0, 1):
         if most < 0:
             return x
-        found = torch.randint((most + 1) // 2, most + 1, x.shape, generator=draw, device=x.device)
+        end = min(most, torch.iinfo(torch.int64).max - 1) + 1
+        found = torch.randint((most + 1) // 2, end, x.shape, generator=draw, device=x.device)
         return found.to(x.dtype)
     if x.dtype != torch.bool and most == 0 and x.is_cuda:
         return x  # beyond a table of one row a GPU's process would end

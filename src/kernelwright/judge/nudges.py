@@ -35,6 +35,8 @@ N_SIZED = 1 << 16
 """Numbers of a tensor that tell how large they usually are."""
 LEAST_TIED = 0.01
 """Of a row's largest value: so much moves where another one is chosen."""
+Run = Callable[[list[Any]], list[torch.Tensor] | None]
+"""The reference's results; None where it fails."""
 WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
 
 
@@ -101,9 +103,7 @@ def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
         yield map_tensors(lambda t, dtypes=dtypes: t.to(next(dtypes)), moved)
 
 
-def tied(
-    run: Callable[[list[Any]], list[torch.Tensor] | None], arguments: list[Any], expected: Expected
-) -> Expected:
+def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
     """``expected`` with what results owe to how equal numbers come in order allowed, where that is
     more: of a row of zeros a router may choose any expert. Infinite where it is more than all that
     is there: then nobody can say what is right."""
@@ -131,26 +131,39 @@ def all_loose(own: list[torch.Tensor]) -> list[torch.Tensor | None]:
 
 
 def loose_places(
-    run: Callable[[list[Any]], list[torch.Tensor] | None],
-    arguments: list[Any],
-    own: list[torch.Tensor],
-    *,
-    zeros_too: bool,
+    runs: Sequence[Run], arguments: list[Any], own: list[torch.Tensor], *, zeros_too: bool
 ) -> list[torch.Tensor | None]:
     """Where results of whole numbers change with ``arguments``' last digits; empty if none are.
 
-    ``run`` is the reference in float64; ``own`` its results in its own precision. Where zeros are
-    moved too, and much of a row changes, all of the row does: of a hundred that tie for one place
-    few have been seen in it.
+    ``runs``: the reference in float64 and in its own precision, whose noise may decide as well;
+    ``own``: its results in its own. Where zeros are moved too, and much of a row changes, all of
+    the row does: of a hundred that tie for one place few have been seen in it.
     """
     loose = [torch.zeros_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
     if all(mask is None for mask in loose):
         return []
-    for moved in nudges(arguments, zeros_too=zeros_too):
-        for mask, one, other in zip(loose, run(moved) or own, own, strict=True):
+    for results in _moved_results(runs, arguments, zeros_too=zeros_too):
+        for mask, one, other in zip(loose, results, own, strict=True):
             if mask is not None:
                 mask |= one != other
     return [None if m is None else _rows_of_ties(m) for m in loose] if zeros_too else loose
+
+
+def _moved_results(
+    runs: Sequence[Run], arguments: list[Any], *, zeros_too: bool
+) -> Iterator[list[torch.Tensor]]:
+    """What each of ``runs``, in float64 and in its own precision, gives for every nudge, where it
+    takes such."""
+    dtypes = [t.dtype for t in leaves(arguments)]
+    for moved in nudges(arguments, zeros_too=zeros_too):
+        kinds = iter(dtypes)
+        narrow = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
+        for run, given in zip(runs, (moved, narrow), strict=True):
+            results = None
+            with contextlib.suppress(*FAILURES):
+                results = run(given)
+            if results is not None:
+                yield as_real(results)
 
 
 def _rows_of_ties(loose: torch.Tensor) -> torch.Tensor:
@@ -160,23 +173,13 @@ def _rows_of_ties(loose: torch.Tensor) -> torch.Tensor:
 
 
 def jumps(
-    runs: Sequence[Callable[[list[Any]], list[torch.Tensor] | None]],
-    arguments: list[Any],
-    expected: Expected,
-    *,
-    zeros_too: bool,
+    runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
 ) -> list[torch.Tensor | None]:
     """By how much each floating-point number of the results moves with ``arguments``' last digits,
-    of its row's scale: a step of a quantiser, another choice. ``runs``: the reference in float64
-    and in its own precision, whose noise may decide as well."""
+    of its row's scale: a step of a quantiser, another choice. ``runs`` as for ``loose_places``."""
     found = [torch.zeros_like(e) if e.is_floating_point() else None for e in expected.exact]
-    dtypes = [t.dtype for t in leaves(arguments)]
-    for moved in nudges(arguments, zeros_too=zeros_too):
-        kinds = iter(dtypes)
-        narrow = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
-        for run, given in zip(runs, (moved, narrow), strict=True):
-            with contextlib.suppress(*FAILURES):  # it takes no such
-                _reach(found, as_real(run(given) or expected.exact), expected)
+    for results in _moved_results(runs, arguments, zeros_too=zeros_too):
+        _reach(found, results, expected)
     return found
 
 

@@ -32,12 +32,12 @@ from kernelwright.judge.compare import (
     expect,
 )
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
-from kernelwright.judge.counting import counted
 from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
 from kernelwright.judge.fixed import find_fixed, renew, same_integers, takes
-from kernelwright.judge.growth import count_terms, summation_growth
+from kernelwright.judge.growth import Terms, count_terms, summation_growth
 from kernelwright.judge.inputs import (
     BETWEEN,
+    CONSTANT,
     EQUAL_TERMS,
     LARGE,
     NUMBERS,
@@ -57,11 +57,11 @@ from kernelwright.judge.inputs import (
 from kernelwright.judge.kept import Kept
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.lowering import lower, rounded
+from kernelwright.judge.observed import Observed, observe
 from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_mask, is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
-from kernelwright.judge.specials import Asking
 from kernelwright.judge.weights import constants, randomised
 from kernelwright.judge.widened import NAMINGS, NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
 from kernelwright.load import open_reference
@@ -196,28 +196,30 @@ class Oracle:
 
         It costs another run in float64, so it is asked for only before a refusal.
         """
-        run = partial(self._in_float64, draw.weights)
-        nudged, factors = nudges.by_rounding(arguments, expected, self._growth_ulp(draw))
+        run, _ = runs = self._both(draw)
+        growths = self._growth_ulp(draw, is_floor=False)
+        nudged, factors = nudges.by_rounding(arguments, expected, growths)
         moved = None if expected.is_conditioned else run(nudged)
         if moved is None:
             return expected
         is_own = self._is_own(draw)
         wider = conditioned(moved, expected, factors)
         wider = wider if is_own else nudges.tied(run, arguments, wider)
-        wider = replace(
-            wider,
-            loose=expected.loose
-            or nudges.loose_places(run, arguments, expected.own, zeros_too=not is_own),
-            loose_share=LOOSE_SHARE if is_own else 1.0,
-        )
+        how = {"zeros_too": not is_own}
+        loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)
+        wider = replace(wider, loose=loose, loose_share=LOOSE_SHARE if is_own else 1.0)
         return self._keep(("expected", draw), wider)
 
     def stepped(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
         """``expected`` with how far each number jumps, which is asked for where few are wrong."""
-        runs = [partial(self._in_float64, draw.weights), partial(self.run, weights=draw.weights)]
         is_other = not self._is_own(draw)
+        runs = self._both(draw)
         jumps = expected.jumps or nudges.jumps(runs, arguments, expected, zeros_too=is_other)
         return self._keep(("expected", draw), replace(expected, jumps=jumps))
+
+    def _both(self, draw: Draw) -> list[nudges.Run]:
+        """The reference in float64, and in its own precision."""
+        return [partial(self._in_float64, draw.weights), partial(self.run, weights=draw.weights)]
 
     def _headroom(self, arguments: list[Any]) -> float:
         """The largest power of the type's range at which the reference stays finite."""
@@ -271,7 +273,9 @@ class Oracle:
             del self._namings[0]  # it reads the bits of its numbers
         warnings = NO_FLOAT64 if exact is None else ()
         exact = [nudges.widen(t) for t in own] if exact is None else exact
-        expected = expect(own, exact, self._growth_ulp(draw), by_row=draw.distribution != OUTLIERS)
+        exact, noise = fitness.without_noise(own, exact) if is_own else (exact, ())
+        growths = self._growth_ulp(draw, is_floor=True)
+        expected = expect(own, exact, growths, by_row=draw.distribution != OUTLIERS)
         if is_own and expected.reference_error > USELESS and len(self._namings) == len(NAMINGS):
             del self._namings[0]  # it rounds to narrow types for the rounding's sake
             return self._compute(draw, arguments)
@@ -279,10 +283,10 @@ class Oracle:
             if not is_given:
                 return None  # nobody can say what is right
             if is_own:
-                expected = expect(own, [nudges.widen(t) for t in own], self._growth_ulp(draw))
+                expected = expect(own, [nudges.widen(t) for t in own], growths)
                 expected, warnings = replace(expected, is_conditioned=True), OTHER_IN_FLOAT64
         loose = nudges.all_loose(own) if draw.distribution == LARGE else []
-        expected = replace(expected, warnings=warnings, loose=loose)
+        expected = replace(expected, warnings=(*warnings, *noise), loose=loose)
         if self.precision:
             return self._lowered(draw, arguments, expected)
         if self.convolves and may_be_rounded(self.device):
@@ -310,18 +314,16 @@ class Oracle:
         if wider.reference_error <= USELESS or (draw.distribution == TASK and draw != self.first):
             return wider
         if draw == self.first:
-            raise TaskError(
-                f"{self.task.name} means nothing in {self.precision}",
-                seen=f"errors of {wider.reference_error:.2g} of a row's largest value",
-                do="ask for a higher precision, or for none",
-            )
+            raise fitness.meaningless(self.task, wider.reference_error)
         return None
 
-    def _growth_ulp(self, draw: Draw) -> list[float]:
-        """By how many ulp each output's sums may be off under a distribution."""
+    def _growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
+        """By how many ulp each output's sums may be off under a distribution; beside what moves
+        with the inputs, sums over several axes count only ``is_floor``, or of equal terms."""
         is_equal = draw.distribution in EQUAL_TERMS
-        judged = self.others.get(draw.distribution, self)
-        return [summation_growth(n, equal_terms=is_equal) for n in judged.n_terms]
+        terms = self.others.get(draw.distribution, self).terms
+        counts = terms.added if is_floor or draw.distribution == CONSTANT else terms.usual
+        return [summation_growth(n, equal_terms=is_equal) for n in counts]
 
     def _in_float64(
         self, weights: str, arguments: list[Any], precision: str = ""
@@ -343,18 +345,19 @@ class Oracle:
         self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
-        results, self.flops = self._counted(given)
+        seen = self._observed(given)
+        results, self.flops, n_added = seen.outputs, seen.flops, seen.n_added
         self._guard.settle()
         changed = list(map(differ, leaves(given), leaves(arguments)))
         self.mutates_arguments = any(changed)
         self.returned = layout.lie_in(results, leaves(given))
         outputs = [t.clone() for t in results] if any(self.returned) else results
-        del given, results
+        del given, results, seen
         self.example = layout.without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
         fitness.require_known_types([*inputs, *outputs])
         results = [*outputs, *layout.those(leaves(arguments), changed)]
-        self.n_terms = count_terms(inputs, results, self.flops)
+        self.terms = count_terms(inputs, results, self.flops, n_added)
         self._is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
@@ -369,26 +372,21 @@ class Oracle:
         self.warnings += fitness.degenerate(outputs, found)
         self.changed = changed
 
-    def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], list[float]]:
+    def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], Terms]:
         """The shapes of the results, and terms per output."""
-        outputs, flops = self._counted(map_tensors(torch.clone, arguments))
+        seen = self._observed(map_tensors(torch.clone, arguments))
         inputs = leaves([arguments, list(self.state(TASK).values())])
-        results = [*outputs, *layout.those(leaves(arguments), self.changed)]
-        return layout.without_memory(outputs), count_terms(inputs, results, flops)
+        results = [*seen.outputs, *layout.those(leaves(arguments), self.changed)]
+        terms = count_terms(inputs, results, seen.flops, seen.n_added)
+        return layout.without_memory(seen.outputs), terms
 
-    def _counted(self, arguments: list[Any]) -> tuple[list[torch.Tensor], int]:
-        """The reference's outputs, and the arithmetic that they took."""
-        with (
-            task_code(self.task, *MISFIT, context=f"with {layout.shapes_text(arguments)}"),
-            counted() as counter,
-            self._guard(),
-            torch.no_grad(),
-            Asking() as asking,
-        ):
-            output = self.modules[TASK](*arguments)
-        self.asks_for_specials |= asking.is_heard
-        self.convolves |= torch.ops.aten.convolution in counter.flop_counts["Global"]
-        return flatten(output), counter.get_total_flops()
+    def _observed(self, arguments: list[Any]) -> Observed:
+        misfit = f"with {layout.shapes_text(arguments)}"
+        with task_code(self.task, *MISFIT, context=misfit), self._guard():
+            seen = observe(lambda: self.modules[TASK](*arguments))
+        self.asks_for_specials |= seen.asks_for_specials
+        self.convolves |= seen.convolves
+        return seen
 
     def _repeats(self, arguments: list[Any], results: list[torch.Tensor]) -> bool:
         return all(map(are_alike, results, as_real(self._forward_unseeded(arguments))))

@@ -9,10 +9,11 @@ import torch
 
 from kernelwright.core.task import Task
 from kernelwright.judge.draws import Draw, Other, derive_seed
+from kernelwright.judge.growth import Terms
 from kernelwright.judge.layout import shapes_text
 from kernelwright.load.reference import task_code
 
-Look = Callable[[list[Any]], tuple[list[torch.Tensor], list[float]]]
+Look = Callable[[list[Any]], tuple[list[torch.Tensor], Terms]]
 
 
 def find_others(task: Task, given: Iterable[list[Any]], look: Look, seed: int) -> dict[str, Other]:
@@ -28,7 +29,7 @@ def find_others(task: Task, given: Iterable[list[Any]], look: Look, seed: int) -
         if label in others:
             label = f"{label} ({number + 1})"
         with task_code(task, "the reference fails on other inputs", "mend it", context=label):
-            example, n_terms = look(arguments)
+            example, terms = look(arguments)
         draw = Draw(label, derive_seed(seed, number))
-        others[label] = Other(number, draw, example, n_terms)
+        others[label] = Other(number, draw, example, terms)
     return others

@@ -13,8 +13,9 @@ from kernelwright.judge.layout import is_folded
 
 SHORTEST = 8
 """Of a row that is sorted, and of a matrix's side: by chance one row in 40,000 is sorted."""
-TURNED = 16
-"""Of a mask's numbers: few enough that whoever looks at one in a thousand sees none of them."""
+TURNED, TURNED_SHARE = 16, 0.1
+"""Of a mask's numbers, one time few enough that whoever looks at one in a thousand sees none of
+them, another time so many that a mean shows it."""
 
 
 def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
@@ -110,9 +111,10 @@ def is_mask(x: torch.Tensor) -> bool:
 
 
 def turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """A mask with some TURNED of its numbers turned into the other one, and its patterns."""
+    """A mask with some of its numbers turned into the other one, and its patterns."""
     low, high = torch.aminmax(x)
-    is_turned = torch.rand(x.shape, generator=draw, device=x.device) * x.numel() < TURNED
+    share = TURNED_SHARE if draw.initial_seed() % 2 else TURNED / x.numel()
+    is_turned = torch.rand(x.shape, generator=draw, device=x.device) < share
     return kept(x, torch.where((x == low) == is_turned, high, low))
 
 

@@ -166,11 +166,17 @@ def spans(pid: int, given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
     """
     library = (*SYSTEM, *visible_folders())
     known = [(start, end) for start, end, path in given if _owner(path, library) == LIBRARY]
+    # What may be written as well is made while it runs, or a stack: nobody's file says what it is.
+    written = {start for start, _, _ in mappings(pid, "wx")}
+    found = [
+        replace(span, owner=MADE) if span.owner == OWN and span.start in written else span
+        for span in owned(mappings(pid, "x"), library, mappings(pid))
+    ]
     return [
         replace(span, owner=LIBRARY)
         if span.owner in (OWN, MADE) and any(a < span.end and span.start < b for a, b in known)
         else span
-        for span in owned(mappings(pid, "x"), library, mappings(pid))
+        for span in found
     ]
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from kernelwright.judge.refusal import WrongValues
 
 FEW_MOVED = 8
 """Counts that may differ however few there are: what falls into another bin changes two."""
+UNSEEN = 1 / 4
+"""Times the numbers that were seen to hang on rounding, on inputs beyond the task's own: so many
+more may, for a few nudges do not show each that lies on a border."""
 ONE_OF = 32
 """Of so many numbers one may differ, however small the share: one of sixty-four words is a tie."""
 
@@ -34,7 +39,7 @@ def compare_exactly(
         return [f"{name}: whole numbers differ where they are not compared"]
     is_one = value.numel() >= ONE_OF and int(wrong.sum()) == 1
     is_little = share <= most or is_one or _are_counts(value[wrong].double() - own[wrong].double())
-    if loose is not None and is_little and not bool((wrong & ~loose).any()):
+    if loose is not None and is_little and int((wrong & ~loose).sum()) <= _unseen(loose, most):
         return [f"{name}: whole numbers differ where the inputs' last digits decide"]
     wrong = wrong & ~loose if loose is not None and is_little else wrong
     where = tuple(wrong.nonzero()[0].tolist())
@@ -42,6 +47,10 @@ def compare_exactly(
         f"{name}: {share:.3%} of the elements differ, first at {list(where)}: "
         f"{value[where].item()} instead of {own[where].item()}"
     )
+
+
+def _unseen(loose: torch.Tensor, most: float) -> int:
+    return math.ceil(UNSEEN * int(loose.sum())) if most == 1.0 else 0
 
 
 def _are_counts(moved: torch.Tensor) -> bool:

@@ -23,6 +23,7 @@ from kernelwright.judge.compare import (
 )
 from kernelwright.judge.growth import count_terms, floor_error, summation_growth
 from kernelwright.judge.nudges import jumps, loose_places
+from kernelwright.judge.observed import observe
 from kernelwright.judge.refusal import WrongValues
 from kernelwright.judge.specials import require_specials
 from kernelwright.judge.whole import compare_exactly
@@ -143,8 +144,24 @@ def test_the_floor_grows_with_the_terms_and_has_a_cap():
 
 def test_each_output_is_a_sum_as_long_as_if_it_were_the_only_one():
     given, large, loss = torch.zeros(64, 32), torch.zeros(64, 32), torch.zeros(())
-    assert count_terms([given], [large, loss], flops=0) == [64, 64 * 32]
-    assert count_terms([given], [loss], flops=0) == [64 * 32]
+    assert count_terms([given], [large, loss], 0, 1.0).usual == [64, 64 * 32]
+    assert count_terms([given], [loss], 0, 1.0).usual == [64 * 32]
+
+
+@pytest.mark.parametrize(
+    ("module", "n"),
+    [
+        (torch.nn.GroupNorm(4, 16), 4 * 8 * 8),
+        (torch.nn.LayerNorm([16, 8, 8]), 16 * 8 * 8),
+        (torch.nn.BatchNorm2d(16), 2 * 8 * 8),
+        (torch.nn.InstanceNorm2d(16), 8 * 8),
+        (torch.nn.ReLU(), 1),
+    ],
+)
+def test_what_is_added_up_over_several_axes_is_a_long_sum(module, n):
+    seen = observe(lambda: module(torch.randn(2, 16, 8, 8)))
+    assert seen.n_added == n
+    assert count_terms([torch.zeros(2, 16, 8, 8)], seen.outputs, 0, n).added == [max(16, n)]
 
 
 def test_float64_is_held_to_its_own_precision():
@@ -195,6 +212,25 @@ def test_infinities_are_where_both_precisions_have_them():
         other[0, place] = value
         with pytest.raises(WrongValues, match=r"instead of -?inf"):
             require_specials([other], wanted)
+
+
+@pytest.mark.parametrize("right", [torch.inf, torch.nan])
+def test_what_overflows_in_the_reference_is_not_just_anything(right):
+    exact = torch.tensor([[1.0, 1e50, 1e60], [1.0, 2.0, 3.0]], dtype=torch.float64)
+    own = exact.float()
+    own[1, 1] = torch.nan  # something between overflowed
+    wanted = expected(own, exact)
+    require_specials([own.clone()], wanted)
+    for place, values in {(0, 1): (0.0, 3e38), (1, 1): (0.0, 2.1)}.items():
+        other = own.clone()
+        other[place] = right
+        require_specials([other], wanted)
+        for value in values:
+            other[place] = value
+            with pytest.raises(WrongValues, match="instead of"):
+                require_specials([other], wanted)
+    own[1, 1] = 2.0
+    require_specials([own], wanted)
 
 
 def test_few_numbers_that_jump_widen_nothing_for_the_others():
@@ -267,11 +303,11 @@ def test_ties_are_found_by_moving_the_inputs():
 
     def places(zeros_too):
         run = lambda given: [given[0].argmax(1)]  # noqa: E731
-        return loose_places(run, [x], pick, zeros_too=zeros_too)[0].tolist()
+        return loose_places([run, run], [x], pick, zeros_too=zeros_too)[0].tolist()
 
     assert places(False) == [True, False, False]
     assert places(True) == [True, False, True]
-    assert loose_places(lambda given: [given[0]], [x], [x], zeros_too=True) == []
+    assert loose_places([lambda given: [given[0]]] * 2, [x], [x], zeros_too=True) == []
 
 
 def test_where_few_of_many_ties_are_seen_all_of_their_row_are_ties():
@@ -283,7 +319,7 @@ def test_where_few_of_many_ties_are_seen_all_of_their_row_are_ties():
         chosen = torch.zeros(2, 200, dtype=torch.bool)
         return [chosen.scatter(1, given[0].topk(10, dim=1).indices, True)]
 
-    (loose,) = loose_places(run, [x], run([x]), zeros_too=True)
+    (loose,) = loose_places([run, run], [x], run([x]), zeros_too=True)
     assert bool(loose[0].all()) and not bool(loose[1].any())
 
 
@@ -322,7 +358,7 @@ def test_whole_numbers_on_a_border_are_all_found():
     def run(given):
         return [(given[0] / given[0][-1:]).round().to(torch.int64)]
 
-    (loose,) = loose_places(run, [x], run([x]), zeros_too=False)
+    (loose,) = loose_places([run, run], [x], run([x]), zeros_too=False)
     assert float(loose[:-1].float().mean()) > 0.99 and not bool(loose[-1])
 
 

@@ -26,6 +26,16 @@ def test_an_output_that_says_nothing_is_a_warning():
     ]
 
 
+def test_an_output_that_mostly_overflows_is_a_warning_and_a_mask_is_none():
+    x = torch.rand(4, 8)
+    grown, masked = x.clone(), x.clone()
+    grown[:, 3:], masked[:, 3:] = torch.inf, -torch.inf
+    assert degenerate([masked], [masked + 1]) == []
+    assert degenerate([grown], [grown + 1]) == [
+        "degenerate task: most of output 0 is NaN or beyond its type"
+    ]
+
+
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
 def test_numbers_that_torch_cannot_scale_are_told_of_the_task(dtype):
     require_known_types([torch.rand(3).bfloat16(), torch.zeros(3, dtype=torch.uint8)])

@@ -17,7 +17,7 @@ def test_two_inputs_part_ways():
         return [(arguments[0] / arguments[1]).round().to(torch.int8)]
 
     own, other = run([x, scale])[0], (x * (1 / scale)).round().to(torch.int8)
-    (loose,) = loose_places(run, [x, scale], [own], zeros_too=False)
+    (loose,) = loose_places([run, run], [x, scale], [own], zeros_too=False)
     assert (own != other).any()
     assert not ((own != other) & ~loose).any()
 

@@ -104,9 +104,12 @@ def test_of_a_mask_that_every_draw_has_some_numbers_are_turned_round():
     causal, x = torch.ones(64, 64).tril(), torch.randn(64, 64)
     hidden = torch.where(causal > 0, 0.0, -torch.inf)
     assert renew([causal, x], Fixed([False, False]), 0)[0] is causal
-    changed, other, stays = resample_integers([causal, hidden, x], [True, True, False], 3)
+    fixed = [True, True, False]
+    changed, other, stays = resample_integers([causal, hidden, x], fixed, 4)
     assert is_lower(changed) and is_mask(changed) and 1 <= int((changed != causal).sum()) <= 32
     assert is_mask(other) and 1 <= int((other != hidden).sum()) <= 40 and stays is x
+    _, many, _ = resample_integers([causal, hidden, x], fixed, 5)  # which a mean shows
+    assert is_mask(many) and 300 <= int((many != hidden).sum()) <= 500
     assert find_fixed(lambda seed: [causal, x * (seed + 1)], lambda given: given) == (
         Fixed([False, False]),
         [],

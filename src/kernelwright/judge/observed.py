@@ -1,0 +1,35 @@
+"""One call of the reference, watched: its arithmetic, its sums, and what it asks about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelwright.judge.counting import counted
+from kernelwright.judge.growth import Adding
+from kernelwright.judge.specials import Asking
+from kernelwright.load.plain import flatten
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a call gave, and what was seen of it."""
+
+    outputs: list[torch.Tensor]
+    flops: int
+    n_added: float
+    """How many numbers an operator added up to one at most."""
+    convolves: bool
+    asks_for_specials: bool
+
+
+def observe(call: Callable[[], Any]) -> Observed:
+    """Make the call, without gradients."""
+    with counted() as counter, torch.no_grad(), Adding() as adding, Asking() as asking:
+        outputs = flatten(call())
+    convolves = torch.ops.aten.convolution in counter.flop_counts["Global"]
+    flops = counter.get_total_flops()
+    return Observed(outputs, flops, adding.most, convolves, asking.is_heard)
