@@ -1,6 +1,6 @@
 """The product of the distances in bfloat16.
 
-task: neighbours
+task: five_nearest
 expect: wrong_values
 devices: cpu|cuda
 catalogue: C8

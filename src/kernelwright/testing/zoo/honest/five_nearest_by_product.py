@@ -1,7 +1,7 @@
 """Squared distances by one product; which is nearest hangs on rounding far from nought, as it does
 in the library, which computes them so too.
 
-task: neighbours
+task: five_nearest
 devices: cpu|cuda
 """
 
