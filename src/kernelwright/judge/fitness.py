@@ -53,11 +53,17 @@ def require_deterministic(
 
 
 def require_known_types(tensors: Sequence[torch.Tensor]) -> None:
-    """See that torch can compare and scale numbers of all these types.
+    """See that there are numbers, and that torch can compare and scale those of all these types.
 
     Raises:
-        TaskError: some are of 8 bits.
+        TaskError: some are of 8 bits, or on the meta device.
     """
+    if any(t.is_meta for t in tensors):
+        raise TaskError(
+            "there is nothing to compare on the meta device",
+            seen="a tensor without memory",
+            do="let the module take and give tensors with numbers",
+        )
     short = [t.dtype for t in tensors if t.is_floating_point() and t.element_size() == 1]
     if short:
         raise TaskError(

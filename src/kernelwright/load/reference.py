@@ -271,12 +271,13 @@ def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[
     except (MemoryError, torch.OutOfMemoryError) as error:
         raise _no_memory(task, error) from error
     except (Exception, SystemExit) as error:  # the user's code may raise anything
-        if any(text in str(error) for text in _NO_MEMORY):
+        said = _text(error)
+        if any(text in said for text in _NO_MEMORY):
             raise _no_memory(task, error) from error
         package = str(getattr(error, "name", None)).partition(".")[0]
         if isinstance(error, ModuleNotFoundError) and package not in sys.modules:
             do = f"make {package} importable (pip install {package}, or run from its folder)"
-        if "does not require grad" in str(error):
+        if "does not require grad" in said:
             what, do = NO_GRADIENTS
         seen = " ".join(filter(None, (_describe(error), context)))
         raise TaskError(what, seen=seen, do=do) from error
@@ -287,14 +288,22 @@ def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[
 def _no_memory(task: Task, error: BaseException) -> DeviceError:
     return DeviceError(
         f"{task.name} does not fit in memory",
-        seen=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300],
+        seen=f"{type(error).__name__}: {next(iter(_text(error).splitlines()), '')}"[:300],
         do="use smaller inputs, or a device with more memory",
     )
 
 
+def _text(error: BaseException) -> str:
+    """What an error says, where that can be asked for: its class may be the task's own."""
+    try:
+        return str(error)
+    except Exception:
+        return "(no text)"
+
+
 def _describe(error: BaseException) -> str:
     """The error on one line, with the line of the task that raised it."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())[:400]
+    text = " ".join(f"{type(error).__name__}: {_text(error)}".split())[:400]
     if isinstance(error, SyntaxError):
         return f"{text}: {error.text.strip()}" if error.text else text
     trace, line = error.__traceback__, None

@@ -5,7 +5,7 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge.fitness import degenerate, require_known_types
+from kernelwright.judge.fitness import degenerate, require_known_types, without_noise
 from kernelwright.judge.oracle import Oracle
 
 
@@ -42,6 +42,43 @@ def test_numbers_that_torch_cannot_scale_are_told_of_the_task(dtype):
     with pytest.raises(TaskError, match="8 bits") as told:
         require_known_types([torch.rand(3), torch.rand(3).to(dtype)])
     assert str(dtype).removeprefix("torch.") in str(told.value)
+
+
+def test_what_has_no_numbers_is_told_of_the_task():
+    with pytest.raises(TaskError, match="meta device"):
+        require_known_types([torch.rand(3), torch.rand(3, device="meta")])
+
+
+def test_noughts_that_are_rounded_say_nothing():
+    own, exact = torch.randn(8) * 1e-7, torch.randn(8).double() * 1e-16
+    found, warnings = without_noise([own, own], [exact, own.double()])
+    assert not found[0].any() and torch.equal(found[1], own.double())
+    assert warnings == ("degenerate task: output 0 is nought but for rounding",)
+
+
+RAISES = """
+import torch
+
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError("no")
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        {}
+
+def get_inputs():
+    return [torch.rand(4)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("line", ["raise Silent", "found = []; found.append(found); return found"])
+def test_whatever_the_reference_does_is_told_of_the_task(line):
+    with pytest.raises(TaskError, match="do not fit the forward"):
+        Oracle(Task("odd", "test", RAISES.format(line)), "cpu", 1)
 
 
 SIGN = """
