@@ -10,7 +10,7 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge.compare import are_alike, differ, largest_size
+from kernelwright.judge.compare import all_finite, are_alike, differ, largest_size
 from kernelwright.judge.layout import dtype_name, leaves, map_tensors
 
 OVERFLOWED = 0.5
@@ -140,7 +140,7 @@ def without_noise(
 
 def _overflowed(t: torch.Tensor) -> float:
     """The share of NaN and infinities; -inf is what masks say."""
-    return float((~t.isfinite() & (t != -math.inf)).double().mean()) if t.numel() else 0.0
+    return 0.0 if all_finite([t]) else int((~t.isfinite() & (t != -math.inf)).sum()) / t.numel()
 
 
 def written(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:
