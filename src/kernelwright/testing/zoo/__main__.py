@@ -20,8 +20,11 @@ from kernelwright.testing.zoo.table import row, summary, table
 @click.option("--device", default="cpu", help="cpu or cuda.")
 @click.option("--quick", is_flag=True, help="Leave out the cases that take long.")
 @click.option("--part", default="1/1", help="K/N: the K-th of N parts, whole tasks each.")
+@click.option("--jobs", default=1, help="Tasks side by side, each in a process of its own.")
 @click.option("--untimed", is_flag=True, help="Check results only: no baselines, no clock.")
-def main(names: tuple[str, ...], device: str, quick: bool, part: str, untimed: bool) -> None:
+def main(
+    names: tuple[str, ...], device: str, quick: bool, part: str, jobs: int, untimed: bool
+) -> None:
     """Judge the cases NAMES, or all of them; exit 1 on an escape or a false accusation."""
     known = {case.name: case for case in cases(Device.parse(device).kind)}
     for name in names:
@@ -38,7 +41,7 @@ def main(names: tuple[str, ...], device: str, quick: bool, part: str, untimed: b
     def report(outcome: Outcome) -> None:
         talk.print("  ".join(row(outcome)), style="bold red" if outcome.is_failure else None)
 
-    outcomes = run(device, chosen, timed=not untimed, report=report)
+    outcomes = run(device, chosen, timed=not untimed, jobs=jobs, report=report)
     result.print(table(outcomes))
     result.print(summary(outcomes))
     sys.exit(1 if any(outcome.is_failure for outcome in outcomes) else 0)

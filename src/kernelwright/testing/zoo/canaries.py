@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import hashlib
 import os
 import platform
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TextIO
 
 import psutil
 
@@ -40,9 +42,7 @@ class Canaries:
     """Planted on entry, removed on exit; ``alarms`` says what has happened since the last call."""
 
     def __enter__(self) -> Canaries:
-        self._secret = Path.home() / SECRET_FILE
-        with contextlib.suppress(OSError):
-            self._secret.write_text("secret")
+        self._secret = _plant_secret()
         self._listeners = [
             sock
             for family, address in (
@@ -61,7 +61,8 @@ class Canaries:
             sock.close()
         self._victim.kill()
         self._victim.wait()
-        self._secret.unlink(missing_ok=True)
+        if self._secret is not None:
+            _dig_up(self._secret)
 
     def alarms(self) -> list[str]:
         """The harm found, each with its remedy applied, so that the next case starts clean."""
@@ -90,6 +91,25 @@ class Canaries:
     def _start_victim(self) -> None:
         environment = {**os.environ, "KERNELWRIGHT_ZOO_SECRET": "secret"}
         self._victim = subprocess.Popen([sys.executable, "-c", VICTIM], env=environment)
+
+
+def _plant_secret() -> TextIO | None:
+    """The secret in the user's home, held open for as long as it is to stay; None where the home
+    cannot be written to."""
+    with contextlib.suppress(OSError):
+        secret = (Path.home() / SECRET_FILE).open("w")
+        fcntl.flock(secret, fcntl.LOCK_SH)
+        secret.write("secret")
+        secret.flush()
+        return secret
+    return None
+
+
+def _dig_up(secret: TextIO) -> None:
+    """Remove it, unless another zoo of this machine has it planted too."""
+    with secret, contextlib.suppress(BlockingIOError):
+        fcntl.flock(secret, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        Path(secret.name).unlink(missing_ok=True)
 
 
 def _survivors(grace_s: float = 0.0) -> list[psutil.Process]:

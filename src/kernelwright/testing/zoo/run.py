@@ -1,17 +1,24 @@
-"""Judging the zoo."""
+"""Judging the zoo: one judge for each task, in this process or several of them side by side."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import multiprocessing
+import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing.connection import Connection
 
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
-from kernelwright.judge import Judge
+from kernelwright.judge import Judge, Nursery, WarmProgram
 from kernelwright.testing.zoo.canaries import Canaries
 from kernelwright.testing.zoo.cases import Case, cases, task
 from kernelwright.testing.zoo.outcomes import Outcome, Result, weigh
+
+Report = Callable[[Outcome], None]
 
 
 def run(
@@ -19,13 +26,15 @@ def run(
     chosen: Iterable[Case] | None = None,
     *,
     timed: bool = True,
-    report: Callable[[Outcome], None] = lambda outcome: None,
+    jobs: int = 1,
+    report: Report = lambda outcome: None,
 ) -> list[Outcome]:
     """The outcome of every case for ``device`` that can run here, or of the ``chosen`` ones.
 
     Cases of one task share a judge, as candidates of a search do, and come when the first of them
     does. With ``timed`` false only results are checked, which is quick and says nothing about
-    cheats on the clock. ``report`` is called with each outcome as soon as it is known.
+    cheats on the clock. Of several ``jobs`` each has a task and a process of its own, and they take
+    turns at the clock. ``report`` is called with each outcome as soon as it is known.
 
     Raises:
         DeviceError: the device cannot be used.
@@ -34,19 +43,83 @@ def run(
     todo = [case for case in (cases(kind) if chosen is None else chosen) if case.is_runnable()]
     order = list(dict.fromkeys(map(_judge_key, todo)))
     todo.sort(key=lambda case: order.index(_judge_key(case)))
-    outcomes = []
-    with Canaries() as canaries:
-        for (name, threads), group in itertools.groupby(todo, key=_judge_key):
-            settings = Settings(device=device, threads=threads)
-            with Judge(task(name), device=Device.parse(device), settings=settings) as judge:
-                for case in group:
-                    outcomes.append(_judge_case(judge, case, canaries, timed=timed))
-                    report(outcomes[-1])
+    groups = [list(group) for _, group in itertools.groupby(todo, key=_judge_key)]
+    outcomes: list[Outcome] = []
+
+    def keep(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        report(outcome)
+
+    with WarmProgram() as nursery:
+        if jobs == 1:
+            for group in groups:
+                _judge_group(group, device, nursery, timed=timed, report=keep)
+        else:
+            _side_by_side(groups, device, nursery, timed=timed, jobs=jobs, report=keep)
     return outcomes
 
 
 def _judge_key(case: Case) -> tuple[str, int]:
     return case.task, case.threads
+
+
+def _side_by_side(
+    groups: Sequence[list[Case]], device: str, nursery: Nursery, *, timed: bool, jobs: int,
+    report: Report,
+) -> None:  # fmt: skip
+    def one(group: list[Case]) -> list[Outcome]:
+        with contextlib.closing(nursery.branch()) as branch:
+            return _in_a_process(group, device, branch, timed=timed)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for done in as_completed([pool.submit(one, group) for group in groups]):
+                for outcome in done.result():
+                    report(outcome)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _in_a_process(
+    group: list[Case], device: str, nursery: Nursery, *, timed: bool
+) -> list[Outcome]:
+    """The outcomes of one task's cases; a judge that dies has been brought down by one of them."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "kernelwright.judge.judge"])
+    ours, theirs = context.Pipe(duplex=False)
+    arguments = (group, device, nursery, timed, theirs)
+    process = context.Process(target=_send_outcomes, args=arguments)
+    process.start()
+    theirs.close()
+    found: list[Outcome] = []
+    with contextlib.closing(ours), contextlib.suppress(EOFError):
+        while len(found) < len(group):
+            found.append(ours.recv())
+    process.join()
+    lost = group[len(found) :]
+    why = f"the judge's process ended, exit code {process.exitcode}"
+    return found + [Outcome(case, Result.ESCAPE, why, None, 0.0) for case in lost]
+
+
+def _send_outcomes(
+    group: list[Case], device: str, nursery: Nursery, timed: bool, answer: Connection
+) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which what it is forked from ignores
+    with contextlib.suppress(KeyboardInterrupt):
+        _judge_group(group, device, nursery, timed=timed, report=answer.send)
+
+
+def _judge_group(
+    group: Sequence[Case], device: str, nursery: Nursery, *, timed: bool, report: Report
+) -> None:
+    """Judge the cases of one task with as many threads."""
+    name, threads = _judge_key(group[0])
+    settings = Settings(device=device, threads=threads)
+    how = {"device": Device.parse(device), "settings": settings, "nursery": nursery}
+    with Canaries() as canaries, Judge(task(name), **how) as judge:
+        for case in group:
+            report(_judge_case(judge, case, canaries, timed=timed))
 
 
 def _judge_case(judge: Judge, case: Case, canaries: Canaries, *, timed: bool) -> Outcome:
