@@ -11,9 +11,11 @@ from kernelwright.judge import Judge
 from kernelwright.receipt import Receipt
 
 
-def test_a_receipt_holds_its_precision(folder, kernelwright):
+def test_a_receipt_holds_its_precision(folder, kernelwright, nursery):
     candidate = Candidate(RIGHT, "torch")
-    with Judge(Task("task", "kernelbench", TASK), settings=Settings(precision="bf16")) as judge:
+    with Judge(
+        Task("task", "kernelbench", TASK), settings=Settings(precision="bf16"), nursery=nursery
+    ) as judge:
         found = judge.evaluate(candidate, timed=False)
         Receipt(judge.task, candidate, found).write(folder / "r.json")
     told = json.loads((folder / "r.json").read_text())

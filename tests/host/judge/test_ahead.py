@@ -36,8 +36,10 @@ LENGTH = min(Cpu.most_ahead, len(os.sched_getaffinity(0)))
 
 
 @pytest.fixture(scope="module")
-def judge():
-    with Judge(Task("relu", "builtin", SOURCE), settings=Settings(threads=1)) as one:
+def judge(nursery):
+    with Judge(
+        Task("relu", "builtin", SOURCE), settings=Settings(threads=1), nursery=nursery
+    ) as one:
         yield one
 
 

@@ -11,7 +11,7 @@ from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing import Stopwatch
 
 
-def test_the_next_verdict_calibrates_anew(monkeypatch):
+def test_the_next_verdict_calibrates_anew(monkeypatch, nursery):
     calibrate, failures = Stopwatch.calibrate, [Refused(Status.TIMEOUT, "no answer")] * 3
 
     def fails_at_first(stopwatch, runner, arguments):
@@ -22,7 +22,9 @@ def test_the_next_verdict_calibrates_anew(monkeypatch):
     monkeypatch.setattr(Stopwatch, "calibrate", fails_at_first)
     monkeypatch.setitem(baselines.SETTINGS, "cpu", baselines.SETTINGS["cpu"][:1])
     candidate = Candidate(RIGHT, "torch")
-    with Judge(Task("relu", "builtin", TASK), settings=Settings(threads=1)) as judge:
+    with Judge(
+        Task("relu", "builtin", TASK), settings=Settings(threads=1), nursery=nursery
+    ) as judge:
         first, second = judge.evaluate(candidate), judge.evaluate(candidate)
     assert first.status is Status.INFRA_ERROR
     assert "does nothing" in first.reasons[0]

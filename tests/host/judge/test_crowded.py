@@ -9,9 +9,11 @@ from kernelwright.judge import Judge, baseline_runs, baselines
 from kernelwright.judge.timing import Stopwatch
 
 
-def test_all_settings_are_measured_and_only_those_that_verdicts_need_are_kept(monkeypatch):
+def test_all_settings_are_measured_and_only_those_that_verdicts_need_are_kept(monkeypatch, nursery):
     monkeypatch.setattr(baseline_runs, "CROWDED", 1 << 40)
-    with Judge(Task("crowded", "builtin", SOURCE), settings=Settings(threads=1)) as judge:
+    with Judge(
+        Task("crowded", "builtin", SOURCE), settings=Settings(threads=1), nursery=nursery
+    ) as judge:
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
         assert verdict.passed, verdict.reasons
         assert set(judge.baseline_ns) == {s.name for s in baselines.SETTINGS["cpu"]}
@@ -19,7 +21,7 @@ def test_all_settings_are_measured_and_only_those_that_verdicts_need_are_kept(mo
         assert set(verdict.timing.samples_ns) - {"candidate"} == needed
 
 
-def test_one_that_has_ended_is_never_the_strongest(monkeypatch):
+def test_one_that_has_ended_is_never_the_strongest(monkeypatch, nursery):
     waves = iter([
         {"eager": 100.0},
         {"eager": 100.0, "compile": 90.0},
@@ -28,7 +30,9 @@ def test_one_that_has_ended_is_never_the_strongest(monkeypatch):
     ])  # fmt: skip
     monkeypatch.setattr(baseline_runs, "CROWDED", 1 << 40)
     monkeypatch.setattr(Stopwatch, "rank", lambda *_: next(waves))
-    with Judge(Task("crowded", "builtin", SOURCE), settings=Settings(threads=1)) as judge:
+    with Judge(
+        Task("crowded", "builtin", SOURCE), settings=Settings(threads=1), nursery=nursery
+    ) as judge:
         assert judge.strongest == "compile"
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
     assert verdict.passed, verdict.reasons

@@ -10,7 +10,7 @@ from kernelwright.judge.check import Check
 from kernelwright.judge.timing import Stopwatch
 
 
-def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch):
+def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch, nursery):
     compare, turn = Stopwatch.compare, Stopwatch.turn
     called, in_rounds = [], []
 
@@ -25,7 +25,9 @@ def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch):
     def recheck_rest(self, draws, turn):
         in_rounds.extend(called)
 
-    with Judge(Task("relu", "builtin", TASK), settings=Settings(threads=1)) as judge:
+    with Judge(
+        Task("relu", "builtin", TASK), settings=Settings(threads=1), nursery=nursery
+    ) as judge:
         monkeypatch.setattr(Stopwatch, "compare", compared)
         monkeypatch.setattr(Stopwatch, "turn", turned)
         monkeypatch.setattr(Check, "recheck_rest", recheck_rest)

@@ -48,8 +48,10 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def test_candidates_with_and_without_it_are_given_the_weights():
+def test_candidates_with_and_without_it_are_given_the_weights(nursery):
     texts = (WITH_IT, WITHOUT_IT)
-    with Judge(Task("scaled", "builtin", SCALED), settings=Settings(threads=1)) as judge:
+    with Judge(
+        Task("scaled", "builtin", SCALED), settings=Settings(threads=1), nursery=nursery
+    ) as judge:
         found = [judge.evaluate(Candidate(text, "torch"), timed=False).status for text in texts]
     assert found == [Status.PASSED, Status.PASSED]

@@ -43,10 +43,12 @@ REMEMBERS = RIGHT.replace(
 
 
 @pytest.fixture(scope="module")
-def judge():
+def judge(nursery):
     patch = pytest.MonkeyPatch()
     patch.setattr(Cpu, "heat", 3)
-    with Judge(Task("relu", "builtin", SOURCE), settings=Settings(threads=1)) as one:
+    with Judge(
+        Task("relu", "builtin", SOURCE), settings=Settings(threads=1), nursery=nursery
+    ) as one:
         yield one
     patch.undo()
 

@@ -24,9 +24,9 @@ def get_init_inputs():
 N_REPEATS = 5
 
 
-def test_a_kernel_against_itself_contains_one_more_often_than_not():
+def test_a_kernel_against_itself_contains_one_more_often_than_not(nursery):
     task = Task("itself", "builtin", SOURCE)
-    with Judge(task, settings=Settings(threads=1)) as judge:
+    with Judge(task, settings=Settings(threads=1), nursery=nursery) as judge:
         verdicts = [
             judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model  # {number}\n", "torch"))
             for number in range(N_REPEATS)

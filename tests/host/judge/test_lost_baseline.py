@@ -20,8 +20,8 @@ TASK = Task("relu", "builtin", SOURCE)
 CANDIDATE = Candidate(SOURCE + "\nModelNew = Model\n", "torch")
 
 
-def test_one_that_was_killed_is_started_again_and_nobody_is_accused():
-    with Judge(TASK, settings=Settings(threads=1)) as judge:
+def test_one_that_was_killed_is_started_again_and_nobody_is_accused(nursery):
+    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         assert judge.evaluate(CANDIDATE).status is Status.PASSED
         judge._baselines.fastest().child.kill()
         found = judge.evaluate(CANDIDATE)
@@ -29,7 +29,7 @@ def test_one_that_was_killed_is_started_again_and_nobody_is_accused():
     assert {"eager", "compile"} <= set(found.timing.samples_ns)
 
 
-def test_one_that_found_no_memory_is_tried_again_before_a_verdict_stands(monkeypatch):
+def test_one_that_found_no_memory_is_tried_again_before_a_verdict_stands(monkeypatch, nursery):
     start, n_failed = BaselineRuns._start_one, []
 
     def start_at_second(self, setting):
@@ -39,13 +39,13 @@ def test_one_that_found_no_memory_is_tried_again_before_a_verdict_stands(monkeyp
         return start(self, setting)
 
     monkeypatch.setattr(BaselineRuns, "_start_one", start_at_second)
-    with Judge(TASK, settings=Settings(threads=1)) as judge:
+    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found = judge.evaluate(CANDIDATE)
     assert n_failed and "compile" in found.timing.samples_ns
     assert not any("not measured" in warning for warning in found.warnings)
 
 
-def test_one_that_never_finds_memory_is_done_without(monkeypatch):
+def test_one_that_never_finds_memory_is_done_without(monkeypatch, nursery):
     start = BaselineRuns._start_one
 
     def fail(self, setting):
@@ -54,13 +54,13 @@ def test_one_that_never_finds_memory_is_done_without(monkeypatch):
         return start(self, setting)
 
     monkeypatch.setattr(BaselineRuns, "_start_one", fail)
-    with Judge(TASK, settings=Settings(threads=1)) as judge:
+    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found, again = judge.evaluate(CANDIDATE), judge.evaluate(CANDIDATE)
     assert found.status is again.status is Status.PASSED
     assert any("compile was not measured" in warning for warning in again.warnings)
 
 
-def test_who_lacked_memory_is_judged_once_more_while_nobody_else_is(monkeypatch):
+def test_who_lacked_memory_is_judged_once_more_while_nobody_else_is(monkeypatch, nursery):
     judge_it, held_up = Judge._judge, []
 
     def take_a_turn(place):
@@ -79,6 +79,6 @@ def test_who_lacked_memory_is_judged_once_more_while_nobody_else_is(monkeypatch)
         return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=why)
 
     monkeypatch.setattr(Judge, "_judge", lacks_memory_at_first)
-    with Judge(TASK, settings=Settings(threads=1)) as judge:
+    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found = judge.evaluate(CANDIDATE, timed=False)
     assert found.status is Status.PASSED and held_up == [False, True]

@@ -16,9 +16,9 @@ SCAN = PLAIN.replace("i = 0", "i = 1").replace("y[i] *= 2", "y[i] += y[i - 1]")
 
 
 @pytest.mark.slow
-def test_what_the_compiler_vectorised_is_kept_with_the_verdict():
+def test_what_the_compiler_vectorised_is_kept_with_the_verdict(nursery):
     task = Task("sigmoid", "kernelbench", TASK)
-    with Judge(task, settings=Settings(models=("hf:any",), threads=2)) as judge:
+    with Judge(task, settings=Settings(models=("hf:any",), threads=2), nursery=nursery) as judge:
         verdict = judge.evaluate(Candidate(CODE, "cpp"))
     assert verdict.passed, verdict.reasons
     (kernel,) = verdict.profile

@@ -18,7 +18,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-"""One result on the heap may begin with a page by chance; neighbours, each behind a header, do not."""
+"""One result of the heap may begin with a page by chance; neighbours behind headers do not."""
 PAGE_BYTES = 4096
 
 

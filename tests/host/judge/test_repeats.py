@@ -51,8 +51,8 @@ class ModelNew(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def judge():
-    with Judge(TASK, settings=Settings(threads=1)) as one:
+def judge(nursery):
+    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as one:
         yield one
 
 

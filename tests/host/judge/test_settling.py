@@ -37,7 +37,7 @@ def faults(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
-def test_eager_takes_no_new_memory_in_the_rounds_of_the_first_verdict(monkeypatch):
+def test_eager_takes_no_new_memory_in_the_rounds_of_the_first_verdict(monkeypatch, nursery):
     taken, usual = [], Stopwatch.turn
 
     def turn(self, runner, *arguments, take=False, **how):
@@ -46,7 +46,9 @@ def test_eager_takes_no_new_memory_in_the_rounds_of_the_first_verdict(monkeypatc
         taken.append((runner, take, faults(runner.child.pid) - before))
         return call
 
-    with Judge(Task("norm", "builtin", SOURCE), settings=Settings(threads=1)) as judge:
+    with Judge(
+        Task("norm", "builtin", SOURCE), settings=Settings(threads=1), nursery=nursery
+    ) as judge:
         monkeypatch.setattr(Stopwatch, "turn", turn)
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
         eager = judge._baselines.kept()["eager"]

@@ -8,9 +8,11 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, examiner
 
 
-def test_what_a_slow_reference_leaves_no_time_for_is_said(monkeypatch):
+def test_what_a_slow_reference_leaves_no_time_for_is_said(monkeypatch, nursery):
     monkeypatch.setattr(examiner, "ORACLE_BUDGET_S", 0.0)
-    with Judge(Task("relu", "builtin", TASK), settings=Settings(threads=1)) as judge:
+    with Judge(
+        Task("relu", "builtin", TASK), settings=Settings(threads=1), nursery=nursery
+    ) as judge:
         for number in range(2):
             text = f"{TASK}\nModelNew = Model  # {number}\n"
             verdict = judge.evaluate(Candidate(text, "torch"), timed=False)

@@ -13,10 +13,10 @@ from kernelwright.testing.zoo.cases import cases, task
 
 
 @pytest.fixture(scope="module")
-def judge():
+def judge(nursery):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Cpu, "reads_from_outside", False)
-        with Judge(task("softmax"), settings=Settings(threads=1)) as one:
+        with Judge(task("softmax"), settings=Settings(threads=1), nursery=nursery) as one:
             yield one
 
 

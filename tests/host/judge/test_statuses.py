@@ -63,8 +63,8 @@ def candidate(body: str) -> Candidate:
 
 
 @pytest.fixture(scope="module")
-def judge():
-    with Judge(TASK, settings=Settings(threads=1)) as one:
+def judge(nursery):
+    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as one:
         yield one
 
 
@@ -183,19 +183,26 @@ def test_the_judge_ends_all_that_it_started():
     assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == sleeper]
 
 
-def test_a_reference_that_disagrees_with_itself_is_an_error_of_the_task():
+def test_a_reference_that_disagrees_with_itself_is_an_error_of_the_task(nursery):
     source = REFERENCE.replace("torch.relu(self.norm(x))", "torch.dropout(x, 0.5, True)")
-    with pytest.raises(TaskError, match="not deterministic"), Judge(Task("t", "builtin", source)):
+    with (
+        pytest.raises(TaskError, match="not deterministic"),
+        Judge(Task("t", "builtin", source), nursery=nursery),
+    ):
         pass
 
 
-def test_a_reference_that_computes_in_a_lambda_over_its_parts_is_judged_with_its_other_weights():
+def test_a_reference_that_computes_in_a_lambda_over_its_parts_is_judged_with_its_other_weights(
+    nursery,
+):
     closing = REFERENCE.replace(
         "        self.norm = nn.LayerNorm(features)\n",
         "        norm = self.norm = nn.LayerNorm(features)\n"
         "        self.act = lambda x: torch.relu(norm(x))\n",
     ).replace("return torch.relu(self.norm(x))", "return self.act(x)")
-    with Judge(Task("lambda", "builtin", closing), settings=Settings(threads=1)) as judge:
+    with Judge(
+        Task("lambda", "builtin", closing), settings=Settings(threads=1), nursery=nursery
+    ) as judge:
         found = judge.evaluate(candidate("return self.right(x)"), timed=False)
         wrong = judge.evaluate(candidate("return torch.relu(F.layer_norm(x, (256,)))"), timed=False)
     assert found.passed, found.reasons

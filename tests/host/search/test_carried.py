@@ -26,7 +26,7 @@ def task(tmp_path):
     return load(path)
 
 
-def test_a_winner_of_elsewhere_is_judged_here_first(task, tmp_path, monkeypatch):
+def test_a_winner_of_elsewhere_is_judged_here_first(task, tmp_path, monkeypatch, nursery):
     eager = baselines.SETTINGS | {"cpu": baselines.SETTINGS["cpu"][:1]}  # compiling takes a minute
     monkeypatch.setattr(baselines, "SETTINGS", eager)
     settings = Settings(
@@ -37,7 +37,10 @@ def test_a_winner_of_elsewhere_is_judged_here_first(task, tmp_path, monkeypatch)
         "another machine": Candidate(RIGHT, "torch"),
         "an older judge": Candidate(WRONG, "torch"),
     }
-    with Judge(task, settings=settings) as judge, Archive(settings.archive) as archive:
+    with (
+        Judge(task, settings=settings, nursery=nursery) as judge,
+        Archive(settings.archive) as archive,
+    ):
         archive.add_task(task, [judge.workload])
         run = archive.start_run(task, settings)
         for where, candidate in won.items():

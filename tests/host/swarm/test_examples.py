@@ -24,11 +24,11 @@ def example(dialect):
 
 
 @pytest.mark.parametrize("dialect", ["cpp", "triton"])
-def test_the_judge_passes_the_example(dialect):
+def test_the_judge_passes_the_example(dialect, nursery):
     if dialect == "triton":
         pytest.importorskip("triton")
     task, candidate = example(dialect)
-    with Judge(task) as judge:
+    with Judge(task, nursery=nursery) as judge:
         verdict = judge.evaluate(candidate, timed=False)
     assert verdict.status is Status.PASSED, verdict.reasons
 
