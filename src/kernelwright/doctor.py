@@ -168,30 +168,36 @@ def _packages() -> Iterator[Finding]:
 
 def _isolation() -> Iterator[Finding]:
     """What separates a candidate from the rest of the machine: found by making such a process."""
-    from kernelwright.judge.sandbox import MEANING
+    from kernelwright.judge.sandbox import MEANING, require_linux
 
     try:
-        held, seen = _granted(), ""
+        require_linux()
     except DeviceError as error:
-        held, seen = frozenset(), error.seen
+        held, seen, remedy = frozenset(), error.seen, error.do
+    else:
+        held, seen = _granted()
+        remedy = GUARANTEE_REMEDY
     for name, meaning in MEANING.items():
         if name in held:
             yield Finding("isolation", name, PRESENT, meaning)
         else:
             cost = f"not so here: {meaning}; judge only candidates that you trust"
-            yield Finding("isolation", name, MISSING, seen, cost, GUARANTEE_REMEDY)
+            yield Finding("isolation", name, MISSING, seen, cost, remedy)
     here = "installed" if shutil.which("bwrap") else "not installed"
     yield Finding("isolation", "bubblewrap", PRESENT, f"{here}; {BUBBLEWRAP}")
 
 
-def _granted() -> frozenset[str]:
+def _granted() -> tuple[frozenset[str], str]:
+    """What a child is granted here; none where none can be made, and why."""
     from kernelwright.judge.child import Zygote
 
     zygote = Zygote({}, threads=1)
     try:
         child = zygote.fork()
         child.close()
-        return child.granted
+        return child.granted, ""
+    except DeviceError as error:
+        return frozenset(), error.seen
     finally:
         zygote.close()
 

@@ -22,7 +22,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import environment, heats, preparation
+from kernelwright.judge import environment, heats, preparation, sandbox
 from kernelwright.judge.baseline_runs import N_QUICK, BaselineRuns, no_memory
 from kernelwright.judge.child import MEMORY_SHARE
 from kernelwright.judge.children import Children
@@ -56,13 +56,14 @@ class Judge:
 
     Raises:
         TaskError: the reference does not run, or no two runs of it agree.
-        DeviceError: no child process can be made.
+        DeviceError: no child process can be made, or this is no Linux.
     """
 
     def __init__(
         self, task: Task, *, device: Device | None = None, settings: Settings | None = None,
         nursery: Nursery | None = None, for_library: bool = False,
     ) -> None:  # fmt: skip
+        sandbox.require_linux()
         self.device = device or Device.parse("cpu")
         self.settings = settings or Settings()
         self.task = task.in_precision(self.settings.precision)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import resource
 import site
 import stat
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kernelwright.core.errors import DeviceError
 from kernelwright.judge import kernel_calls as kernel
 from kernelwright.judge import landlock, loopback, seccomp
 
@@ -55,6 +57,20 @@ MEANING = {
     "freeze": "stopped whenever it is not being called",
     "copy-free": "outputs are read from its memory after the clock has stopped",
 }
+
+
+def require_linux() -> None:
+    """See that the system has what isolates a process here.
+
+    Raises:
+        DeviceError: it is no Linux.
+    """
+    if platform.system() != "Linux":
+        raise DeviceError(
+            "candidates are judged on Linux only, whose kernel isolates them",
+            seen=platform.system(),
+            do="run it on Linux: a container, a virtual machine or WSL will do",
+        )
 
 
 @dataclass(frozen=True)

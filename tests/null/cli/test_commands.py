@@ -91,3 +91,25 @@ def test_version_and_help(run):
     code, out, _ = run("--version")
     assert code == 0 and out.startswith("kernelwright, version ")
     assert run("--help")[:2] == run()[:2]
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """A system that is no Linux, as far as Python tells: what only Linux has is not there."""
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    for name in ("sched_getaffinity", "sched_setaffinity", "memfd_create", "pidfd_open"):
+        monkeypatch.delattr(f"os.{name}")
+
+
+@pytest.mark.parametrize("words", [("judge", "task.py", "task.py"), ("optimize", "task.py")])
+def test_what_only_linux_can_isolate_is_one_error_elsewhere(task, ask, elsewhere, words):
+    code, answer = ask(*words)
+    assert code == 3
+    assert answer["error"]["seen"] == "Darwin" and "Linux" in answer["error"]["do"]
+
+
+def test_the_doctor_examines_other_systems_too(ask, elsewhere):
+    code, answer = ask("doctor")
+    missing = [one for one in answer["isolation"] if one["name"] != "bubblewrap"]
+    assert code == 0 and missing
+    assert all(one["state"] == "missing" and "Linux" in one["remedy"] for one in missing)
