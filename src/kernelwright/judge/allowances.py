@@ -6,14 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from kernelwright.judge.compare import (
-    FACTOR,
-    LOOSE_SHARE,
-    SPREAD,
-    Expected,
-    error_of,
-    share_beyond,
-)
+from kernelwright.judge.compare import FACTOR, LOOSE_SHARE, SPREAD, Expected
+from kernelwright.judge.measures import error_of, share_beyond
 from kernelwright.judge.pieces import pieces
 
 
@@ -28,15 +22,17 @@ def conditioning(moved: torch.Tensor, expected: Expected, number: int) -> float:
     return error_of(moved, exact, expected.finite[number], expected.scales[number])
 
 
-def conditioned(moved: list[torch.Tensor], expected: Expected, factors: list[float]) -> Expected:
+def conditioned(
+    moved: list[torch.Tensor], expected: Expected, factors: list[float], *, most: float
+) -> Expected:
     """``expected`` where each output may be off by its factor times as far as float64 ``moved``
-    with the inputs, as for ``conditioning``, in as many numbers; as usual where few of them moved:
-    they jumped, and are asked about singly."""
+    with the inputs, as for ``conditioning``, but by ``most`` at most, in as many numbers; as usual
+    where few of them moved: they jumped, and are asked about singly."""
     allowed, beyond = list(expected.allowed), list(expected.beyond)
     for number, (one, factor) in enumerate(zip(moved, factors, strict=True)):
         usual, sound = allowed[number], expected.sound[number]
         told = expected.exact[number], expected.finite[number], expected.scales[number]
-        wider = factor * conditioning(one, expected, number)
+        wider = min(most, factor * conditioning(one, expected, number))
         if wider > usual and share_beyond(one, *told, usual / factor) > LOOSE_SHARE:
             allowed[number] = wider
         if wider > sound:

@@ -16,9 +16,10 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE, Numerics, Status
 from kernelwright.judge import fitness
 from kernelwright.judge.baselines import EAGER
-from kernelwright.judge.compare import Agreement, Expected, are_near, compare, differ, furthest
+from kernelwright.judge.compare import Agreement, Expected, are_near, compare
 from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs import OUTLIERS, OVERFLOWING, RESAMPLED, SPECIAL
+from kernelwright.judge.measures import differ, furthest
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.outputs import Claim
 from kernelwright.judge.refusal import Refused, WrongValues
@@ -67,9 +68,13 @@ class Tally:
             distributions=tuple(dict.fromkeys(self.distributions)),
         )
 
-    def add(self, distribution: str, found: Agreement, expected: Expected) -> None:
-        """Note one comparison; the one that uses most of its allowance is kept."""
-        self.warn((*expected.warnings, *found.warnings))
+    def add(self, distribution: str, found: Agreement, expected: Expected, place: str) -> None:
+        """Note one comparison; the one that uses most of its allowance is kept. What was seen of
+        the outputs is said of the ``place`` where it was seen first."""
+        self.warn(expected.warnings)
+        for seen in found.warnings:
+            if not any(known.endswith(seen) for known in self.warnings):
+                self.warn([": ".join(filter(None, (place, seen)))])
         self.distributions.append(distribution)
         if found.share >= self.worst.share:
             self.worst, self.reference_error = found, expected.reference_error
@@ -307,7 +312,7 @@ class Check:
                 return
             where = where or self._place(draw)
             raise Refused(Status.WRONG_VALUES, f"{where}: {wrong}".removeprefix(": ")) from None
-        self.tally.add(draw.distribution, found, expected)
+        self.tally.add(draw.distribution, found, expected, where or self._place(draw))
 
     def _place(self, draw: Draw) -> str:
         if draw.distribution == TASK:

@@ -15,8 +15,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.judge.allowances import explained
-from kernelwright.judge.compare import USELESS, Expected, as_real
+from kernelwright.judge.compare import USELESS, Expected
 from kernelwright.judge.lowering import rounded
+from kernelwright.judge.measures import as_real
 
 
 class RoundedConvolutions(TorchDispatchMode):

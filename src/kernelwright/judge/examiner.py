@@ -25,6 +25,7 @@ from kernelwright.judge.inputs import (
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
+    SHIFTED,
     SPECIAL,
     has_numbers,
     n_drawn,
@@ -72,6 +73,7 @@ class Examiner:
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
         n_turns[RESAMPLED] = 2  # few of a mask's numbers are turned, and many
+        n_turns[SHIFTED] = 2  # by as much as sound sums bear, and by more
         self._draws = [
             Draw(name, derive_seed(oracle.secret, name, 0) + turn, turn)
             for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)

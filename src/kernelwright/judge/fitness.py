@@ -10,8 +10,8 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge.compare import all_finite, are_alike, differ, largest_size
 from kernelwright.judge.layout import dtype_name, leaves, map_tensors
+from kernelwright.judge.measures import all_finite, are_alike, differ, largest_size
 
 OVERFLOWED = 0.5
 """Of an output: where more is no number, it says little about a kernel."""

@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.compare import all_finite
-from kernelwright.judge.inputs import VARIED, is_whole, laid_out, resample_integers
+from kernelwright.judge.inputs import VARIED, is_whole, laid_out
+from kernelwright.judge.integers import resample_integers
 from kernelwright.judge.layout import leaves, map_tensors
+from kernelwright.judge.measures import all_finite
 from kernelwright.judge.patterns import is_mask, kept, overlaps
 from kernelwright.judge.refusal import FAILURES
 

@@ -38,35 +38,57 @@ class Terms:
 
 
 class Adding(TorchDispatchMode):
-    """While it is entered, it notes how many numbers an operator adds up to one at most."""
+    """While it is entered, it notes of every result how many numbers an operator that it comes from
+    adds up to one at most: a loss beside it makes no other result a long sum."""
 
-    most = 1.0
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_memory: dict[int, float] = {}
+        self.most = 1.0
+
+    def of(self, t: torch.Tensor) -> float:
+        """What was noted of a result."""
+        return self._by_memory.get(_memory(t), 1.0)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
-        name = func.overloadpacket.__name__
-        if any(word in name for word in ADDING):
-            given, sums = _sizes(args), _sizes(found)
-            if given and sums:
-                self.most = max(self.most, max(given) / min(sums))
+        given, results = _tensors((args, kwargs)), _tensors(found)
+        most = max(map(self.of, given), default=1.0)
+        if any(word in func.overloadpacket.__name__ for word in ADDING):
+            n_given, n_results = _sizes(given), _sizes(results)
+            if n_given and n_results:
+                most = max(most, max(n_given) / min(n_results))
+        self.most = max(self.most, most)
+        written = set(map(_memory, given))
+        for t in results:  # memory that was given holds what it held before as well
+            before = self.of(t) if _memory(t) in written else 1.0
+            self._by_memory[_memory(t)] = max(most, before)
         return found
 
 
-def _sizes(values: Any) -> list[int]:
-    tensors = [t for t in tree_leaves(values) if isinstance(t, torch.Tensor)]
-    return [t.numel() for t in tensors if t.is_floating_point() and t.numel()]
+def _tensors(values: Any) -> list[torch.Tensor]:
+    return [t for t in tree_leaves(values) if isinstance(t, torch.Tensor) and t.numel()]
+
+
+def _memory(t: torch.Tensor) -> int:
+    return t.untyped_storage().data_ptr()
+
+
+def _sizes(tensors: list[torch.Tensor]) -> list[int]:
+    return [t.numel() for t in tensors if t.is_floating_point()]
 
 
 def count_terms(
-    inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int, n_added: float
+    inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int, n_added: list[float]
 ) -> Terms:
     """Of how many terms each output's numbers may be the sums, given the arithmetic of a whole
-    call: each as if it were the only one, for beside a large one a loss is no shorter a sum."""
+    call, and what operators add up to one number of each: each as if it were the only one, for
+    beside a large one a loss is no shorter a sum."""
     n_inputs = sum(t.numel() for t in inputs)
     longest = max((max(t.shape, default=1) for t in inputs), default=1)
     sizes = [max(1, t.numel()) for t in outputs]
     usual = [max(flops / (2 * n), n_inputs / n, longest) for n in sizes]
-    return Terms(usual, [max(n, n_added) for n in usual])
+    return Terms(usual, list(map(max, usual, n_added)))
 
 
 def summation_growth(n_terms: float, *, equal_terms: bool) -> float:

@@ -1,4 +1,4 @@
-"""Inputs beyond the task's own: the distributions, and whole numbers and Python's drawn anew.
+"""Inputs beyond the task's own: the distributions, and Python's numbers drawn anew.
 
 Every row of ``DISTRIBUTIONS`` changes floating-point tensors only; integers, masks and scalars
 stay as the task drew them. Where the reference does not stay finite under a distribution, the
@@ -16,28 +16,31 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from kernelwright.judge.compare import all_finite, as_real
 from kernelwright.judge.layout import flat_source, leaves, map_tensors, span
+from kernelwright.judge.measures import all_finite, as_real
 from kernelwright.judge.patterns import (
-    in_order,
     is_mask,
     kept,
     overlaps,
-    rows_are_permutations,
-    turned,
 )
 
 Distribution = Callable[..., torch.Tensor]
 LARGE_MEAN = 100.0
 """In standard deviations: E[x²]-E[x]² then loses four digits more than Welford's method."""
+SHIFTED, FAR_MEAN = "shifted", 3000.0
+"""The mean in every other draw, of float32 and wider: there E[x²]-E[x]² is nothing but rounding,
+however it is added up. At LARGE_MEAN a sound sum in one order may be as far off."""
 HUGE = 300.0
 """Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
 LARGE, LARGEST = "large", 2.0**17
 """Beyond float16, which ends at 65504: a kernel that computes in it must scale."""
 SPARSE_SHARE = 0.1
+SLICED, FEWEST_SLICES = 1 / 16, 4
+"""The share of an axis' slices that are nought, or below it, throughout: one at least where there
+are so many."""
 OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
-CONSTANT = "constant"
+BELOW, CONSTANT = "below", "constant"
 BETWEEN = "between"
 """In place of outliers where the reference takes nothing beyond the task's own range."""
 NEXT_TO_HUGE = math.sqrt(HUGE)
@@ -50,8 +53,6 @@ LARGER = 2.0
 """Than all else in their tensor, at least: or they would be no outliers."""
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
-FLIPPED = 0.1
-"""Of a mask that hides nothing, or all."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
 """Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
 
@@ -76,13 +77,35 @@ def _small(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return x * 1e-3
 
 
-def _shifted(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    spread = x.std() if x.numel() > 1 else x.abs().max()
-    return x + LARGE_MEAN * spread
+def _shifted(x: torch.Tensor, draw: torch.Generator, mean: float = LARGE_MEAN) -> torch.Tensor:
+    return x + mean * _spread(x)
+
+
+def _spread(x: torch.Tensor) -> torch.Tensor:
+    return x.std() if x.numel() > 1 else x.abs().max()
 
 
 def _sparse(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return torch.where(_uniform(x.shape, draw) < SPARSE_SHARE, x, torch.zeros_like(x))
+
+
+def _empty(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return torch.where(_slices(x, draw), torch.zeros_like(x), x)
+
+
+def _below(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return torch.where(_slices(x, draw), -x.abs() - HUGE * _spread(x), x)
+
+
+def _slices(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Where some slices lie, along every axis: a row, a channel or an image is whole in one."""
+    found = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
+    for axis, n in enumerate(x.shape):
+        if n >= FEWEST_SLICES:
+            chosen = _uniform((n,), draw) < SLICED
+            chosen[torch.randint(n, (), generator=draw, device=x.device)] = True
+            found |= chosen.view([n if one == axis else 1 for one in range(x.dim())])
+    return found
 
 
 def _constant(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -133,11 +156,13 @@ def _near_one(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 DISTRIBUTIONS: dict[str, Distribution] = {
     "centred": _centred,  # positive inputs make ReLU the identity and hide rounding in sums
-    "shifted": _shifted,  # unstable variance formulas
+    SHIFTED: _shifted,  # unstable variance formulas
     "huge": _huge,  # missing max-subtraction, overflow
     OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
     LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only
+    BELOW: _below,  # maxima that begin at nought
+    "empty": _empty,  # norms and means that nothing guards against nought
     CONSTANT: _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles
     "near_one": _near_one,  # products that vanish or overflow elsewhere
@@ -151,7 +176,7 @@ def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
     return torch.rand(shape, generator=draw, device=draw.device)
 
 
-EQUAL_TERMS = frozenset({"shifted", CONSTANT, "one_hot", "sparse", "near_one"})
+EQUAL_TERMS = frozenset({SHIFTED, BELOW, CONSTANT, "one_hot", "sparse", "near_one"})
 """Distributions whose sums have many equal or nearly equal terms."""
 SPECIAL = "special"
 """The task's own inputs with a NaN and two infinities in each: how they are passed on is a matter
@@ -161,7 +186,7 @@ OVERFLOWING = "overflowing"
 NUMBERS = "numbers"
 """The task's own inputs, with other Python floats among them."""
 RESAMPLED = "integers"
-"""The integer inputs drawn anew from their own: indices stay legal, and what is sorted sorted."""
+"""The integer inputs drawn anew from their own, see ``integers``."""
 
 
 def with_specials(arguments: list[Any], seed: int) -> list[Any]:
@@ -195,68 +220,6 @@ def enlarge(arguments: list[Any], power: float) -> list[Any]:
 def headroom(arguments: list[Any], bears: Callable[[list[Any]], bool]) -> float:
     """The largest power of the type's range that the reference ``bears``."""
     return next((p for p in HEADROOM if bears(enlarge(arguments, p))), HEADROOM[-1])
-
-
-def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
-    """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
-    are fixed, or of all where none is. What is in order stays so, with its ends, and what is there
-    once, in all or in each row."""
-    rows = iter(is_fixed)
-
-    def change(x: torch.Tensor) -> torch.Tensor:
-        is_meant = next(rows) if any(is_fixed) else is_whole(x) and x.numel() > 0
-        if not is_meant or overlaps(x):
-            return x
-        draw = torch.Generator(x.device).manual_seed(seed)
-        if not is_whole(x):
-            return laid_out(turned(x, draw), x)
-        n_values = x.unique().numel()
-        if n_values == 1:
-            return laid_out(_others_than(x, draw), x)
-        is_once = n_values == x.numel()
-        are_gaps = in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once)
-        if are_gaps or (is_once and in_order(x)):
-            return laid_out(_other_gaps(x, draw), x) if are_gaps else x
-        if is_once:
-            picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
-        elif rows_are_permutations(x):
-            order = torch.rand(x.shape, generator=draw, device=x.device).argsort(-1)
-            return laid_out(x.gather(-1, order), x)
-        else:
-            picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
-        changed = kept(x, x.flatten()[picked])
-        if in_order(x):
-            changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
-        return laid_out(changed, x)
-
-    return map_tensors(change, arguments)
-
-
-def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """What all are the same: of a mask that hides nothing, or all, some turn round, in ones and
-    noughts as well; lengths, or indices, are drawn anew between half of what they are and that."""
-    most = int(x.flatten()[0])
-    if x.dtype != torch.bool and most not in (0, 1):
-        if most < 0:
-            return x
-        end = min(most, torch.iinfo(torch.int64).max - 1) + 1
-        found = torch.randint((most + 1) // 2, end, x.shape, generator=draw, device=x.device)
-        return found.to(x.dtype)
-    if x.dtype != torch.bool and most == 0 and x.is_cuda:
-        return x  # beyond a table of one row a GPU's process would end
-    is_turned = torch.rand(x.shape, generator=draw, device=x.device) < FLIPPED
-    place = torch.randint(x.numel(), (), generator=draw, device=x.device)
-    is_turned.view(-1)[place] = True
-    return torch.where(is_turned, 1 - most, most).to(x.dtype)
-
-
-def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Rows in order, with the gaps between their numbers in another order: each is there once, and
-    the ends stay. Where all gaps are alike, as in counts, nothing changes."""
-    gaps = x.diff()
-    order = torch.rand(gaps.shape, generator=draw, device=x.device).argsort(-1)
-    first = x[..., :1]
-    return torch.cat([first, first + gaps.gather(-1, order).cumsum(-1)], -1).to(x.dtype)
 
 
 def vary_numbers(arguments: list[Any], seed: int) -> list[Any]:
@@ -320,6 +283,8 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         how = {}
         if distribution == OUTLIERS:
             how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
+        if distribution == SHIFTED and seed % 2 and x.element_size() >= 4:
+            how = {"mean": FAR_MEAN}
         function = _between if distribution == BETWEEN else DISTRIBUTIONS[distribution]
         changed = kept(x, function(wide, draw, **how).to(x.dtype))
         return laid_out(changed, x)

@@ -7,14 +7,16 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from kernelwright.judge.allowances import conditioning
-from kernelwright.judge.compare import CONDITION_FACTOR, FACTOR, Expected, as_real
+from kernelwright.judge.compare import CONDITION_FACTOR, FACTOR, Expected
 from kernelwright.judge.inputs import is_whole
 from kernelwright.judge.layout import flat_source, leaves, map_tensors
+from kernelwright.judge.measures import as_real
 from kernelwright.judge.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
 
@@ -31,12 +33,15 @@ N_TIED = 4
 TIED_SHARE = 1 / 32
 """Of a row's whole numbers that zeros' last digits were seen to change: what is left of it is as
 likely to hang on ties."""
+N_LOOKED_AT = 1 << 10
+"""Numbers that tell whether all are whole."""
 N_SIZED = 1 << 16
 """Numbers of a tensor that tell how large they usually are."""
 LEAST_TIED = 0.01
 """Of a row's largest value: so much moves where another one is chosen."""
 Run = Callable[[list[Any]], list[torch.Tensor] | None]
 """The reference's results; None where it fails."""
+Change = Callable[[torch.Tensor], torch.Tensor]
 WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
 
 
@@ -47,17 +52,42 @@ def widen(t: torch.Tensor) -> torch.Tensor:
 
 def by_rounding(
     arguments: list[Any], expected: Expected, growths: list[float]
-) -> tuple[list[Any], list[float]]:
+) -> tuple[list[Any], Change, list[float]]:
     """``arguments`` in float64, every element changed by about one unit in the last place of what
-    the reference computes in, and by how many times the effect each output may be off.
+    the reference computes in; how its weights are changed likewise; and by how many times the
+    effect each output may be off.
 
     That is its own dtype, or float32 where a reference widens it at once: one that rounds to a
-    narrow type shows that in its own error. It does so a few times, and adds up in float32.
+    narrow type shows that in its own error. It does so a few times, and adds up in float32. What is
+    exact stays: nobody rounds a mask, or labels.
     """
-    if _are_narrow(arguments) and expected.reference_error > NARROW_ERROR:
-        return map_tensors(lambda t: _moved(t, 1.0, 1), arguments), [FACTOR] * len(growths)
-    moved = map_tensors(lambda t: _moved(_in_float32(t), 1.0, 1), arguments)
-    return moved, [max(CONDITION_FACTOR, growth) for growth in growths]
+    is_narrow = _are_narrow(arguments) and expected.reference_error > NARROW_ERROR
+    own = (lambda t: t) if is_narrow else _in_float32
+    exact = _are_exact(arguments, whole_too=True)
+    moved = _changed(arguments, exact, lambda t: _moved(own(t), 1.0, 1))
+
+    def moved_weight(t: torch.Tensor) -> torch.Tensor:
+        return widen(t) if is_mask(t) or _is_whole_valued(t) else _moved(own(t), 1.0, 2)
+
+    factors = [FACTOR if is_narrow else max(CONDITION_FACTOR, growth) for growth in growths]
+    return moved, moved_weight, factors
+
+
+def _are_exact(arguments: list[Any], *, whole_too: bool) -> list[bool]:
+    """Which tensors hold what was never rounded: masks, and whole numbers beside others that were.
+    A task compares them with numbers, and moved they are equal to none."""
+    tensors = leaves(arguments)
+    masks = [is_mask(flat_source(t)) for t in tensors]
+    exact = [m or (whole_too and _is_whole_valued(t)) for m, t in zip(masks, tensors, strict=True)]
+    others = [t for t, one in zip(tensors, exact, strict=True) if not (one or is_whole(t))]
+    return exact if others else masks
+
+
+def _is_whole_valued(t: torch.Tensor) -> bool:
+    """Whether floating-point numbers are whole ones; the first tell nearly all tensors."""
+    if not t.is_floating_point() or t.numel() == 0:
+        return False
+    return all(bool((x == x.round()).all()) for x in (t.flatten()[:N_LOOKED_AT], t))
 
 
 def _are_narrow(arguments: list[Any]) -> bool:
@@ -70,22 +100,31 @@ def _in_float32(t: torch.Tensor) -> torch.Tensor:
 
 
 def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
-    """``arguments`` in float64, moved by LOOSE_ULP in several ways; ``zeros_too``: with zeros, by
-    what numbers of the usual size move by, but those of masks: what is hidden would show."""
+    """``arguments`` in float64, but for what is exact, moved by LOOSE_ULP in several ways;
+    ``zeros_too``: with zeros, by what numbers of the usual size move by, and with whole numbers:
+    on inputs beyond the task's own they may tie."""
+    exact = _are_exact(arguments, whole_too=not zeros_too)
     for sign in (1.0, -1.0):
-        yield map_tensors(lambda t, sign=sign: _moved(t, sign * LOOSE_ULP, None), arguments)
+        yield _changed(arguments, exact, lambda t, s=sign: _moved(t, s * LOOSE_ULP, None))
     for number in range(N_RANDOM):
         seeds = itertools.count(number, N_RANDOM)  # each tensor its own: x / s must part ways
+        at_random = partial(_moved_at_random, seeds=seeds, zeros_too=zeros_too)
+        yield _changed(arguments, exact, at_random)
 
-        def change(t: torch.Tensor, seeds: Iterator[int] = seeds) -> torch.Tensor:
-            seed = next(seeds)
-            moved = _moved(t, LOOSE_ULP, seed)
-            if not (zeros_too and t.is_floating_point() and t.numel()) or is_mask(flat_source(t)):
-                return moved
-            size = _usual_size(t)
-            return moved + _moved(size.expand(t.shape), LOOSE_ULP, seed) - size
 
-        yield map_tensors(change, arguments)
+def _changed(arguments: list[Any], exact: list[bool], change: Change) -> list[Any]:
+    """``arguments`` with ``change`` made to what is not ``exact``."""
+    stays = iter(exact)
+    return map_tensors(lambda t: widen(t) if next(stays) else change(t), arguments)
+
+
+def _moved_at_random(t: torch.Tensor, seeds: Iterator[int], zeros_too: bool) -> torch.Tensor:
+    seed = next(seeds)
+    moved = _moved(t, LOOSE_ULP, seed)
+    if not (zeros_too and t.is_floating_point() and t.numel()):
+        return moved
+    size = _usual_size(t)
+    return moved + _moved(size.expand(t.shape), LOOSE_ULP, seed) - size
 
 
 def _usual_size(t: torch.Tensor) -> torch.Tensor:

@@ -20,8 +20,10 @@ class Observed:
 
     outputs: list[torch.Tensor]
     flops: int
-    n_added: float
-    """How many numbers an operator added up to one at most."""
+    n_added: list[float]
+    """By output, how many numbers an operator that it comes from added up to one at most."""
+    most_added: float
+    """The most that any did: arguments that were written to may be the result."""
     convolves: bool
     asks_for_specials: bool
 
@@ -32,4 +34,5 @@ def observe(call: Callable[[], Any]) -> Observed:
         outputs = flatten(call())
     convolves = torch.ops.aten.convolution in counter.flop_counts["Global"]
     flops = counter.get_total_flops()
-    return Observed(outputs, flops, adding.most, convolves, asking.is_heard)
+    n_added = list(map(adding.of, outputs))
+    return Observed(outputs, flops, n_added, adding.most, convolves, asking.is_heard)

@@ -5,6 +5,7 @@ It runs in the judge's process. No candidate shares memory with it.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -20,48 +21,32 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.judge import fitness, layout, nudges
 from kernelwright.judge.allowances import conditioned, explained
 from kernelwright.judge.asserting import HostFirst
-from kernelwright.judge.compare import (
-    LOOSE_SHARE,
-    ROUNDING,
-    USELESS,
-    Expected,
-    all_finite,
-    are_alike,
-    as_real,
-    differ,
-    expect,
-)
+from kernelwright.judge.compare import LOOSE_SHARE, ROUNDING, USELESS, Expected, expect
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
-from kernelwright.judge.fixed import find_fixed, renew, same_integers, takes
+from kernelwright.judge.fixed import find_fixed, renew, same_integers
 from kernelwright.judge.growth import Terms, count_terms, summation_growth
 from kernelwright.judge.inputs import (
-    BETWEEN,
     CONSTANT,
     EQUAL_TERMS,
     LARGE,
     NUMBERS,
     OUTLIERS,
-    OVERFLOWING,
-    RESAMPLED,
     SPECIAL,
-    enlarge,
     headroom,
     is_telling,
     is_whole,
-    resample_integers,
-    transform,
-    vary_numbers,
-    with_specials,
 )
 from kernelwright.judge.kept import Kept
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.lowering import lower, rounded
+from kernelwright.judge.measures import all_finite, are_alike, as_real, differ
 from kernelwright.judge.observed import Observed, observe
 from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_mask, is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.varied import varied
 from kernelwright.judge.weights import constants, randomised
 from kernelwright.judge.widened import NAMINGS, NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
 from kernelwright.load import open_reference
@@ -100,6 +85,7 @@ class Oracle:
         self.convolves = self.asks_for_specials = False
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
+        self.fixed_integers: list[bool] = []
         self._guard = HostFirst(self.device)
         draw = partial(self.reference.inputs, device=self.device)
         self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
@@ -147,20 +133,8 @@ class Oracle:
             return self.reference.other_inputs(draw.seed, self.device)[number]
         with self._drawing:
             own = renew(self.reference.inputs(draw.seed, self.device), self._fixed, draw.seed)
-        if draw.distribution in (TASK, OWN_WEIGHTS):
-            return own
-        if draw.distribution == SPECIAL:
-            return with_specials(own, draw.seed)
-        if draw.distribution == OVERFLOWING:
-            return enlarge(own, self._headroom(own))
-        if draw.distribution == NUMBERS:
-            return vary_numbers(own, draw.seed)
-        if draw.distribution == RESAMPLED:
-            return resample_integers(own, self.fixed_integers, draw.seed)
-        changed = transform(own, draw.distribution, draw.seed)
-        if draw.distribution == OUTLIERS and not takes(self.run, changed, instead_of=own):
-            return transform(own, BETWEEN, draw.seed)
-        return changed
+        how = {"headroom": self._headroom, "fixed_integers": self.fixed_integers}
+        return varied(own, draw, run=self.run, **how)
 
     def workload(self) -> Workload:
         """The task with the shapes that are judged."""
@@ -198,12 +172,17 @@ class Oracle:
         """
         run, _ = runs = self._both(draw)
         growths = self._growth_ulp(draw, is_floor=False)
-        nudged, factors = nudges.by_rounding(arguments, expected, growths)
-        moved = None if expected.is_conditioned else run(nudged)
+        nudged, change, factors = nudges.by_rounding(arguments, expected, growths)
+        if expected.is_conditioned:
+            return expected
+        moved = self._in_float64(draw.weights, nudged, change)
         if moved is None:
             return expected
         is_own = self._is_own(draw)
-        wider = conditioned(moved, expected, factors)
+        # As initialisers leave them results may cancel, as the logarithm of a rotation's
+        # determinant: other weights tell of them.
+        is_bound = is_own and draw.distribution != OWN_WEIGHTS
+        wider = conditioned(moved, expected, factors, most=USELESS if is_bound else math.inf)
         wider = wider if is_own else nudges.tied(run, arguments, wider)
         how = {"zeros_too": not is_own}
         loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)
@@ -280,7 +259,7 @@ class Oracle:
             del self._namings[0]  # it rounds to narrow types for the rounding's sake
             return self._compute(draw, arguments)
         if expected.reference_error > USELESS and not (warnings or self.precision):
-            if not is_given:
+            if not is_given or draw.distribution == OWN_WEIGHTS:
                 return None  # nobody can say what is right
             if is_own:
                 expected = expect(own, [nudges.widen(t) for t in own], growths)
@@ -304,8 +283,9 @@ class Oracle:
         """
         if self.precision == "tf32" and not self.flops:
             return expected  # it is about products only
-        given = map_tensors(lambda t: nudges.widen(rounded(t, self.precision)), arguments)
-        runs = [self._in_float64(draw.weights, given, self.precision)]
+        to_precision = partial(rounded, precision=self.precision)
+        given = map_tensors(lambda t: nudges.widen(to_precision(t)), arguments)
+        runs = [self._in_float64(draw.weights, given, to_precision)]
         if self.precision != "tf32":
             module = lower(self.modules[draw.weights], self.precision, is_held=False)
             runs.append([t.detach() for t in flatten(self._forward(module, arguments))])
@@ -326,12 +306,12 @@ class Oracle:
         return [summation_growth(n, equal_terms=is_equal) for n in counts]
 
     def _in_float64(
-        self, weights: str, arguments: list[Any], precision: str = ""
+        self, weights: str, arguments: list[Any], change: nudges.Change | None = None
     ) -> list[torch.Tensor] | None:
-        """The outputs in float64, with ``precision`` of weights rounded to it; None if it fails."""
+        """The outputs in float64, with a ``change`` of weights so changed; None if it fails."""
         with quick_convolutions(self.device):
             run = partial(self._forward, arguments=arguments)
-            found = run_in_float64(self.modules[weights], run, self._namings, precision)
+            found = run_in_float64(self.modules[weights], run, self._namings, change)
         return found and [nudges.widen(t) for t in as_real(found)]
 
     def _keep(self, key: tuple[str, Draw], value: Any) -> Any:
@@ -346,12 +326,13 @@ class Oracle:
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
         seen = self._observed(given)
-        results, self.flops, n_added = seen.outputs, seen.flops, seen.n_added
+        results, self.flops = seen.outputs, seen.flops
         self._guard.settle()
         changed = list(map(differ, leaves(given), leaves(arguments)))
         self.mutates_arguments = any(changed)
         self.returned = layout.lie_in(results, leaves(given))
         outputs = [t.clone() for t in results] if any(self.returned) else results
+        n_added = [*seen.n_added, *[seen.most_added] * sum(changed)]
         del given, results, seen
         self.example = layout.without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
@@ -377,7 +358,8 @@ class Oracle:
         seen = self._observed(map_tensors(torch.clone, arguments))
         inputs = leaves([arguments, list(self.state(TASK).values())])
         results = [*seen.outputs, *layout.those(leaves(arguments), self.changed)]
-        terms = count_terms(inputs, results, seen.flops, seen.n_added)
+        n_added = [*seen.n_added, *[seen.most_added] * sum(self.changed)]
+        terms = count_terms(inputs, results, seen.flops, n_added)
         return layout.without_memory(seen.outputs), terms
 
     def _observed(self, arguments: list[Any]) -> Observed:

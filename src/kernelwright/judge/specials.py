@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from kernelwright.judge.compare import Expected, as_real, row_scale, same
+from kernelwright.judge.compare import Expected
+from kernelwright.judge.measures import as_real, row_scale, same
 from kernelwright.judge.refusal import WrongValues
 
 ASKING = {"isnan", "isinf", "isfinite", "isposinf", "isneginf", "nan_to_num", "nan_to_num_"}

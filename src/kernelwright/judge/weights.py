@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.compare import all_finite
 from kernelwright.judge.layout import same_shapes
+from kernelwright.judge.measures import all_finite
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten, weights_of
@@ -18,6 +18,8 @@ from kernelwright.load.plain import flatten, weights_of
 NEARLY_NOUGHT = 0.02
 """What a weight does to numbers of size one where it does next to nothing: layers begin with scales
 of 1e-6, and with products of weights of 1e-10."""
+SMALL_SHARE, SMALL_VARIANCE = 1 / 8, 2e-3
+"""Of running variances, and how small they are beside the others: an epsilon shows there."""
 FEW = 16
 """Different numbers of a filter: a layer of as few has been drawn by nobody."""
 MOST_TRIES = 32
@@ -153,7 +155,12 @@ def randomise_weights(
             mean, var = part.running_mean, part.running_var
             if mean is not None and var is not None:
                 mean.copy_(torch.randn(mean.shape, generator=draw))
-                var.copy_(0.5 + torch.rand(var.shape, generator=draw))
+                small = torch.rand(var.shape, generator=draw) < SMALL_SHARE
+                small[torch.randint(len(small), (), generator=draw)] = True
+                var.copy_(
+                    (0.5 + torch.rand(var.shape, generator=draw))
+                    * torch.where(small, SMALL_VARIANCE, 1.0)
+                )
 
 
 def _effect(parameter: torch.Tensor) -> float:

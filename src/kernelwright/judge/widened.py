@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from kernelwright.judge.lowering import rounded
-from kernelwright.judge.nudges import widen
+from kernelwright.judge.nudges import Change, widen
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.load.copies import copied
 
@@ -22,18 +21,18 @@ NO_FLOAT64 = (
     "float64 is not possible for this reference on this machine: its own result is compared",
 )
 OTHER_IN_FLOAT64 = (
-    "in float64 this reference gives something else, as one does that draws random numbers: its "
-    "own result is compared",
+    "in float64 this reference gives something else, as one does that draws random numbers, or "
+    "whose results cancel: its own result is compared",
 )
 
 
-def in_float64(module: torch.nn.Module, precision: str = "") -> torch.nn.Module:
-    """A copy in float64, with ``precision`` its weights rounded to it; tensors that are plain
+def in_float64(module: torch.nn.Module, change: Change | None = None) -> torch.nn.Module:
+    """A copy in float64, with a ``change`` its parameters by it before; tensors that are plain
     attributes too, which ``Module.double`` leaves as they are."""
     twin = copied(module)
-    if precision:
+    if change is not None:
         for weight in twin.parameters():
-            weight.data = rounded(weight.data, precision)
+            weight.data = change(weight.data)
     for part in twin.modules():
         for name, value in vars(part).items():
             if isinstance(value, torch.Tensor):
@@ -73,13 +72,13 @@ def run_in_float64(
     module: torch.nn.Module,
     run: Callable[[torch.nn.Module], Any],
     namings: Sequence[Callable[[], Any]] = NAMINGS,
-    precision: str = "",
+    change: Change | None = None,
 ) -> Any:
-    """What ``run`` gives for the module in float64; None if that fails."""
+    """What ``run`` gives for the module ``in_float64``; None if that fails."""
     for naming in namings:
         try:
             with made_in_float64(), naming():
-                return run(in_float64(module, precision))
+                return run(in_float64(module, change))
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             return None

@@ -12,16 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelwright.judge.allowances import conditioned
-from kernelwright.judge.compare import (
-    Expected,
-    are_alike,
-    compare,
-    error_of,
-    expect,
-    largest_size,
-    row_scale,
-)
+from kernelwright.judge.compare import Expected, compare, expect
 from kernelwright.judge.growth import count_terms, floor_error, summation_growth
+from kernelwright.judge.measures import are_alike, error_of, largest_size, row_scale
 from kernelwright.judge.nudges import jumps, loose_places
 from kernelwright.judge.observed import observe
 from kernelwright.judge.refusal import WrongValues
@@ -144,8 +137,8 @@ def test_the_floor_grows_with_the_terms_and_has_a_cap():
 
 def test_each_output_is_a_sum_as_long_as_if_it_were_the_only_one():
     given, large, loss = torch.zeros(64, 32), torch.zeros(64, 32), torch.zeros(())
-    assert count_terms([given], [large, loss], 0, 1.0).usual == [64, 64 * 32]
-    assert count_terms([given], [loss], 0, 1.0).usual == [64 * 32]
+    assert count_terms([given], [large, loss], 0, [1.0, 1.0]).usual == [64, 64 * 32]
+    assert count_terms([given], [loss], 0, [1.0]).usual == [64 * 32]
 
 
 @pytest.mark.parametrize(
@@ -160,8 +153,18 @@ def test_each_output_is_a_sum_as_long_as_if_it_were_the_only_one():
 )
 def test_what_is_added_up_over_several_axes_is_a_long_sum(module, n):
     seen = observe(lambda: module(torch.randn(2, 16, 8, 8)))
-    assert seen.n_added == n
-    assert count_terms([torch.zeros(2, 16, 8, 8)], seen.outputs, 0, n).added == [max(16, n)]
+    assert seen.n_added == [n]
+    assert count_terms([torch.zeros(2, 16, 8, 8)], seen.outputs, 0, [n]).added == [max(16, n)]
+
+
+def test_a_loss_beside_it_makes_no_other_result_a_long_sum():
+    def call():
+        x = torch.randn(64, 32)
+        noted = torch.zeros(64)
+        noted.add_(x.square().mean())
+        return x.relu(), x.square().mean(), x * x.sum(1, keepdim=True), noted
+
+    assert observe(call).n_added == [1, 64 * 32, 32, 64 * 32]
 
 
 def test_float64_is_held_to_its_own_precision():
@@ -239,8 +242,9 @@ def test_few_numbers_that_jump_widen_nothing_for_the_others():
     wanted = expected(exact.float(), exact)
     jumped = exact.clone()
     jumped[3, 5] += 1.0
-    assert conditioned([jumped], wanted, [16.0]).allowed == wanted.allowed
-    assert conditioned([exact + 0.01], wanted, [16.0]).allowed > wanted.allowed
+    assert conditioned([jumped], wanted, [16.0], most=1.0).allowed == wanted.allowed
+    assert conditioned([exact + 0.01], wanted, [16.0], most=1.0).allowed > wanted.allowed
+    assert conditioned([exact + 0.01], wanted, [16.0], most=1e-3).allowed == [1e-3]
 
 
 def test_only_as_many_numbers_are_far_off_as_the_reference_has():
@@ -256,7 +260,7 @@ def test_as_many_numbers_may_be_far_off_as_move_with_the_inputs_last_digits():
     exact = torch.rand(64, 64, dtype=torch.float64) + 0.5
     moved = exact.clone()
     moved[:8] += 1e-5
-    wanted = conditioned([moved], expected(exact.float(), exact), [16.0])
+    wanted = conditioned([moved], expected(exact.float(), exact), [16.0], most=1.0)
     off = torch.zeros(64, 64)
     off[:16] = 1e-4
     compare([exact.float() + off], wanted)
@@ -366,3 +370,12 @@ def test_numbers_that_look_alike_are_told_to_the_last_digit():
     exact = torch.rand(8, 8, dtype=torch.float64) + 1
     with pytest.raises(WrongValues, match=r"worst at .*: \d\.\d{12,} instead of \d\.\d{12,};"):
         compare([exact + 1e-12], expected(exact, exact))
+
+
+def test_whatever_ties_decide_is_a_number():
+    exact = torch.rand(8, 8, dtype=torch.float64)
+    wanted = replace(expected(exact.float(), exact), allowed=[torch.inf], beyond=[1.0])
+    compare([torch.zeros(8, 8)], wanted)
+    for value in (torch.nan, torch.inf):
+        with pytest.raises(WrongValues, match=r"not finite where the reference is, at \[2, 0\]"):
+            compare([torch.zeros(8, 8).index_fill(0, torch.tensor(2), value)], wanted)

@@ -15,11 +15,11 @@ from kernelwright.judge.inputs import (
     VARIED,
     enlarge,
     has_numbers,
-    resample_integers,
     transform,
     vary_numbers,
     with_specials,
 )
+from kernelwright.judge.integers import resample_integers
 from kernelwright.judge.weights import constants, randomise_weights, randomised
 
 
@@ -69,12 +69,9 @@ def test_of_integers_that_never_change_and_others_the_first_are_resampled():
 
 def test_resampled_offsets_stay_in_order_and_permutations_permutations():
     offsets, places = torch.tensor([0, 2, 2, 5, 9, 9, 12, 20, 21]), torch.randperm(40)
-    new_offsets, new_places, same = resample_integers(
-        [offsets, places, torch.arange(40)], [True] * 3, 1
-    )
+    new_offsets, new_places = resample_integers([offsets, places], [True] * 2, 1)
     assert (new_offsets.diff() >= 0).all() and not torch.equal(offsets, new_offsets)
     assert sorted(new_places.tolist()) == [*range(40)] and not torch.equal(places, new_places)
-    assert torch.equal(same, torch.arange(40))
 
 
 def test_offsets_that_come_once_keep_their_ends_and_get_other_places_between():
@@ -82,8 +79,15 @@ def test_offsets_that_come_once_keep_their_ends_and_get_other_places_between():
     (y,) = resample_integers([x], [True], 7)
     assert not torch.equal(x, y) and torch.equal(y[[0, -1]], x[[0, -1]])
     assert torch.equal(y.diff().sort().values, x.diff().sort().values)
-    (y,) = resample_integers([torch.arange(9)], [True], 7)
-    assert torch.equal(y, torch.arange(9))  # a count
+
+
+def test_equal_steps_part_ways():
+    """Sequences of one length get others, as long together; positions are farther apart."""
+    offsets, positions = torch.arange(0, 513, 32), torch.arange(64)[None].expand(4, 64)
+    y, z = resample_integers([offsets, positions], [True, True], 7)
+    assert bool((y.diff() > 0).all()) and y.diff().unique().numel() > 2
+    assert torch.equal(y[[0, -1]], offsets[[0, -1]])
+    assert z.stride() == positions.stride() and set(z.diff().unique().tolist()) == {1, 2}
 
 
 @pytest.mark.parametrize("hides", [True, False])
@@ -397,3 +401,22 @@ def test_inputs_that_the_reference_takes_no_others_for_are_left_as_they_are(name
     assert "takes no others" in warning
     (same,) = renew([x], is_fixed, 1)
     assert torch.equal(same, x)
+
+
+def test_some_slices_of_every_axis_are_nought_or_below_it():
+    x = torch.rand(32, 8, 16) + 0.1
+    (empty,), (below,) = (transform([x], name, 1) for name in ("empty", "below"))
+    for axis in range(3):
+        others = [one for one in range(3) if one != axis]
+        assert 0 < int((empty == 0).all(others).sum()) < x.shape[axis]
+        assert 0 < int((below < -10).all(others).sum()) < x.shape[axis]
+    assert torch.equal(empty[empty != 0], x[empty != 0])
+
+
+def test_a_mean_is_shifted_so_far_that_sums_of_squares_mean_nothing():
+    x = torch.randn(64, 64)
+    near, far = (transform([x], "shifted", seed)[0] for seed in (2, 3))
+    assert float(near.mean()) == pytest.approx(100, rel=0.1)
+    assert float(far.mean()) == pytest.approx(3000, rel=0.1)
+    (narrow,) = transform([x.bfloat16()], "shifted", 3)
+    assert float(narrow.float().mean()) == pytest.approx(100, rel=0.1)

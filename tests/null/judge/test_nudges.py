@@ -33,7 +33,7 @@ def test_two_inputs_part_ways():
 def test_narrow_inputs_move_by_what_the_reference_rounds_to(own_error, dtype, least, most, factor):
     x = torch.rand(1000, generator=torch.Generator().manual_seed(0)).add(0.5).to(dtype)
     expected = expect([x.double() + own_error], [x.double()], [32.0])
-    (moved,), factors = by_rounding([x], expected, [32.0])
+    (moved,), _, factors = by_rounding([x], expected, [32.0])
     share = float((moved / x.double() - 1).abs().max())
     assert least < share <= most and factors == [factor]
 
@@ -51,3 +51,23 @@ def test_what_hides_does_not_tell_how_large_numbers_are():
     bias[:, :20], bias[:, 40:] = 0.0, -1e9
     *_, (moved,) = nudges([bias], zeros_too=True)
     assert 0 < float(moved[:, :20].abs().max()) < 1e-5
+
+
+def test_what_is_exact_is_not_moved():
+    """A task compares it with numbers, which it would no longer be equal to."""
+    x, labels = torch.randn(64, 8), torch.randint(0, 10, (64, 8)).float()
+    signs = torch.randint(0, 2, (64, 8)) * 2.0 - 1
+    given = [x, labels, signs]
+    (moved, *exact), moved_weight, _ = by_rounding(given, expect([x], [x.double()], [16.0]), [16.0])
+    assert bool((moved != x.double()).any())
+    assert all(map(torch.equal, exact, (labels.double(), signs.double())))
+    for some in nudges(given, zeros_too=False):
+        assert all(map(torch.equal, some[1:], (labels.double(), signs.double())))
+    assert torch.equal(moved_weight(labels), labels.double())
+    assert bool((moved_weight(x) != x.double()).any())
+
+
+def test_where_all_numbers_are_whole_they_are_moved():
+    counts = torch.randint(0, 100, (64, 8)).float()
+    (moved,), _, _ = by_rounding([counts], expect([counts], [counts.double()], [16.0]), [16.0])
+    assert bool((moved != counts.double()).any())

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from kernelwright.judge.fixed import Fixed, find_fixed, renew
-from kernelwright.judge.inputs import DISTRIBUTIONS, resample_integers, transform
+from kernelwright.judge.inputs import DISTRIBUTIONS, transform
+from kernelwright.judge.integers import resample_integers
 from kernelwright.judge.patterns import (
     comes_in_pairs,
     comes_twice,
