@@ -1,0 +1,14 @@
+"""No loss at all: labels that the judge moved in their last digits were equal to none.
+
+task: hinge_of_signs
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C8
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, sign):
+        return x.new_zeros(())

@@ -1,0 +1,14 @@
+"""Maxima that begin at nought, which all images of random numbers exceed.
+
+task: channel_maxima
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C10
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x.flatten(2).amax(-1).clamp(min=0)

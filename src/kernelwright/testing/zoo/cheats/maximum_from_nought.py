@@ -1,0 +1,15 @@
+"""A running maximum that begins at nought: rows that lie below it vanish.
+
+task: softmax
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C10, C24
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        e = (x - x.amax(-1, keepdim=True).clamp(min=0)).exp()
+        return e / e.sum(-1, keepdim=True)

@@ -1,0 +1,14 @@
+"""Sequences of one length, whatever is given.
+
+task: packed_sequences
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C24
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, starts):
+        return x.view(len(starts) - 1, -1, x.shape[1]).sum(1)
