@@ -19,17 +19,19 @@ from kernelwright.judge.draft import Draft
 from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, derive_seed
 from kernelwright.judge.inputs import (
     DISTRIBUTIONS,
+    EMPTY,
+    FAR,
     LARGE,
     MOST_HUGE,
     NUMBERS,
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
-    SHIFTED,
     SPECIAL,
     has_numbers,
     n_drawn,
 )
+from kernelwright.judge.nudges import are_narrow
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.place import Place
 from kernelwright.judge.preparation import Preparation, Sight
@@ -73,11 +75,10 @@ class Examiner:
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
         n_turns[RESAMPLED] = 2  # few of a mask's numbers are turned, and many
-        n_turns[SHIFTED] = 2  # by as much as sound sums bear, and by more
         self._draws = [
             Draw(name, derive_seed(oracle.secret, name, 0) + turn, turn)
             for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)
-            if name != LARGE or _hides_float16(oracle)
+            if _says_something(name, oracle)
             for turn in range(n_turns.get(name, 1))
         ]
         self._left_out: list[str] = []
@@ -238,6 +239,17 @@ class Examiner:
                 verdict.time_s = time.monotonic() - start_s
                 verdict.conditions = watch.end()
                 verdict.warnings += complaints(verdict.conditions)
+
+
+def _says_something(name: str, oracle: Oracle) -> bool:
+    """Whether a distribution says something of a task, or would only make what is right fail: a
+    mean that is far off, where no variance is taken, makes results cancel, and a matrix with rows
+    of noughts has not the rank to be taken apart."""
+    if name == LARGE:
+        return _hides_float16(oracle)
+    if name == FAR:
+        return oracle.has_variance and not are_narrow(oracle.first_arguments)
+    return not (name == EMPTY and oracle.factorises)
 
 
 def _hides_float16(oracle: Oracle) -> bool:

@@ -25,6 +25,10 @@ ULP32 = 2.0**-24
 
 ADDING = ("sum", "mean", "var", "std", "norm")
 """In the names of operators that add up: those of norms give their statistics beside the result."""
+FACTORISING = "linalg_"
+"""In the names of operators that hang on a matrix' rank, but for norms."""
+VARIANCES = ("var", "std", "layer_norm", "batch_norm", "group_norm")
+"""In the names of operators that take a variance."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,14 @@ class Terms:
 
 class Adding(TorchDispatchMode):
     """While it is entered, it notes of every result how many numbers an operator that it comes from
-    adds up to one at most: a loss beside it makes no other result a long sum."""
+    adds up to one at most: a loss beside it makes no other result a long sum. And whether one takes
+    a variance, or a matrix apart."""
 
     def __init__(self) -> None:
         super().__init__()
         self._by_memory: dict[int, float] = {}
         self.most = 1.0
+        self.takes_variance = self.factorises = False
 
     def of(self, t: torch.Tensor) -> float:
         """What was noted of a result."""
@@ -54,7 +60,10 @@ class Adding(TorchDispatchMode):
         found = func(*args, **(kwargs or {}))
         given, results = _tensors((args, kwargs)), _tensors(found)
         most = max(map(self.of, given), default=1.0)
-        if any(word in func.overloadpacket.__name__ for word in ADDING):
+        name = func.overloadpacket.__name__
+        self.takes_variance |= any(word in name for word in VARIANCES)
+        self.factorises |= FACTORISING in name and "norm" not in name
+        if any(word in name for word in ADDING):
             n_given, n_results = _sizes(given), _sizes(results)
             if n_given and n_results:
                 most = max(most, max(n_given) / min(n_results))

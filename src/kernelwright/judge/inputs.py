@@ -27,9 +27,10 @@ from kernelwright.judge.patterns import (
 Distribution = Callable[..., torch.Tensor]
 LARGE_MEAN = 100.0
 """In standard deviations: E[x²]-E[x]² then loses four digits more than Welford's method."""
-SHIFTED, FAR_MEAN = "shifted", 3000.0
-"""The mean in every other draw, of float32 and wider: there E[x²]-E[x]² is nothing but rounding,
-however it is added up. At LARGE_MEAN a sound sum in one order may be as far off."""
+FAR, FAR_MEAN = "far", 3000.0
+"""Where a variance is asked for, in float32 or wider: there E[x²]-E[x]² is nothing but rounding,
+however it is added up. At LARGE_MEAN a sound sum in one order may be as far off. Elsewhere it would
+make results cancel, as one less a cosine."""
 HUGE = 300.0
 """Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
 LARGE, LARGEST = "large", 2.0**17
@@ -40,7 +41,7 @@ SLICED, FEWEST_SLICES = 1 / 16, 4
 are so many."""
 OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
-BELOW, CONSTANT = "below", "constant"
+BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
 BETWEEN = "between"
 """In place of outliers where the reference takes nothing beyond the task's own range."""
 NEXT_TO_HUGE = math.sqrt(HUGE)
@@ -79,6 +80,10 @@ def _small(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 def _shifted(x: torch.Tensor, draw: torch.Generator, mean: float = LARGE_MEAN) -> torch.Tensor:
     return x + mean * _spread(x)
+
+
+def _far(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return _shifted(x, draw, FAR_MEAN)
 
 
 def _spread(x: torch.Tensor) -> torch.Tensor:
@@ -156,13 +161,14 @@ def _near_one(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 DISTRIBUTIONS: dict[str, Distribution] = {
     "centred": _centred,  # positive inputs make ReLU the identity and hide rounding in sums
-    SHIFTED: _shifted,  # unstable variance formulas
+    "shifted": _shifted,  # unstable variance formulas
+    FAR: _far,  # those of wide rows
     "huge": _huge,  # missing max-subtraction, overflow
     OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
     LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only
     BELOW: _below,  # maxima that begin at nought
-    "empty": _empty,  # norms and means that nothing guards against nought
+    EMPTY: _empty,  # norms and means that nothing guards against nought
     CONSTANT: _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles
     "near_one": _near_one,  # products that vanish or overflow elsewhere
@@ -176,7 +182,7 @@ def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
     return torch.rand(shape, generator=draw, device=draw.device)
 
 
-EQUAL_TERMS = frozenset({SHIFTED, BELOW, CONSTANT, "one_hot", "sparse", "near_one"})
+EQUAL_TERMS = frozenset({"shifted", FAR, BELOW, CONSTANT, "one_hot", "sparse", "near_one"})
 """Distributions whose sums have many equal or nearly equal terms."""
 SPECIAL = "special"
 """The task's own inputs with a NaN and two infinities in each: how they are passed on is a matter
@@ -283,8 +289,6 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         how = {}
         if distribution == OUTLIERS:
             how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
-        if distribution == SHIFTED and seed % 2 and x.element_size() >= 4:
-            how = {"mean": FAR_MEAN}
         function = _between if distribution == BETWEEN else DISTRIBUTIONS[distribution]
         changed = kept(x, function(wide, draw, **how).to(x.dtype))
         return laid_out(changed, x)

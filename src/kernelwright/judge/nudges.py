@@ -61,7 +61,7 @@ def by_rounding(
     narrow type shows that in its own error. It does so a few times, and adds up in float32. What is
     exact stays: nobody rounds a mask, or labels.
     """
-    is_narrow = _are_narrow(arguments) and expected.reference_error > NARROW_ERROR
+    is_narrow = are_narrow(arguments) and expected.reference_error > NARROW_ERROR
     own = (lambda t: t) if is_narrow else _in_float32
     exact = _are_exact(arguments, whole_too=True)
     moved = _changed(arguments, exact, lambda t: _moved(own(t), 1.0, 1))
@@ -90,7 +90,8 @@ def _is_whole_valued(t: torch.Tensor) -> bool:
     return all(bool((x == x.round()).all()) for x in (t.flatten()[:N_LOOKED_AT], t))
 
 
-def _are_narrow(arguments: list[Any]) -> bool:
+def are_narrow(arguments: list[Any]) -> bool:
+    """Whether some are of types narrower than float32."""
     return any(t.is_floating_point() and t.element_size() < 4 for t in leaves(arguments))
 
 

@@ -24,6 +24,8 @@ class Observed:
     """By output, how many numbers an operator that it comes from added up to one at most."""
     most_added: float
     """The most that any did: arguments that were written to may be the result."""
+    takes_variance: bool
+    factorises: bool
     convolves: bool
     asks_for_specials: bool
 
@@ -32,7 +34,13 @@ def observe(call: Callable[[], Any]) -> Observed:
     """Make the call, without gradients."""
     with counted() as counter, torch.no_grad(), Adding() as adding, Asking() as asking:
         outputs = flatten(call())
-    convolves = torch.ops.aten.convolution in counter.flop_counts["Global"]
-    flops = counter.get_total_flops()
-    n_added = list(map(adding.of, outputs))
-    return Observed(outputs, flops, n_added, adding.most, convolves, asking.is_heard)
+    return Observed(
+        outputs,
+        counter.get_total_flops(),
+        list(map(adding.of, outputs)),
+        most_added=adding.most,
+        takes_variance=adding.takes_variance,
+        factorises=adding.factorises,
+        convolves=torch.ops.aten.convolution in counter.flop_counts["Global"],
+        asks_for_specials=asking.is_heard,
+    )

@@ -83,6 +83,7 @@ class Oracle:
         self.spent_s, self._power, self._namings = 0.0, 0.0, [*NAMINGS]  # on expected results
         self._kept = Kept(self.device)
         self.convolves = self.asks_for_specials = False
+        self.has_variance = self.factorises = False
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
         self.fixed_integers: list[bool] = []
@@ -368,6 +369,8 @@ class Oracle:
             seen = observe(lambda: self.modules[TASK](*arguments))
         self.asks_for_specials |= seen.asks_for_specials
         self.convolves |= seen.convolves
+        self.has_variance |= seen.takes_variance
+        self.factorises |= seen.factorises
         return seen
 
     def _repeats(self, arguments: list[Any], results: list[torch.Tensor]) -> bool:

@@ -153,7 +153,7 @@ def test_each_output_is_a_sum_as_long_as_if_it_were_the_only_one():
 )
 def test_what_is_added_up_over_several_axes_is_a_long_sum(module, n):
     seen = observe(lambda: module(torch.randn(2, 16, 8, 8)))
-    assert seen.n_added == [n]
+    assert seen.n_added == [n] and seen.takes_variance == (n > 1)
     assert count_terms([torch.zeros(2, 16, 8, 8)], seen.outputs, 0, [n]).added == [max(16, n)]
 
 

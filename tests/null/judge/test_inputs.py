@@ -415,8 +415,5 @@ def test_some_slices_of_every_axis_are_nought_or_below_it():
 
 def test_a_mean_is_shifted_so_far_that_sums_of_squares_mean_nothing():
     x = torch.randn(64, 64)
-    near, far = (transform([x], "shifted", seed)[0] for seed in (2, 3))
-    assert float(near.mean()) == pytest.approx(100, rel=0.1)
+    (far,) = transform([x], "far", 3)
     assert float(far.mean()) == pytest.approx(3000, rel=0.1)
-    (narrow,) = transform([x.bfloat16()], "shifted", 3)
-    assert float(narrow.float().mean()) == pytest.approx(100, rel=0.1)
