@@ -18,7 +18,7 @@ from kernelwright.judge import fitness
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.compare import Agreement, Expected, are_near, compare
 from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
-from kernelwright.judge.inputs import OUTLIERS, OVERFLOWING, RESAMPLED, SPECIAL
+from kernelwright.judge.inputs import EMPTY, OUTLIERS, OVERFLOWING, RESAMPLED, SPECIAL
 from kernelwright.judge.measures import differ, furthest
 from kernelwright.judge.oracle import Oracle
 from kernelwright.judge.outputs import Claim
@@ -41,6 +41,7 @@ WARNING_ONLY = {
     RESAMPLED: "differs when integer inputs are resampled",
     SPECIAL: "treats NaN or infinity in the inputs otherwise than the reference",
     OVERFLOWING: "overflows on inputs so large that the reference nearly does",
+    EMPTY: "treats rows of noughts in the inputs otherwise than the reference",
 }
 MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
 """Further calls on inputs of the first checks, as many as the time allows; one at least."""

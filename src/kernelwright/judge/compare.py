@@ -153,7 +153,10 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
         if mask is not None and not bool(same(value, own)[~mask].all()):
             warnings.append(f"{name} has NaN or infinity where the reference differs")
         error = error_of(value, exact, mask, scale)
-        if error > allowed or math.isinf(error):  # whatever ties decide, it is a number
+        if math.isinf(error) and math.isinf(allowed):
+            warnings.append(f"{name} is not finite where the reference is")
+            continue
+        if error > allowed:
             where, share, of_rows = _worst(value, exact, mask, scale, allowed)
             is_little = share <= expected.loose_share or of_rows <= LOOSE_ROWS
             if is_little and expected.jumps and _are_jumps(value, expected, number):

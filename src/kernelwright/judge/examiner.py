@@ -18,6 +18,7 @@ from kernelwright.judge.convolutions import may_be_rounded
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, derive_seed
 from kernelwright.judge.inputs import (
+    BELOW,
     DISTRIBUTIONS,
     EMPTY,
     FAR,
@@ -244,12 +245,12 @@ class Examiner:
 def _says_something(name: str, oracle: Oracle) -> bool:
     """Whether a distribution says something of a task, or would only make what is right fail: a
     mean that is far off, where no variance is taken, makes results cancel, and a matrix with rows
-    of noughts has not the rank to be taken apart."""
+    of noughts, or of one large number, has not the rank to be taken apart."""
     if name == LARGE:
         return _hides_float16(oracle)
     if name == FAR:
         return oracle.has_variance and not are_narrow(oracle.first_arguments)
-    return not (name == EMPTY and oracle.factorises)
+    return name not in (EMPTY, BELOW) or not oracle.factorises
 
 
 def _hides_float16(oracle: Oracle) -> bool:

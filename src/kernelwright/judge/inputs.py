@@ -168,7 +168,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only
     BELOW: _below,  # maxima that begin at nought
-    EMPTY: _empty,  # norms and means that nothing guards against nought
+    EMPTY: _empty,  # norms that nothing guards against nought: a matter for a warning
     CONSTANT: _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles
     "near_one": _near_one,  # products that vanish or overflow elsewhere

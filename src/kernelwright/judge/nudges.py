@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from kernelwright.judge.allowances import conditioning
-from kernelwright.judge.compare import CONDITION_FACTOR, FACTOR, Expected
+from kernelwright.judge.compare import CONDITION_FACTOR, FACTOR, SPREAD, Expected
 from kernelwright.judge.inputs import is_whole
 from kernelwright.judge.layout import flat_source, leaves, map_tensors
-from kernelwright.judge.measures import as_real
+from kernelwright.judge.measures import as_real, error_of, share_beyond
 from kernelwright.judge.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
 
@@ -33,6 +33,9 @@ N_TIED = 4
 TIED_SHARE = 1 / 32
 """Of a row's whole numbers that zeros' last digits were seen to change: what is left of it is as
 likely to hang on ties."""
+FEW_NUMBERS, N_POOLED = 256, 8
+"""Of an output: the largest error of so few is luck, so the reference's is taken from as many runs
+more, on inputs that are moved. A mean of cosines whose terms cancel was refused in two of six."""
 N_LOOKED_AT = 1 << 10
 """Numbers that tell whether all are whole."""
 N_SIZED = 1 << 16
@@ -138,7 +141,7 @@ def _usual_size(t: torch.Tensor) -> torch.Tensor:
 
 def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
     """``arguments`` in their own precision, moved by LOOSE_ULP in N_TIED ways, zeros too."""
-    for moved in _random(arguments):
+    for moved in _random(arguments, N_TIED, zeros_too=True):
         dtypes = iter([t.dtype for t in leaves(arguments)])
         yield map_tensors(lambda t, dtypes=dtypes: t.to(next(dtypes)), moved)
 
@@ -148,7 +151,7 @@ def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
     more: of a row of zeros a router may choose any expert. Infinite where it is more than all that
     is there: then nobody can say what is right."""
     allowed = list(expected.allowed)
-    for moved in _random(arguments):
+    for moved in _random(arguments, N_TIED, zeros_too=True):
         found = run(moved)
         if found is not None:
             moves = [conditioning(one, expected, n) for n, one in enumerate(found)]
@@ -161,8 +164,31 @@ def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
     return replace(expected, allowed=allowed, beyond=beyond)
 
 
-def _random(arguments: list[Any]) -> Iterator[list[Any]]:
-    return itertools.islice(nudges(arguments, zeros_too=True), 2, 2 + N_TIED)
+def pooled(runs: Sequence[Run], arguments: list[Any], expected: Expected) -> Expected:
+    """``expected`` with the reference's largest error over some runs more as the yardstick of
+    outputs of few numbers; ``runs`` as for ``loose_places``."""
+    few = [n for n, e in enumerate(expected.exact) if _is_few(e)]
+    allowed, beyond = list(expected.allowed), list(expected.beyond)
+    for moved in _random(arguments, N_POOLED, zeros_too=False) if few else ():
+        kinds = iter([t.dtype for t in leaves(arguments)])
+        given = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
+        exact, own = runs[0](map_tensors(widen, given)), runs[1](given)
+        for n in few if exact is not None and own is not None else ():
+            told = (*(as_real(one)[n] for one in (own, exact)), None, expected.scales[n])
+            error = error_of(*told)
+            if math.isfinite(error):
+                allowed[n] = max(allowed[n], FACTOR * error)
+                sound = expected.sound[n]
+                beyond[n] = max(beyond[n], SPREAD * share_beyond(*told, sound / FACTOR))
+    return replace(expected, allowed=allowed, beyond=beyond)
+
+
+def _is_few(exact: torch.Tensor) -> bool:
+    return exact.is_floating_point() and 0 < exact.numel() <= FEW_NUMBERS
+
+
+def _random(arguments: list[Any], n: int, *, zeros_too: bool) -> Iterator[list[Any]]:
+    return itertools.islice(nudges(arguments, zeros_too=zeros_too), 2, 2 + n)
 
 
 def all_loose(own: list[torch.Tensor]) -> list[torch.Tensor | None]:

@@ -184,6 +184,7 @@ class Oracle:
         # determinant: other weights tell of them.
         is_bound = is_own and draw.distribution != OWN_WEIGHTS
         wider = conditioned(moved, expected, factors, most=USELESS if is_bound else math.inf)
+        wider = nudges.pooled(runs, arguments, wider)
         wider = wider if is_own else nudges.tied(run, arguments, wider)
         how = {"zeros_too": not is_own}
         loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernelwright.judge.compare import FACTOR, expect
-from kernelwright.judge.nudges import by_rounding, loose_places, nudges
+from kernelwright.judge.nudges import by_rounding, loose_places, nudges, pooled
 
 
 def test_two_inputs_part_ways():
@@ -71,3 +71,30 @@ def test_where_all_numbers_are_whole_they_are_moved():
     counts = torch.randint(0, 100, (64, 8)).float()
     (moved,), _, _ = by_rounding([counts], expect([counts], [counts.double()], [16.0]), [16.0])
     assert bool((moved != counts.double()).any())
+
+
+def test_the_error_of_one_number_is_that_of_several_runs():
+    """One less a cosine of what is nearly alike: how far off it is hangs on luck."""
+    generator = torch.Generator().manual_seed(0)
+    x = 1 + 0.01 * torch.randn(16, 64, generator=generator)
+    y = 1 + 0.01 * torch.randn(16, 64, generator=generator)
+
+    def run(arguments):
+        return [(1 - torch.cosine_similarity(*arguments)).mean()]
+
+    wanted = expect(run([x, y]), run([x.double(), y.double()]), [8.0])
+    wider = pooled([run, run], [x, y], wanted)
+    assert wider.allowed[0] > 1.5 * wanted.allowed[0]
+    wide = torch.rand(64, 64)
+    many = expect([wide], [wide.double()], [8.0])
+    assert pooled([lambda given: given] * 2, [wide], many).allowed == many.allowed
+
+
+def test_a_product_is_allowed_no_more_than_before():
+    x, y = torch.randn(4, 64), torch.randn(64, 4)
+
+    def run(arguments):
+        return [arguments[0] @ arguments[1]]
+
+    wanted = expect(run([x, y]), run([x.double(), y.double()]), [8.0])
+    assert pooled([run, run], [x, y], wanted).allowed == wanted.allowed
