@@ -141,6 +141,18 @@ def share_beyond(
     return n_beyond / max(1, exact.numel())
 
 
+def typical_error(
+    value: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None = None
+) -> float:
+    """The root of the mean square of what ``value`` is off by, where it is finite in both."""
+    masks = () if finite is None else (finite,)
+    total = 0.0
+    for v, e, *mask in pieces(value, exact, *masks):
+        squares = (v.to(e.dtype) - e).square_()
+        total += float((torch.where(mask[0], squares, 0.0) if mask else squares).sum())
+    return math.sqrt(total / max(1, exact.numel()))
+
+
 def all_finite(tensors: list[torch.Tensor]) -> bool:
     """Whether every number of every tensor is finite."""
     # A sum passes NaN and infinity on, in one quick pass; it may also overflow by itself.

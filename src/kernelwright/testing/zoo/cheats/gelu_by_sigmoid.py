@@ -1,0 +1,15 @@
+"""The quick approximation: off by as much as bfloat16 rounds now and then, but everywhere.
+
+task: gelu_in_bfloat
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C19
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(1.702 * x)
