@@ -390,7 +390,7 @@ def test_narrow_results_are_no_more_off_everywhere_than_rounded_now_and_then():
     exact = torch.nn.functional.gelu(x.double())
     wanted = expected(torch.nn.functional.gelu(x), exact)
     compare([x * 0.5 * (1 + torch.erf(x * 0.70710678))], wanted)  # rounded at every step
-    with pytest.raises(WrongValues, match="typically off by .*, 6.* times as much"):
+    with pytest.raises(WrongValues, match=r"typically off by .*, 6.* times as much"):
         compare([(x.float() * torch.sigmoid(1.702 * x.float())).bfloat16()], wanted)
     wide = expected(torch.nn.functional.gelu(x.float()), exact)
     assert wide.typical == [0.0]
