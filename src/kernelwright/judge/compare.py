@@ -141,7 +141,7 @@ def _typical(own: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None
     if not is_asked or own.numel() < FEWEST_TYPICAL:
         return 0.0
     rounding = TYPICAL * torch.finfo(own.dtype).eps / 2
-    size = typical_error(torch.zeros_like(exact), exact, finite)
+    size = typical_error(exact.new_zeros(()).expand_as(exact), exact, finite)
     return max(typical_error(own, exact, finite), rounding * size)
 
 

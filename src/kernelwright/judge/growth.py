@@ -80,7 +80,11 @@ def _tensors(values: Any) -> list[torch.Tensor]:
 
 
 def _memory(t: torch.Tensor) -> int:
-    return t.untyped_storage().data_ptr()
+    """Where it lies; nought where that cannot be said, as of sparse ones."""
+    try:
+        return t.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):
+        return 0
 
 
 def _sizes(tensors: list[torch.Tensor]) -> list[int]:

@@ -172,14 +172,14 @@ def pooled(runs: Sequence[Run], arguments: list[Any], expected: Expected) -> Exp
     for moved in _random(arguments, N_POOLED, zeros_too=False) if few else ():
         kinds = iter([t.dtype for t in leaves(arguments)])
         given = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
-        exact, own = runs[0](map_tensors(widen, given)), runs[1](given)
-        for n in few if exact is not None and own is not None else ():
-            told = (*(as_real(one)[n] for one in (own, exact)), None, expected.scales[n])
-            error = error_of(*told)
-            if math.isfinite(error):
-                allowed[n] = max(allowed[n], FACTOR * error)
-                sound = expected.sound[n]
-                beyond[n] = max(beyond[n], SPREAD * share_beyond(*told, sound / FACTOR))
+        with contextlib.suppress(*FAILURES):
+            own, exact = as_real(runs[1](given)), as_real(runs[0](map_tensors(widen, given)) or [])
+            for n in few:
+                told = own[n], exact[n], None, expected.scales[n]
+                error, sound = error_of(*told), expected.sound[n]
+                if math.isfinite(error):
+                    allowed[n] = max(allowed[n], FACTOR * error)
+                    beyond[n] = max(beyond[n], SPREAD * share_beyond(*told, sound / FACTOR))
     return replace(expected, allowed=allowed, beyond=beyond)
 
 
