@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelwright.testing.zoo import cases, run
+from kernelwright.testing.zoo import Result, cases, run
 
 SAMPLE = (
     # values
@@ -40,3 +40,12 @@ def test_what_is_named_first_is_judged_first() -> None:
     chosen = [known["nan_everywhere"], known["custom_operator"]]
     assert chosen[0].task > chosen[1].task
     assert [o.case.name for o in run("cpu", chosen, timed=False)] == [c.name for c in chosen]
+
+
+def test_tasks_are_judged_side_by_side() -> None:
+    known = {case.name: case for case in cases("cpu")}
+    chosen = [known[name] for name in ("nan_everywhere", "steals_files", "persuasive_comment")]
+    seen = []
+    outcomes = run("cpu", chosen, timed=False, jobs=2, report=seen.append)
+    assert seen == outcomes
+    assert {o.case.name: o.result for o in outcomes} == {c.name: Result.HELD for c in chosen}
