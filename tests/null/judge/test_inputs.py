@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kernelwright.judge.fixed import Fixed, find_fixed, renew, same_integers
+from kernelwright.judge.fixed import Fixed, find_fixed, renew
 from kernelwright.judge.inputs import (
     BETWEEN,
     DISTRIBUTIONS,
@@ -19,7 +19,6 @@ from kernelwright.judge.inputs import (
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.integers import resample_integers
 from kernelwright.judge.weights import constants, randomise_weights, randomised
 
 
@@ -50,66 +49,6 @@ def test_a_constant_loses_much_in_any_downcast(dtype):
     for seed in range(20):
         (x,) = transform([torch.rand(4, 4)], "constant", seed)
         assert ((x.to(dtype).float() - x) / x).abs().min() > 1e-4
-
-
-def test_resampled_integers_are_some_of_the_old_ones():
-    x = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6])
-    (y,) = resample_integers([x], [False], 0)
-    assert set(y.tolist()) <= set(x.tolist())
-    assert not torch.equal(x, y)
-
-
-def test_of_integers_that_never_change_and_others_the_first_are_resampled():
-    edges, drawn = torch.randint(9, (2, 40)), torch.randint(9, (40,))
-    told = same_integers([edges, drawn], [edges.clone(), drawn + 1])
-    assert told == [True, False]
-    new_edges, same = resample_integers([edges, drawn], told, 0)
-    assert not torch.equal(edges, new_edges) and torch.equal(drawn, same)
-
-
-def test_resampled_offsets_stay_in_order_and_permutations_permutations():
-    offsets, places = torch.tensor([0, 2, 2, 5, 9, 9, 12, 20, 21]), torch.randperm(40)
-    new_offsets, new_places = resample_integers([offsets, places], [True] * 2, 1)
-    assert (new_offsets.diff() >= 0).all() and not torch.equal(offsets, new_offsets)
-    assert sorted(new_places.tolist()) == [*range(40)] and not torch.equal(places, new_places)
-
-
-def test_offsets_that_come_once_keep_their_ends_and_get_other_places_between():
-    x = torch.tensor([0, 3, 50, 120, 121, 300, 333, 512, 1024])
-    (y,) = resample_integers([x], [True], 7)
-    assert not torch.equal(x, y) and torch.equal(y[[0, -1]], x[[0, -1]])
-    assert torch.equal(y.diff().sort().values, x.diff().sort().values)
-
-
-def test_equal_steps_part_ways():
-    """Sequences of one length get others, as long together; positions are farther apart."""
-    offsets, positions = torch.arange(0, 513, 32), torch.arange(64)[None].expand(4, 64)
-    y, z = resample_integers([offsets, positions], [True, True], 7)
-    assert bool((y.diff() > 0).all()) and y.diff().unique().numel() > 2
-    assert torch.equal(y[[0, -1]], offsets[[0, -1]])
-    assert z.stride() == positions.stride() and set(z.diff().unique().tolist()) == {1, 2}
-
-
-@pytest.mark.parametrize("hides", [True, False])
-def test_a_mask_that_is_one_of_two_gets_some_of_the_other(hides):
-    (mask,) = resample_integers([torch.full((64, 64), hides)], [True], 7)
-    assert 0.02 < float((mask != hides).float().mean()) < 0.2
-
-
-def test_lengths_that_are_all_the_longest_get_shorter_and_what_is_ignored_stays():
-    lengths, ignored = torch.full((64,), 9, dtype=torch.int32), torch.full((64,), -100)
-    found, same = resample_integers([lengths, ignored], [True, True], 7)
-    assert found.dtype == torch.int32 and set(found.tolist()) == {5, 6, 7, 8, 9}
-    assert torch.equal(same, ignored)
-
-
-@pytest.mark.parametrize("value", [0, 1])
-def test_of_whole_numbers_that_are_all_one_or_nought_some_turn_round(value):
-    (found,) = resample_integers([torch.full((64, 64), value)], [True], 7)
-    assert found.dtype == torch.int64 and set(found.flatten().tolist()) == {0, 1}
-    assert 0.02 < float((found != value).float().mean()) < 0.2
-    (single,) = resample_integers([torch.tensor(value)], [True], 7)
-    assert int(single) == 1 - value
 
 
 def test_whole_numbers_are_new_in_every_call_where_nothing_else_is():
@@ -182,14 +121,6 @@ def test_numbers_among_arguments_are_varied_wherever_they_are():
         assert one != other and one == pytest.approx(other, rel=2 * VARIED)
     assert found[2] == 3 and found[3]["flag"] is True and found[4][1] is None
     assert abs(vary_numbers([0.0], 7)[0]) == VARIED
-
-
-def test_a_whole_number_that_never_changes_is_varied_as_lengths_are():
-    given = [torch.tensor(1024), torch.tensor([7])]
-    told = same_integers(given, given)
-    one, other = resample_integers(given, told, 7)
-    assert told == [True, True] and one.shape == () and 512 <= int(one) < 1024
-    assert 4 <= int(other) <= 7
 
 
 def test_slices_keep_their_strides_whatever_becomes_of_their_numbers():
