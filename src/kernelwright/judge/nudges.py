@@ -142,8 +142,7 @@ def _usual_size(t: torch.Tensor) -> torch.Tensor:
 def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
     """``arguments`` in their own precision, moved by LOOSE_ULP in N_TIED ways, zeros too."""
     for moved in _random(arguments, N_TIED, zeros_too=True):
-        dtypes = iter([t.dtype for t in leaves(arguments)])
-        yield map_tensors(lambda t, dtypes=dtypes: t.to(next(dtypes)), moved)
+        yield _in_types_of(arguments, moved)
 
 
 def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
@@ -170,8 +169,7 @@ def pooled(runs: Sequence[Run], arguments: list[Any], expected: Expected) -> Exp
     few = [n for n, e in enumerate(expected.exact) if _is_few(e)]
     allowed, beyond = list(expected.allowed), list(expected.beyond)
     for moved in _random(arguments, N_POOLED, zeros_too=False) if few else ():
-        kinds = iter([t.dtype for t in leaves(arguments)])
-        given = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
+        given = _in_types_of(arguments, moved)
         with contextlib.suppress(*FAILURES):
             own, exact = as_real(runs[1](given)), as_real(runs[0](map_tensors(widen, given)) or [])
             for n in few:
@@ -185,6 +183,12 @@ def pooled(runs: Sequence[Run], arguments: list[Any], expected: Expected) -> Exp
 
 def _is_few(exact: torch.Tensor) -> bool:
     return exact.is_floating_point() and 0 < exact.numel() <= FEW_NUMBERS
+
+
+def _in_types_of(arguments: list[Any], moved: list[Any]) -> list[Any]:
+    """What was moved in float64, in the precision of the arguments."""
+    dtypes = iter([t.dtype for t in leaves(arguments)])
+    return map_tensors(lambda t: t.to(next(dtypes)), moved)
 
 
 def _random(arguments: list[Any], n: int, *, zeros_too: bool) -> Iterator[list[Any]]:
@@ -220,11 +224,8 @@ def _moved_results(
 ) -> Iterator[list[torch.Tensor]]:
     """What each of ``runs``, in float64 and in its own precision, gives for every nudge, where it
     takes such."""
-    dtypes = [t.dtype for t in leaves(arguments)]
     for moved in nudges(arguments, zeros_too=zeros_too):
-        kinds = iter(dtypes)
-        narrow = map_tensors(lambda t, kinds=kinds: t.to(next(kinds)), moved)
-        for run, given in zip(runs, (moved, narrow), strict=True):
+        for run, given in zip(runs, (moved, _in_types_of(arguments, moved)), strict=True):
             results = None
             with contextlib.suppress(*FAILURES):
                 results = run(given)
