@@ -20,6 +20,7 @@ from kernelwright.judge.child import Glance
 from kernelwright.judge.cores import gathered, lead, on_last_core
 from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.outputs import Claim
+from kernelwright.judge.pages import faulted_bytes
 from kernelwright.judge.place import Place
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import least_ns, peak_bytes_per_s
@@ -39,8 +40,9 @@ LOOKS = (HOPELESS_ROUNDS, MIN_ROUNDS, 10, 14, 20, 28, 40, 56)
 a narrow one would take the lucky ones: intervals of 95 % would hold the truth in 92 % of runs at
 3.5 % noise, and do in 94 % (``benchmarks/judge_intervals.py``)."""
 N_CALIBRATION = 20
-N_SETTLING, SETTLING_S = 12, 1.0
-"""Calls, and after how long no more: in slow ones new pages are little."""
+AT_REST, MOST_SETTLING, SETTLING_S = 4, 20, 2.0
+"""Calls in a row that take little new memory, calls at most, and after how long no more."""
+LITTLE_MEMORY = 1 << 20
 LOOK_SHARE, LATER_LOOK_SHARE = 0.5, 0.2
 """Of the rounds in which the candidate's call is looked at and nothing is timed, until enough was
 seen, and then."""
@@ -205,14 +207,17 @@ class Stopwatch:
         """Call a module whose last result is held, as in rounds, until its memory is at rest.
 
         Where two results of 25 MB live at a time, glibc's heap takes new pages in some seven calls
-        and in none after them: 6 ms instead of 1.4 in the first rounds of a layer norm.
+        and seldom after them: 6 ms instead of 1.4 in the first rounds of a layer norm.
         """
         end_s = time.monotonic() + SETTLING_S
-        for _ in range(N_SETTLING):
+        taken, quiet = faulted_bytes(runner.child.pid), 0
+        for _ in range(MOST_SETTLING):
             self.turn(runner, arguments)
             runner.release(hold=[WATCHED])
             runner.stand_still()
-            if time.monotonic() > end_s:
+            before, taken = taken, faulted_bytes(runner.child.pid)
+            quiet = quiet + 1 if taken - before < LITTLE_MEMORY else 0
+            if quiet == AT_REST or time.monotonic() > end_s:
                 return
 
     def _net_ns(self, elapsed_ns: int) -> int:
