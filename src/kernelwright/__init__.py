@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from kernelwright.core.task import Task, Workload
     from kernelwright.load import load
     from kernelwright.receipt import Receipt, Repetition
-    from kernelwright.report import write as report
+    from kernelwright.report.page import write as report
     from kernelwright.result import Progress, Result
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "judge": "api", "optimize": "api", "repeat": "api", "build": "build", "load": "load",
-    "report": "report:write", "Archive": "archive", "Progress": "search", "Result": "search",
+    "report": "report.page:write", "Archive": "archive", "Progress": "search", "Result": "search",
     "Receipt": "receipt", "Repetition": "receipt",
     "Brief": "core.candidate", "Candidate": "core.candidate", "Exemplar": "core.candidate",
     "Proposal": "core.candidate", "Device": "core.device",

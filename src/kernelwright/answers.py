@@ -16,7 +16,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.receipt import Repetition
-from kernelwright.report import facts, table, write
+from kernelwright.report import facts, table
 from kernelwright.result import Result
 from kernelwright.terminal import Answer, error_facts
 
@@ -132,8 +132,10 @@ def suite_results(results: list[Result], settings: Settings) -> Answer:
     """What `optimize --suite` answers; writes the report of the whole archive."""
     path = None
     if any(result.evaluated for result in results):
+        from kernelwright.report import page
+
         with Archive(settings.archive) as archive:
-            path = write(archive, Path(settings.out) / "report.html")
+            path = page.write(archive, Path(settings.out) / "report.html")
     counts = sum((Counter(result.counts) for result in results), Counter())
     done = [result for result in results if result.error is None]
     found = [result.evaluation and result.evaluation.speedup for result in done]

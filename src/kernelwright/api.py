@@ -17,7 +17,6 @@ from kernelwright.core.syntax import parse
 from kernelwright.core.task import Task
 from kernelwright.load import load
 from kernelwright.receipt import Receipt, Repetition
-from kernelwright.report import write as write_report
 from kernelwright.result import OnProgress, Result
 
 
@@ -47,8 +46,10 @@ def with_report(result: Result, out: Path) -> Result:
     """The result with its HTML report written beside the source, where anything was judged."""
     if not result.evaluated:
         return result
+    from kernelwright.report import page
+
     with Archive(result.archive_url) as archive:
-        path = write_report(archive, out / f"{result.task.name}.html", task=result.task.digest)
+        path = page.write(archive, out / f"{result.task.name}.html", task=result.task.digest)
     return replace(result, report_path=path)
 
 

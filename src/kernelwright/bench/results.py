@@ -15,9 +15,10 @@ from kernelwright.archive import Archive, without_password
 from kernelwright.bench.suite import Outcome
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.settings import Settings
-from kernelwright.report import Beside, facts, write_chapters
+from kernelwright.report import facts
 from kernelwright.report.chapter import Chapter
 from kernelwright.report.exams import PolicySummary, answered, examined
+from kernelwright.report.page import Beside, write_chapters
 from kernelwright.report.scores import KINDS, LevelSummary, Score, score, summaries
 from kernelwright.report.table import policy_table, suite_table, technique_table
 from kernelwright.report.techniques import ablation

@@ -11,7 +11,7 @@ from kernelwright.archive import Archive
 from kernelwright.commands.show import named
 from kernelwright.core.settings import Settings
 from kernelwright.options import JSON
-from kernelwright.report import write
+from kernelwright.report.page import write
 from kernelwright.terminal import Answer
 
 

@@ -1,5 +1,4 @@
-"""The report: one HTML file per archive or task that opens offline."""
+"""The report: one HTML file per archive or task that opens offline.
 
-from kernelwright.report.page import Beside, write, write_chapters
-
-__all__ = ["Beside", "write", "write_chapters"]
+``page`` is imported by whoever writes one: it imports matplotlib, which takes half a second.
+"""

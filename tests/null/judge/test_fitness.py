@@ -26,6 +26,15 @@ def test_an_output_that_says_nothing_is_a_warning():
     ]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_constant_may_be_rounded_and_a_number_that_follows_the_inputs_is_none(dtype):
+    one, two = (torch.randn(16, 1000).softmax(-1).sum(-1).to(dtype) for _ in range(2))
+    says = ["degenerate task: output 0 is constant"]
+    assert degenerate([one, torch.rand(2)], [two, torch.rand(2)]) == says
+    assert degenerate([torch.full((8,), 3.0, dtype=dtype)], [torch.full((8,), 4.0)]) == []
+    assert degenerate([torch.ones(8).bool()], [torch.zeros(8).bool()]) == []
+
+
 def test_an_output_that_mostly_overflows_is_a_warning_and_a_mask_is_none():
     x = torch.rand(4, 8)
     grown, masked = x.clone(), x.clone()

@@ -13,7 +13,7 @@ from kernelwright.core.errors import ArchiveError
 from kernelwright.core.evaluation import Environment, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
-from kernelwright.report import write
+from kernelwright.report.page import write
 
 HOSTILE = "</script></pre></style><img src=x onerror=alert(1)>{{ 7 * 7 }}<!-- &lt; $x^2$ \x1b[31m"
 VOID = {"meta", "br", "img", "link", "input", "hr"}

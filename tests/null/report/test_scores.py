@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.null.archive.nouns import TASK, proposal, verdict
 
 from kernelwright.core.evaluation import Status, Timing
-from kernelwright.report import Beside, write_chapters
 from kernelwright.report.chapter import Chapter
+from kernelwright.report.page import Beside, write_chapters
 from kernelwright.report.scores import Score, score, summaries
 
 

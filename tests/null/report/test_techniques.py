@@ -8,7 +8,7 @@ from tests.null.archive.nouns import proposal
 from tests.null.report.test_scores import chapter, timed
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.report import Beside, write_chapters
+from kernelwright.report.page import Beside, write_chapters
 from kernelwright.report.scores import Score
 from kernelwright.report.techniques import ablation
 

@@ -7,7 +7,7 @@ from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 from kernelwright.archive import Archive
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
-from kernelwright.report import write
+from kernelwright.report.page import write
 
 
 def test_page(tmp_path, snapshot):
