@@ -56,9 +56,7 @@ def batches(draw):
 
 @given(batches(), st.integers(0, 1000))
 @settings(
-    derandomize=True,
     max_examples=12,
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

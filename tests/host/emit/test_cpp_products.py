@@ -83,7 +83,6 @@ def products(draw, name: str):
 @given(st.tuples(*(products(f"product_{i}") for i in range(N_PRODUCTS))))
 @settings(
     max_examples=12,
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

@@ -14,7 +14,7 @@ from kernelwright.core.task import Task
 from kernelwright.load import check, open_reference
 from kernelwright.load.trace import trace
 
-FEW = settings(max_examples=8, deadline=None, derandomize=True)
+FEW = settings(max_examples=8)
 
 
 @FEW

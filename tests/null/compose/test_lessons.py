@@ -19,7 +19,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.load import check
 from kernelwright.propose.swarm.answer import read
 
-FEW = settings(max_examples=6, deadline=None, derandomize=True)
+FEW = settings(max_examples=6)
 
 
 @FEW

@@ -60,7 +60,7 @@ def test_inclusive_scans_mean_what_exclusive_ones_did(name):
 
 @pytest.mark.parametrize("name", SPLITTABLE)
 @given(parts=st.integers(2, 40))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_rows_in_parts_mean_the_same(name, parts):
     assert_same(name, split(collapse(STEPS[name]), parts).steps)
 
@@ -71,7 +71,7 @@ def test_a_product_as_loops_means_the_same(name):
 
 
 @given(parts=st.integers(2, 9))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_a_product_cut_along_k_means_the_same(parts):
     assert_same("product_deep", split_k(STEPS["product_deep"], parts).steps)
 

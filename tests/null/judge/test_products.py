@@ -46,7 +46,7 @@ def cases(draw):
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases(), st.data())
 def test_transposed(case, data):
     n, groups = len(case["size"]), case["groups"]
@@ -66,7 +66,7 @@ def test_transposed(case, data):
     agree(lambda: TRANSPOSED[n](x, weight, bias, *how))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases())
 def test_ordinary(case):
     n = len(case["size"])

@@ -26,7 +26,7 @@ histories = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(histories)
 def test_the_best_wins_and_nothing_that_wins_has_a_higher_lower_bound(history):
     best = select.best(history)
@@ -37,7 +37,7 @@ def test_the_best_wins_and_nothing_that_wins_has_a_higher_lower_bound(history):
         assert best[1].speedup.low == max(e.speedup.low for e in rivals)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(histories, st.integers(0, 8), st.integers())
 def test_exemplars_are_distinct_contrasting_and_repeatable(history, n, seed):
     shown = select.exemplars(history, n, seed)
