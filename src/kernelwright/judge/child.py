@@ -31,7 +31,6 @@ ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
 FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
 MEMORY_SHARE = 0.6
 """Of the machine's free memory that one child may take."""
-REAL_TIME = os.SCHED_RR | os.SCHED_RESET_ON_FORK  # sched(7)
 
 
 class ChildEnded(Exception):
@@ -204,6 +203,8 @@ class Child:
         self.is_stopped = False
         self.rest_ns = 0
         """What its clock of processor time showed when it last stood still."""
+        self.calm_ns = 0
+        """And a moment after it was told to stop."""
         self.is_closed = False
         self.seat: Seat | None = None
         """While it works beside others: it is stopped whenever somebody measures."""
@@ -280,14 +281,13 @@ class Child:
             raise self.ended() from None
         finally:
             self.is_stopped = False
-        reply = wire.parse_reply(body)
         then_ns = -time.perf_counter_ns()
-        if then is not None and not (isinstance(reply, dict) and "error" in reply):
+        if then is not None and not _is_error(wire.parse_reply(body)):
             then()
         then_ns += time.perf_counter_ns()
-        calm_ns = standstill.calm_ns(self.pid) if then is None else 0
-        others = self.stop()
-        late_ns = standstill.late_ns(self.rest_ns - calm_ns, time.perf_counter_ns() - end_ns)
+        others = self.stop()  # before the answer is read: other processes run until then
+        reply = wire.parse_reply(body)
+        late_ns = standstill.late_ns(self.rest_ns - self.calm_ns, time.perf_counter_ns() - end_ns)
         took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": self.rest_ns - before_ns}
         early_ns = max(0, before_ns - rest_ns)
         took |= {"early_ns": early_ns, "late_ns": late_ns if then is None else 0}
@@ -340,7 +340,9 @@ class Child:
         if self.is_stopped:
             return 0
         self.is_stopped = True
-        answer = self.ask_warden("stop")
+        wire.send_request(self.warden, "stop")
+        self.calm_ns = standstill.calm_ns(self.pid)
+        answer = self._hear_warden()
         if not answer["stopped"]:
             raise wire.Late
         self.rest_ns = self.cpu_ns()
@@ -357,18 +359,11 @@ class Child:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
 
-    def prioritise(self) -> None:
-        """Let its threads run before other programs, where this machine allows it.
-
-        Threads that it starts later do not inherit this. The kernel keeps 5 % of the time for
-        other programs (sched_rt_runtime_us), so a hang stops nobody.
-        """
-        for thread in os.listdir(f"/proc/{self.pid}/task"):
-            with contextlib.suppress(OSError):
-                os.sched_setscheduler(int(thread), REAL_TIME, os.sched_param(1))
-
     def ask_warden(self, what: str) -> Any:
         wire.send_request(self.warden, what)
+        return self._hear_warden()
+
+    def _hear_warden(self) -> Any:
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         return wire.parse_reply(wire.receive_frame(self.warden, deadline_s=deadline_s))
 
@@ -397,3 +392,7 @@ class Child:
         os.close(self.pidfd)
         for sock in (self.warden, self.bell, self.worker):
             sock.close()
+
+
+def _is_error(reply: Any) -> bool:
+    return isinstance(reply, dict) and "error" in reply

@@ -22,6 +22,7 @@ import torch
 
 from kernelwright.judge.child import Glance
 from kernelwright.judge.cpu import mappings, read_process
+from kernelwright.judge.processes import beside
 from kernelwright.judge.sandbox import SYSTEM, visible_folders
 
 OWN, LIBRARY = "own", "library"
@@ -124,7 +125,7 @@ class Looks:
 
     def _look(self, pid: int) -> None:
         try:
-            if has_children(pid):  # whose work they do cannot be seen here
+            if beside(pid):  # whose work they do cannot be seen here
                 self._calls[-1].append(LIBRARY)
                 return
             at = whereabouts(pid)
@@ -221,16 +222,6 @@ def whereabouts(pid: int) -> list[tuple[int, int]]:
         if len(words) == 3 and words[0] == RUNNING:
             found.append((int(words[2], 16), int(words[1], 16)))
     return found
-
-
-def has_children(pid: int) -> bool:
-    """Whether a process has others below it that live."""
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with contextlib.suppress(OSError):  # not every kernel tells; or it is gone
-            for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split():
-                if Path(f"/proc/{child}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z":
-                    return True
-    return False
 
 
 def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:

@@ -24,7 +24,8 @@ X32_CALLS = 0x40000000
 MACHINES = ("x86_64", "aarch64")
 """The columns of the tables below."""
 ARCHITECTURE = (0xC000003E, 0xC00000B7)
-SOCKET, CLONE3 = (41, 198), (435, 435)
+SOCKET, CLONE, CLONE3 = (41, 198), (56, 220), (435, 435)
+CLONE_FILES, CLONE_THREAD = 0x400, 0x10000
 DENIED = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438), "kcmp": (312, 272), "perf_event_open": (298, 241),
@@ -44,8 +45,12 @@ may take 64 GB. Those before have the kernel send a signal when nobody asks, whi
 been stopped."""
 SECOND, THIRD = FIRST_ARGUMENT_AT + 8, FIRST_ARGUMENT_AT + 16
 DENIED_WITH = {
-    # Any of CLONE_NEW*: in a user namespace of its own a process has every capability.
-    "clone": ((56, 220), FIRST_ARGUMENT_AT, JUMP_ANY_BIT, (0x7E020000,)),
+    # Any of CLONE_NEW*: in a user namespace of its own a process has every capability. Any signal
+    # at its end but SIGCHLD: SIGCONT wakes who has been stopped.
+    "clone": (CLONE, FIRST_ARGUMENT_AT, JUMP_ANY_BIT, (0x7E0200EE,)),
+    "prctl": ((157, 167), SECOND, JUMP_EQUAL, (18,)),  # PR_SET_PDEATHSIG with SIGCONT, likewise
+    # CLOSE_RANGE_UNSHARE, as a thread without CLONE_FILES: open files where nobody counts them.
+    "close_range": ((436, 436), THIRD, JUMP_ANY_BIT, (2,)),
     "fcntl": ((72, 25), SECOND, JUMP_EQUAL, (10,)),  # F_SETSIG, as timer_create
     # SO_SNDBUF and SO_RCVBUF, on whatever level: megabytes of nobody's memory in each socket.
     "setsockopt": ((54, 208), THIRD, JUMP_EQUAL, (7, 8)),
@@ -97,6 +102,14 @@ def _instructions(denied: Mapping[str, tuple[int, int]], only_local_sockets: boo
     code += [_one(JUMP_EQUAL, CLONE3[column], if_false=1), _one(RETURN, ERROR | ENOSYS)]
     for numbers, at, comparison, values in DENIED_WITH.values():
         code += _deny_with(numbers[column], at, comparison, values)
+    code += [
+        _one(JUMP_EQUAL, CLONE[column], if_false=5),
+        _one(LOAD, FIRST_ARGUMENT_AT),
+        _one(JUMP_ANY_BIT, CLONE_THREAD, if_false=2),
+        _one(JUMP_ANY_BIT, CLONE_FILES, if_true=1),
+        _one(RETURN, ERROR | EPERM),
+        _one(LOAD, NUMBER_AT),
+    ]
     if only_local_sockets:
         code += [
             _one(JUMP_EQUAL, SOCKET[column], if_false=3),

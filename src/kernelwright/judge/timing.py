@@ -17,7 +17,7 @@ from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, media
 from kernelwright.judge.baselines import compared
 from kernelwright.judge.check import WATCHED, Check
 from kernelwright.judge.child import Glance
-from kernelwright.judge.cores import gathered, lead, on_last_core
+from kernelwright.judge.cores import gathered, lead, on_last_core, prioritise
 from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.outputs import Claim
 from kernelwright.judge.pages import faulted_bytes
@@ -136,7 +136,7 @@ class Stopwatch:
         """
         if not self._place.is_spinning and lead(True):
             lead(False)
-            runner.child.prioritise()
+            prioritise(runner.child.pid)
 
     def gathered(self, runners: Iterable[Runner]) -> contextlib.AbstractContextManager[None]:
         """While it is entered, these children are timed on equal terms: where the judge polls, all

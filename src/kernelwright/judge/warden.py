@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from kernelwright.judge import kernel_calls as kernel
 from kernelwright.judge import sandbox, wire, worker
+from kernelwright.judge.processes import below, living_thread
 
 MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
 WATCH_S = 0.1
@@ -146,9 +147,7 @@ class _Warden:
             # Whoever prints all the time must not keep it from looking.
             if not ready or time.monotonic() - looked_s > 10 * WATCH_S:
                 looked_s = time.monotonic()
-                if self.memory_bytes() > self.max_memory_bytes:
-                    self.log += b"\nkilled: it took more memory than it may\n"
-                    os.kill(self.worker, signal.SIGKILL)
+                self.look()
             if self.out_fd in ready and not self.drain():
                 watched.remove(self.out_fd)
             if self.sock in ready:
@@ -173,35 +172,30 @@ class _Warden:
         self.drain()
         return {"log": self.log.decode(errors="replace")}
 
-    def descendants(self) -> dict[int, str]:
-        """Every process below this one with its state, by way of /proc."""
-        parents, states = {}, {}
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                    state, parent = file.read().rpartition(b")")[2].decode().split()[:2]
-                    parents[int(name)], states[int(name)] = int(parent), state
-        found: dict[int, str] = {}
-        layer = {os.getpid()}
-        while layer:
-            layer = {pid for pid, parent in parents.items() if parent in layer}
-            found |= {pid: states[pid] for pid in layer}
-        return found
-
     def others(self) -> list[int]:
         """Living processes of the child besides its worker."""
-        return [p for p, state in self.descendants().items() if p != self.worker and state != "Z"]
+        return [p for p in below(os.getpid()) if p != self.worker and living_thread(p) is not None]
 
     def memory_bytes(self) -> int:
         """Memory of all of its processes, and of files in memory, mapped or not."""
         own, shared, files = 0, 0, {}
-        for pid in self.descendants():
-            with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/statm") as file:
+        for pid in below(os.getpid()):
+            at = f"/proc/{pid}/task/{living_thread(pid)}"
+            with contextlib.suppress(OSError, ValueError), open(f"{at}/statm") as file:
                 pages = file.read().split()
-                own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES + _tables_bytes(pid)
+                own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES + _tables_bytes(at)
                 shared += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
-            files |= _files_in_memory(pid)
+            files |= _files_in_memory(at)
         return own + max(shared, sum(files.values()))
+
+    def look(self) -> None:
+        """End everything where it took more memory than it may, and where the worker has ended:
+        others hold its channels open, and the judge would wait for them."""
+        if self.memory_bytes() > self.max_memory_bytes:
+            self.log += b"\nkilled: it took more memory than it may\n"
+            self.signal_all(signal.SIGKILL)
+        elif living_thread(self.worker) is None:
+            self.signal_all(signal.SIGKILL)
 
     def signal_all(self, number: int) -> None:
         if self.owns_namespace:
@@ -209,7 +203,7 @@ class _Warden:
                 os.kill(-1, number)
             return
         signalled: set[int] = set()
-        while rest := set(self.descendants()) - signalled:
+        while rest := set(below(os.getpid())) - signalled:
             for pid in rest:
                 with contextlib.suppress(OSError):
                     os.kill(pid, number)
@@ -254,7 +248,7 @@ class _Warden:
         What they start inherits that, and they are refused the call that would undo it: a process
         that ends before the call does would otherwise be a thread that nobody counts.
         """
-        for pid in self.descendants():
+        for pid in below(os.getpid()):
             with contextlib.suppress(OSError):
                 threads = sorted(map(int, os.listdir(f"/proc/{pid}/task")))
                 for number, thread in enumerate(threads):
@@ -299,20 +293,20 @@ class _Warden:
         return {"code": code, "log": self.log.decode(errors="replace")}
 
 
-def _tables_bytes(pid: int) -> int:
+def _tables_bytes(at: str) -> int:
     """What the tables of a process's pages take: more than its pages, where those are all one."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+    with contextlib.suppress(OSError), open(f"{at}/status", "rb") as file:
         for line in file:
             if line.startswith(b"VmPTE:"):
                 return int(line.split()[1]) << 10
     return 0
 
 
-def _files_in_memory(pid: int) -> dict[int, int]:
+def _files_in_memory(at: str) -> dict[int, int]:
     """Bytes of the files without a folder that a process has open, by their numbers."""
     found = {}
     with contextlib.suppress(OSError):
-        for entry in os.scandir(f"/proc/{pid}/fd"):
+        for entry in os.scandir(f"{at}/fd"):
             with contextlib.suppress(OSError):
                 if os.readlink(entry.path).startswith("/memfd:"):
                     about = os.stat(entry.path)

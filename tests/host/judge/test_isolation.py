@@ -18,9 +18,10 @@ from kernelwright.judge import sandbox, wire
 from kernelwright.judge.child import ChildEnded, Zygote
 
 SOURCE = """
-import ctypes, fcntl, os, platform, signal, socket, subprocess, threading, torch
+import ctypes, fcntl, os, platform, signal, socket, subprocess, threading, time, torch
 
-CLONE, TIMER_CREATE = {"x86_64": (56, 222), "aarch64": (220, 107)}[platform.machine()]
+CALLS = {"x86_64": (56, 222, 60), "aarch64": (220, 107, 93)}
+CLONE, TIMER_CREATE, EXIT = CALLS[platform.machine()]
 
 class ModelNew(torch.nn.Module):
     def forward(self, what):
@@ -37,26 +38,53 @@ class ModelNew(torch.nn.Module):
         elif what == "trace":
             assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0
         elif what == "namespace":
-            flags = ctypes.c_ulong(0x10000000 | signal.SIGCHLD)  # CLONE_NEWUSER
-            child = ctypes.CDLL(None).syscall(CLONE, flags, 0, 0, 0, 0)
-            if child == 0:
-                os._exit(0)
-            assert child > 0
+            begin(0x10000000 | signal.SIGCHLD)  # CLONE_NEWUSER
         elif what == "wake by a timer":
             timer = ctypes.create_string_buffer(8)
             assert ctypes.CDLL(None).syscall(TIMER_CREATE, 1, None, timer) == 0
         elif what == "wake by a socket":
             fcntl.fcntl(socket.socketpair()[0], 10, signal.SIGCONT)  # F_SETSIG
+        elif what == "wake by an end":
+            begin(0x100 | signal.SIGCONT)  # CLONE_VM
+        elif what == "wake by the end of what is above":
+            assert ctypes.CDLL(None).prctl(1, signal.SIGCONT, 0, 0, 0) == 0
+        elif what == "a thread with files of its own":
+            begin(0x10B00)  # CLONE_THREAD, CLONE_VM, CLONE_FS, CLONE_SIGHAND
+        elif what == "files of its own":
+            assert ctypes.CDLL(None).close_range(60000, 60001, 2) == 0
         elif what == "keep in a socket":
             socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
         elif what == "memory":
             torch.ones(1 << 40)
         elif what == "leave":
             subprocess.Popen(["sleep", "60"], start_new_session=True)
+        elif what == "hide":
+            self.hide(lambda: time.sleep(60))
+        elif what == "hide memory":
+            self.hide(lambda: (os.posix_fallocate(os.memfd_create(""), 0, 1 << 30), time.sleep(60)))
+            time.sleep(60)
+        elif what == "die":
+            if os.fork() == 0:
+                time.sleep(60)
+            os._exit(7)
         elif what == "threads":
             for _ in range(300):
                 threading.Thread(target=threading.Event().wait, daemon=True).start()
         return torch.zeros(1)
+
+    def hide(self, work):  # in a process that is a zombie to /proc: its first thread has exited
+        child = os.fork()
+        if child == 0:
+            threading.Thread(target=work).start()
+            ctypes.CDLL(None).syscall(EXIT, 0)
+        while b") Z" not in open(f"/proc/{child}/stat", "rb").read():
+            time.sleep(0.01)
+
+def begin(flags):
+    child = ctypes.CDLL(None).syscall(CLONE, ctypes.c_ulong(flags), 0, 0, 0, 0)
+    if child == 0:
+        os._exit(0)
+    assert child > 0
 """
 HOLDS = (
     ("network", "network"),
@@ -68,6 +96,10 @@ HOLDS = (
     ("calls", "namespace"),
     ("calls", "wake by a timer"),
     ("calls", "wake by a socket"),
+    ("calls", "wake by an end"),
+    ("calls", "wake by the end of what is above"),
+    ("calls", "a thread with files of its own"),
+    ("calls", "files of its own"),
     ("calls", "keep in a socket"),
 )
 EVERYTHING = frozenset({"processes", "network", "filesystem"})
@@ -80,8 +112,8 @@ def zygote():
     one.close()
 
 
-def start(zygote, refuse=frozenset(), package="", cache=None):
-    child = zygote.fork(refuse=refuse, cache=cache)
+def start(zygote, refuse=frozenset(), package="", **how):
+    child = zygote.fork(refuse=refuse, **how)
     source = SOURCE.replace("JUDGE", str(os.getpid())).replace("PACKAGE", repr(package))
     program = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
     assert "error" not in child.request("build", weights={}, setting={}, **program)
@@ -162,6 +194,41 @@ def test_all_of_a_childs_processes_end_with_it(zygote, refuse):
     while left := living(zygote):
         assert time.monotonic() < deadline, left
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
+def test_a_process_that_looks_dead_is_seen_and_ends_with_the_others(zygote, refuse):
+    child = start(zygote, refuse)
+    child.request("prepare", arguments=["hide"])
+    child.stop()
+    assert child.call(timeout_s=20).others == 1
+    child.clear()
+    child.request("prepare", arguments=["nothing"])
+    child.stop()
+    assert child.call(timeout_s=20).others == 0
+    child.close()
+
+
+def test_what_a_process_that_looks_dead_takes_is_counted(zygote):
+    child = start(zygote, memory_share=(900 << 20) / psutil.virtual_memory().available)
+    child.request("prepare", arguments=["hide memory"])
+    child.stop()
+    with pytest.raises(ChildEnded) as ended:
+        child.call(timeout_s=50)
+    assert "it took more memory than it may" in ended.value.log
+    child.close()
+
+
+@pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
+def test_a_worker_that_ends_leaves_nobody_to_wait_for(zygote, refuse):
+    child = start(zygote, refuse)
+    child.request("prepare", arguments=["die"])
+    child.stop()
+    start_s = time.monotonic()
+    with pytest.raises(ChildEnded) as ended:
+        child.call(timeout_s=50)
+    assert ended.value.code == 7 and time.monotonic() - start_s < 20
+    child.close()
 
 
 def living(zygote):

@@ -1,10 +1,6 @@
 """Whose code runs: what a mapped file's name and size say, and when a few looks are believed."""
 
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 import torch
@@ -18,7 +14,6 @@ from kernelwright.judge.sampling import (
     Looks,
     Span,
     answerable,
-    has_children,
     owned,
     whose,
 )
@@ -56,22 +51,6 @@ def test_a_library_cut_in_pieces_is_a_library():
     assert {span.owner for span in owned([*pieces, given], GIVEN)} == {LIBRARY}
 
 
-@pytest.mark.parametrize(("below", "is_seen"), [("sleep 60", True), ("true", False)])
-def test_a_process_below_another_is_seen_until_it_has_ended(below, is_seen):
-    """One that has ended stays below it until somebody asks what became of it."""
-    text = f"import subprocess, time; p = subprocess.Popen({below.split()}); print(1, flush=True)"
-    command = [sys.executable, "-c", f"{text}; time.sleep(60)"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as above:
-        try:
-            above.stdout.readline()
-            end_s = time.monotonic() + 20
-            while has_children(above.pid) is not is_seen and time.monotonic() < end_s:
-                time.sleep(0.01)
-            assert has_children(above.pid) is is_seen
-        finally:
-            os.killpg(above.pid, signal.SIGKILL)
-
-
 def test_a_thread_in_a_library_outweighs_one_in_own_code():
     memory = [Span(0, 10, OWN), Span(10, 20, LIBRARY), Span(20, 30, "")]
     assert whose([5, 25], memory) == OWN
@@ -98,7 +77,7 @@ def test_code_in_no_file_is_its_callers():
 def test_own_code_must_have_the_looks_that_come_as_a_surprise(monkeypatch):
     """A candidate that notices that it was stopped may run something else from then on."""
     told = iter([LIBRARY, LIBRARY, OWN, OWN, OWN] * 2)
-    monkeypatch.setattr(sampling, "has_children", lambda pid: False)
+    monkeypatch.setattr(sampling, "beside", lambda pid: [])
     monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
     monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
     looks = Looks(1)
@@ -113,7 +92,7 @@ def test_own_code_must_have_the_looks_that_come_as_a_surprise(monkeypatch):
 def test_in_short_calls_all_looks_count_alike(monkeypatch):
     """By every other one, four or five of a dozen, own kernels of 0.1 ms were a library's."""
     told = iter([LIBRARY, OWN, OWN] * 4)
-    monkeypatch.setattr(sampling, "has_children", lambda pid: False)
+    monkeypatch.setattr(sampling, "beside", lambda pid: [])
     monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
     monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
     looks = Looks(1)
@@ -135,7 +114,7 @@ def test_a_look_alone_comes_at_any_moment_of_the_call():
 def test_looks_that_never_saw_own_code_leave_none_to_believe_in(seen, is_nobodys, monkeypatch):
     """A candidate that writes files is busy with no operator, and has no kernel."""
     told = iter([seen, *[""] * 100])
-    monkeypatch.setattr(sampling, "has_children", lambda pid: False)
+    monkeypatch.setattr(sampling, "beside", lambda pid: [])
     monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
     monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
     looks = Looks(1)

@@ -1,0 +1,72 @@
+"""Who lives, as /proc tells it: also processes that show as dead there.
+
+One whose first thread has exited is a zombie to ``/proc/PID/stat``, has no memory and no files, and
+works on in its other threads.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+GONE = b"ZX"
+TRIES = 10
+
+
+def living_thread(pid: int) -> int | None:
+    """A thread of a process that lives: under ``/proc/PID/task`` it shows the process's memory and
+    files. None where none does."""
+    threads: list[int] = []
+    for _ in range(TRIES):  # those that end meanwhile may have started others
+        try:
+            threads = sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+        except OSError:
+            return None
+        states = [_state(pid, thread) for thread in threads]
+        for thread, state in zip(threads, states, strict=True):
+            if state and state not in GONE:
+                return thread
+        if all(states):
+            return None
+    return threads[0] if threads else None
+
+
+def _state(pid: int, thread: int) -> bytes:
+    """One letter of man 5 proc_stat; nothing where it is no more."""
+    try:
+        text = Path(f"/proc/{pid}/task/{thread}/stat").read_bytes()
+    except OSError:
+        return b""
+    return text.rpartition(b")")[2].split()[0]
+
+
+def below(pid: int) -> list[int]:
+    """Every process below another, dead ones too."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            parent = parent_of(int(name))
+            if parent is not None:
+                parents[int(name)] = parent
+    found: list[int] = []
+    layer = {pid}
+    while layer:
+        layer = {child for child, parent in parents.items() if parent in layer}
+        found += layer
+    return found
+
+
+def parent_of(pid: int) -> int | None:
+    """Who is above a process; None where there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return int(text.rpartition(b")")[2].split()[1])
+
+
+def beside(pid: int) -> list[int]:
+    """The living processes below whoever started this one, but for itself."""
+    above = parent_of(pid)
+    found = [] if above is None else below(above)
+    return [other for other in found if other != pid and living_thread(other) is not None]
