@@ -8,7 +8,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge
+from kernelwright.judge import Judge, check
 
 TASK = Task(
     "mean",
@@ -48,6 +48,12 @@ class ModelNew(nn.Module):
         self.last = x.clone()
         return {answer} if self.n_again % 8 == 7 else y
 """
+
+
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch):
+    """For all repeats, however busy the machine."""
+    monkeypatch.setattr(check, "REPEATS_S", 60.0)
 
 
 @pytest.fixture(scope="module")
