@@ -79,6 +79,9 @@ def _run_warden(
             os.close(fd)
         os.set_blocking(out_read, False)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        with contextlib.suppress(OSError):
+            # Before all that it stops: processes beside the worker run until then.
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
         _Warden(
             pid,
             socket.socket(fileno=warden_fd),
