@@ -32,6 +32,7 @@ from kernelwright.dialects.amdgpu import (
 from kernelwright.dialects.simt import machine
 from kernelwright.port.build_flags import NO_FLAGS, Flags
 from kernelwright.propose.port import Translation
+from kernelwright.propose.port.warp_synchrony import in_step
 
 LIMIT_S = 60.0
 HARMLESS = ("barrier-exit",)
@@ -165,12 +166,14 @@ def reference(
     """What the original prints under the emulation, the lines in which it differs from itself, and
     what it does wrong that no GPU minds.
 
+    Where it trusts that lanes run in lockstep they do: the emulation's own run one by one.
     The rung ``name``, not checked, where it cannot be built or run here.
     """
     try:
         program = machine.build(
-            original, folder=room, name="original", includes=flags.includes, defines=flags.defines
-        )
+            original, folder=room, name="original", includes=flags.includes,
+            defines=flags.defines, rewritten=in_step,
+        )  # fmt: skip
     except machine.BuildError as error:
         return Rung(name, RungStatus.NOT_CHECKED, ("the original: " + str(error),))
     first, second = (machine.run(program, arguments=arguments, limit_s=limit_s) for _ in range(2))

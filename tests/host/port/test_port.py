@@ -8,7 +8,7 @@ from tests.host.port.conftest import needs_amd
 
 from kernelwright.core.errors import UsageError
 from kernelwright.dialects.amdgpu import WAVE_WIDTH, compile_hip
-from kernelwright.port import RungStatus, port
+from kernelwright.port import Rung, RungStatus, port
 from kernelwright.port.ladder import emulates
 from kernelwright.propose.port import translate
 from kernelwright.testing.port_bench import chosen, evaluate, programs
@@ -187,3 +187,45 @@ def test_threads_that_return_before_a_barrier_in_the_original_too_are_its_own_bu
     assert rung.details == ("the original too: barrier-exit",)
     added = translate(text).text.replace("  int v =", "  __syncthreads();\n  int v =")
     assert emulates(text, added).status is RungStatus.FAILED
+
+
+LOCKSTEP = """#include <cstdio>
+#include "tail.cuh"
+__global__ void sum(int* in, int* out) {
+  __shared__ int s[256];
+  int t = threadIdx.x;
+  s[t] = in[t];
+  __syncthreads();
+  for (int k = 128; k > 32; k >>= 1) { if (t < k) s[t] += s[t + k]; __syncthreads(); }
+  if (t < 32) tail(s, t);
+  if (t == 0) *out = s[0];
+}
+int main() {
+  int *in, *out;
+  cudaMallocManaged(&in, 1024);
+  cudaMallocManaged(&out, 4);
+  for (int k = 0; k < 256; k++) in[k] = k;
+  sum<<<1, 256>>>(in, out);
+  cudaDeviceSynchronize();
+  printf("%d\\n", *out);
+}
+"""
+TAIL = """__device__ void tail(volatile int* s, int t) {
+  s[t] += s[t + 32]; s[t] += s[t + 16]; s[t] += s[t + 8];
+  s[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];
+}
+"""
+
+
+@pytest.mark.parametrize("is_in_header", [False, True])
+def test_an_original_that_trusts_lockstep_is_run_in_lockstep(tmp_path, is_in_header):
+    (tmp_path / "tail.cuh").write_text(TAIL)
+    text = LOCKSTEP if is_in_header else LOCKSTEP.replace('#include "tail.cuh"\n', TAIL)
+    (tmp_path / "sum.cu").write_text(text)
+    done = {file.path: file.rungs for file in port(tmp_path / "sum.cu", rungs=(2,)).files}
+    assert done["sum.cu"] == (Rung("emulate", RungStatus.PASSED),)
+
+
+def test_a_port_without_barriers_between_lanes_is_not_run_in_lockstep():
+    text = LOCKSTEP.replace('#include "tail.cuh"\n', TAIL)
+    assert emulates(text, text).status is RungStatus.FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,10 @@ def lower(text: str) -> str:
     return apply_edits(source.text, edits).decode(errors="surrogateescape")
 
 
-def lower_headers(text: str, includes: Sequence[Path], to: Path) -> Path:
-    """The files that ``text`` includes from ``includes``, lowered, under a folder below ``to``.
+def lower_headers(
+    text: str, includes: Sequence[Path], to: Path, lowered: Callable[[str], str] = lower
+) -> Path:
+    """The files that ``text`` includes from ``includes``, ``lowered``, under a folder below ``to``.
 
     Each is laid where its includer asks for it, so that the folder can be searched first.
     """
@@ -48,7 +50,7 @@ def lower_headers(text: str, includes: Sequence[Path], to: Path) -> Path:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             inside = found.read_text(errors="surrogateescape")
-            target.write_text(lower(inside), errors="surrogateescape")
+            target.write_text(lowered(inside), errors="surrogateescape")
             left.append((inside, target.parent, found.parent))
     return top
 

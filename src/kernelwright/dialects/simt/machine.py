@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,8 +95,11 @@ def build(
     includes: Sequence[Path] = (),
     defines: Iterable[str] = (),
     is_checked: bool = True,
+    rewritten: Callable[[str], str] = str,
 ) -> Path:
     """The program for which CUDA or HIP ``text`` stands, built in ``folder``.
+
+    ``rewritten`` gives what is built instead of the text and of each header that it includes.
 
     Raises:
         DialectError: this machine cannot build it at all.
@@ -106,8 +109,12 @@ def build(
         raise DialectError("device code cannot be run on this CPU", seen=missing, do=missing)
     source, program = folder / f"{name}.cpp", folder / name
     head = f'#include "{"hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"}"\n#line 1\n'
-    source.write_text(head + lower(text), errors="surrogateescape")
-    headers = lower_headers(text, includes, folder / f"{name}-headers")
+
+    def lowered(original: str) -> str:
+        return lower(rewritten(original))
+
+    source.write_text(head + lowered(text), errors="surrogateescape")
+    headers = lower_headers(text, includes, folder / f"{name}-headers", lowered)
     object_ = folder / f"{name}.o"
     clang = find_clang()
     assert clang is not None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kernelwright.dialects.simt.source import Edit, Source, enclosing
+from kernelwright.dialects.simt.source import Edit, Source, apply_edits, enclosing
 from kernelwright.propose.port.calls import Change
 from kernelwright.propose.port.finding import Finding, State
 from kernelwright.propose.port.hazards import in_device_code
@@ -19,7 +19,16 @@ REASON = "trusts that the lanes of a warp run in lockstep"
 _FEW = re.compile(r"<\s*(32|warpSize|WARP_SIZE)\b|<=\s*31\b")
 
 
-def warp_synchrony_changes(source: Source) -> Iterator[Change]:
+def in_step(text: str) -> str:
+    """CUDA text as hardware in lockstep would run it: the same statements split, with a meeting of
+    the lanes that are there between read and write."""
+    source = Source(text.encode(errors="surrogateescape"))
+    changes = warp_synchrony_changes(source, barrier="__activemask()")
+    edits = [edit for change in changes for edit in change.edits]
+    return apply_edits(source.text, edits).decode(errors="surrogateescape")
+
+
+def warp_synchrony_changes(source: Source, *, barrier: str = "__syncwarp()") -> Iterator[Change]:
     """A repair for every update of shared memory by neighbours' values without a barrier."""
     shared, volatile = _arrays(source)
     for index, node in enumerate(source.nodes("assignment_expression")):
@@ -31,7 +40,7 @@ def warp_synchrony_changes(source: Source) -> Iterator[Change]:
             continue
         few = name in shared and _few_lanes(source, node) and not _barrier_near(source, node)
         if (name in volatile or few) and in_device_code(source, node):
-            yield from _split(source, node, left, right, index)
+            yield from _split(source, node, (left, right), f"port_value_{index}", barrier)
 
 
 def _arrays(source: Source) -> tuple[set[str], set[str]]:
@@ -75,8 +84,10 @@ def _barrier_near(source: Source, node: Any) -> bool:
     return following is not None and "__sync" in source.text_of(following)[:40]
 
 
-def _split(source: Source, node: Any, left: Any, right: Any, index: int) -> Iterator[Change]:
-    statement = node.parent
+def _split(
+    source: Source, node: Any, sides: tuple[Any, Any], value: str, barrier: str
+) -> Iterator[Change]:
+    (left, right), statement = sides, node.parent
     if statement.type != "expression_statement":
         yield Change(
             Finding(
@@ -85,7 +96,6 @@ def _split(source: Source, node: Any, left: Any, right: Any, index: int) -> Iter
             )
         )  # fmt: skip
         return
-    value = f"port_value_{index}"
     brace, close = ("{ ", " }")
     edits = (
         Edit(node.start_byte, node.start_byte, f"{brace}const auto {value} = "),
@@ -93,8 +103,8 @@ def _split(source: Source, node: Any, left: Any, right: Any, index: int) -> Iter
         Edit(
             right.end_byte,
             statement.end_byte,
-            f"; __syncwarp(); {source.text[left.start_byte : right.start_byte].decode()}{value}; "
-            f"__syncwarp();{close}",
+            f"; {barrier}; {source.text[left.start_byte : right.start_byte].decode()}{value}; "
+            f"{barrier};{close}",
         ),
     )
     found = Finding(
