@@ -123,8 +123,11 @@ def _is_absent_header(error: str) -> bool:
 def emulates(
     original: str, ported: str, *, flags: Flags = NO_FLAGS, ported_flags: Flags = NO_FLAGS,
     arguments: Sequence[str] = (), expected: str | None = None, limit_s: float = LIMIT_S,
+    file: str = "ported",
 ) -> Rung:  # fmt: skip
     """Rung 2: ``ported`` at both widths against ``original`` at 32 lanes, or against ``expected``.
+
+    ``file`` is the port's name: what is wrong in it is placed there, ``file:line``.
 
     Lines in which two runs of the original differ (times, addresses) are left out of the
     comparison. An original that cannot be run here leaves the rung unchecked, unless the expected
@@ -137,7 +140,7 @@ def emulates(
         try:
             program = machine.build(
                 ported, folder=room, name="ported", includes=ported_flags.includes,
-                defines=ported_flags.defines,
+                defines=ported_flags.defines, file=file,
             )  # fmt: skip
         except machine.BuildError as error:
             return Rung("emulate", RungStatus.NOT_CHECKED, ("the port: " + str(error),))
@@ -172,7 +175,7 @@ def reference(
     try:
         program = machine.build(
             original, folder=room, name="original", includes=flags.includes,
-            defines=flags.defines, rewritten=in_step,
+            defines=flags.defines, rewritten=in_step, file="original",
         )  # fmt: skip
     except machine.BuildError as error:
         return Rung(name, RungStatus.NOT_CHECKED, ("the original: " + str(error),))

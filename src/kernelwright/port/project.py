@@ -255,6 +255,7 @@ def _climb(
                 emulates(
                     original.text, translation.text, flags=original.flags,
                     ported_flags=original.ported_flags, arguments=order.arguments,
+                    file=written.name,
                 )
             )  # fmt: skip
         elif number == 2 and original.is_program and written.suffix in UNITS:

@@ -65,6 +65,11 @@ def test_converged_operations_leave_out_the_lanes_that_went_elsewhere(emulate):
     [
         ("__shared__ int s[64]; s[t] = t; p[t] = s[63 - t];", "race", "read of another"),
         ("p[0] = t;", "race", "two threads write"),
+        ("int o = *p; atomicAdd(p, o);", "race", "read of another"),
+        ("int o = *p; atomicCAS(p, o + 1, t);", "race", "read of another"),
+        ("int o = *p; p[1 + t % 63] = o; atomicCAS(p + 1, o, t);", "race", "two threads write"),
+        ("if (t == 63) p[0] = 9; else { int o = p[0]; atomicCAS(p, o, 5); }", "race", "two"),
+        ("if (t) atomicAdd(p, 1); else p[1] = p[0];", "race", "under another"),
         ("p[64 + t] = 1;", "out-of-bounds", "outside every"),
         ("__shared__ int s[32]; s[t] = t; p[t] = 1;", "out-of-bounds", "outside an array"),
         ("extern __shared__ int d[]; d[t + 8] = t; p[t] = 1;", "out-of-bounds", "beyond"),
@@ -94,6 +99,14 @@ def test_what_is_wrong_is_seen_and_placed(emulate, kernel, kind, detail):
         "if (t == 0) p[0] = 1; __syncwarp(); if (t == 1) p[0] = 2;",
         "p[0] = 7; p[1 + t % 63] = 0;",  # all threads store the same value
         "volatile int* v = p; v[0] = t;",
+        "int o = *p, a; do { a = o; o = atomicCAS(p, a, a + t); } while (a != o);",
+        "int o = *p, a; atomicAdd(p + 1, 1); do { a = o; o = atomicCAS(p, a, a + t); }"
+        " while (a != o); atomicAdd(p, 1);",
+        "int a; do a = *p; while (atomicCAS(p, a, a + t) != a);",
+        "auto u = (unsigned long long*)p; auto o = *u, a = o;"
+        " do { a = o; o = atomicCAS(u, a, a + t); } while (a != o);",
+        "__shared__ int s; if (!t) s = 0; __syncwarp();"
+        " int o = s, a; do { a = o; o = atomicCAS(&s, a, a + t); } while (a != o);",
     ],
 )
 def test_what_is_ordered_or_harmless_is_not_a_race(emulate, kernel):

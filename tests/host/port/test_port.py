@@ -229,3 +229,13 @@ def test_an_original_that_trusts_lockstep_is_run_in_lockstep(tmp_path, is_in_hea
 def test_a_port_without_barriers_between_lanes_is_not_run_in_lockstep():
     text = LOCKSTEP.replace('#include "tail.cuh"\n', TAIL)
     assert emulates(text, text).status is RungStatus.FAILED
+
+
+def test_what_is_wrong_in_a_port_is_placed_in_its_file(tmp_path):
+    kernel = "__global__ void k(int* p) {\n  int o = *p;\n  atomicAdd(p, o);\n}\n"
+    main = "int main() {\n  int* p;\n  cudaMallocManaged(&p, 4);\n  k<<<1, 32>>>(p);\n}\n"
+    (tmp_path / "a b.cu").write_text(kernel + main)
+    (rung,) = port(tmp_path / "a b.cu", rungs=(2,), out=tmp_path / "out").files[0].rungs
+    ported = (tmp_path / "out/a b.hip").read_text().splitlines()
+    line = 1 + ported.index("  int o = *p;")
+    assert f"race at a b.hip:{line}: read of another's write" in rung.details[0]

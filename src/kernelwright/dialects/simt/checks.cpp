@@ -1,10 +1,11 @@
 // The emulation's checks. The compiler's thread sanitizer marks every access of device code; the
-// marks come here instead of into its own runtime, and are held against what is known of memory:
-// bounds of allocations, what shared memory was written, and which accesses are ordered.
+// marks (marks.cpp) come here instead of into its own runtime, and are held against what is known
+// of memory: bounds of allocations, what shared memory was written, which accesses are ordered.
 //
 // Two accesses race when different threads make them, one writes, not both are atomic, and no
 // barrier, warp collective or fence of the earlier thread lies between. A store that leaves the
-// value as it was is no write. Of several readers of one place only the last is remembered.
+// value as it was is no write, and a read whose thread then compares and swaps that value is no race
+// with atomics (suspects.cpp). Of several readers of one place only the last is remembered.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@ struct Access {
   unsigned thread = ~0u, epoch = 0, warp_epoch = 0, fences = 0;
   unsigned char bytes = 0;  // which of the granule's four
   bool is_atomic = false;
+  std::uint32_t found = 0;  // what the granule held
 };
 
 struct Cell {
@@ -37,6 +39,7 @@ namespace {
 constexpr std::size_t GRANULE = 4, REDZONE = 256, MAX_SHADOWED = std::size_t{64} << 20;
 constexpr std::size_t MAX_KINDS = 200;
 constexpr unsigned char JUNK = 0xA5;
+constexpr unsigned NOBODY = ~0u;
 
 struct Memory {
   std::uintptr_t low = 0, high = 0;
@@ -58,6 +61,11 @@ std::vector<Arena*> arenas;
 std::size_t static_bytes = 0;
 unsigned arena_runs = 0;
 bool has_device_heap = false;
+
+struct Clash {
+  const char* detail = nullptr;
+  unsigned reader = NOBODY;  // whose plain read met another's atomic, where that is all
+};
 
 struct Pending {
   std::uintptr_t at = 0;
@@ -105,8 +113,8 @@ bool is_ordered(const Access& before, const Fiber& now) {
   return is_same_warp && before.warp_epoch < now.warp_epoch;
 }
 
-void check_granule(Cell& cell, unsigned run, unsigned char bytes, bool is_write, bool is_atomic,
-                   const char** race) {
+void check_granule(Cell& cell, unsigned run, std::uintptr_t at, unsigned char bytes, bool is_write,
+                   bool is_atomic, Clash* clash) {
   const Fiber& now = *machine.current;
   if (cell.run != run) {
     cell = Cell{};
@@ -116,9 +124,18 @@ void check_granule(Cell& cell, unsigned run, unsigned char bytes, bool is_write,
     return other.thread != ~0u && (other.bytes & bytes) && !(other.is_atomic && is_atomic) &&
            !is_ordered(other, now);
   };
-  if (clashes(cell.write)) *race = is_write ? "two threads write" : "read of another's write";
-  else if (is_write && clashes(cell.read)) *race = "write under another's read";
+  Clash met;
+  if (clashes(cell.write)) {
+    met = {is_write ? "two threads write" : "read of another's write",
+           !is_write && cell.write.is_atomic ? now.id : NOBODY};
+  } else if (is_write && clashes(cell.read)) {
+    met = {"write under another's read", is_atomic ? cell.read.thread : NOBODY};
+    cell.read.is_atomic |= is_atomic;  // held against the reader once, by what it found
+  }
+  const bool is_sure = clash->detail && clash->reader == NOBODY;
+  if (met.detail && !is_sure) *clash = met;
   Access made{now.id, now.epoch, now.warp_epoch, fences_of(now.id), bytes, is_atomic};
+  std::memcpy(&made.found, reinterpret_cast<const void*>(at), GRANULE);
   (is_write ? cell.write : cell.read) = made;
 }
 
@@ -132,13 +149,30 @@ void each_granule(std::uintptr_t base, std::uintptr_t at, std::size_t bytes, F f
   }
 }
 
+// A read of the calling thread's that found what it now compares with was as good as an atomic one.
+void confirm_read(std::uintptr_t at, std::size_t bytes, const char* expected) {
+  const auto base = reinterpret_cast<std::uintptr_t>(machine.current->block->arena->memory);
+  const bool is_shared = at >= base && at < base + ARENA_BYTES;
+  const Memory* memory = is_shared ? nullptr : find(at);
+  const std::uintptr_t low = is_shared ? base : memory ? memory->low : at;
+  Cell* cells = is_shared ? machine.current->block->arena->cells : memory ? memory->cells : nullptr;
+  if (!cells || (at - low) % GRANULE) return;
+  for (std::size_t i = 0; i + GRANULE <= bytes; i += GRANULE) {
+    Access& read = cells[(at - low + i) / GRANULE].read;
+    if (read.thread == machine.current->id && !std::memcmp(&read.found, expected + i, GRANULE))
+      read.is_atomic = true;
+  }
+}
+
+}  // namespace
+
 void access(const volatile void* where, std::size_t bytes, bool is_write, bool is_atomic,
-            std::uintptr_t site, bool is_update = false) {
+            std::uintptr_t site, bool is_update) {
   if (!machine.in_device) return;
   const auto at = reinterpret_cast<std::uintptr_t>(where);
   if (at >= machine.stack_low && at < machine.stack_high) return;
   settle_pending();
-  const char* race = nullptr;
+  Clash clash;
   Arena& arena = *machine.current->block->arena;
   const auto base = reinterpret_cast<std::uintptr_t>(arena.memory);
   if (at >= base && at < base + ARENA_BYTES) {
@@ -152,7 +186,7 @@ void access(const volatile void* where, std::size_t bytes, bool is_write, bool i
     each_granule(base, at, bytes, [&](std::size_t i, unsigned char mask) {
       if (!is_write || is_update) is_unwritten |= (arena.written[i] & mask) != mask;
       if (is_write) arena.written[i] |= mask;
-      check_granule(arena.cells[i], arena.run, mask, is_write, is_atomic, &race);
+      check_granule(arena.cells[i], arena.run, base + i * GRANULE, mask, is_write, is_atomic, &clash);
     });
     if (is_unwritten) complain("uninitialised", site, "shared memory is read before it is written");
   } else if (Memory* memory = find(at)) {
@@ -162,22 +196,25 @@ void access(const volatile void* where, std::size_t bytes, bool is_write, bool i
     }
     if (memory->cells)
       each_granule(memory->low, at, bytes, [&](std::size_t i, unsigned char mask) {
-        check_granule(memory->cells[i], machine.launch_id, mask, is_write, is_atomic, &race);
+        check_granule(memory->cells[i], machine.launch_id, memory->low + i * GRANULE, mask, is_write,
+                      is_atomic, &clash);
       });
   } else if (!has_device_heap) {
     complain("out-of-bounds", site, "address outside every device allocation");
     return;
   }
-  if (!race) return;
-  if (!is_write || is_atomic || bytes > sizeof pending.before) {
-    complain("race", site, race);
+  if (!clash.detail) return;
+  if (clash.reader != NOBODY) {
+    suspect(clash.reader, at, bytes, site, clash.detail);
     return;
   }
-  pending = {at, bytes, {}, site, race};
+  if (!is_write || is_atomic || bytes > sizeof pending.before) {
+    complain("race", site, clash.detail);
+    return;
+  }
+  pending = {at, bytes, {}, site, clash.detail};
   std::memcpy(pending.before, reinterpret_cast<const void*>(at), bytes);
 }
-
-}  // namespace
 
 void settle_pending() {
   if (!pending.detail) return;
@@ -229,6 +266,7 @@ Arena* take_arena(std::size_t dynamic_bytes) {
 void give_arena(Arena* arena) { arenas.push_back(arena); }
 
 void write_report() {
+  settle_suspects();
   const char* path = std::getenv("SIMT_REPORT");
   std::FILE* out = path ? std::fopen(path, "w") : nullptr;
   if (!out) return;
@@ -305,6 +343,14 @@ void simt_atomic(const volatile void* at, std::size_t bytes, std::uintptr_t site
   yield_sometimes();
 }
 
+void simt_compare(const volatile void* where, std::size_t bytes, const void* expected) {
+  if (!machine.in_device) return;
+  settle_pending();
+  const auto at = reinterpret_cast<std::uintptr_t>(where);
+  clear_suspect(machine.current->id, at, bytes, expected);
+  confirm_read(at, bytes, static_cast<const char*>(expected));
+}
+
 // Memory that device code takes from the heap is the device's.
 void* __wrap_malloc(std::size_t bytes) {
   if (!machine.in_device) return __real_malloc(bytes);
@@ -322,56 +368,6 @@ void __wrap_free(void* at) {
   if (in_device) simt_drop_memory(at);
   __real_free(at);
   machine.in_device = in_device;
-}
-
-#define SITE reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
-#define MARK(name, bytes, write, atomic) \
-  void __tsan_##name(void* at) { access(at, bytes, write, atomic, SITE); }
-#define MARKS(bytes)                                  \
-  MARK(read##bytes, bytes, false, false)              \
-  MARK(write##bytes, bytes, true, false)              \
-  MARK(unaligned_read##bytes, bytes, false, false)    \
-  MARK(unaligned_write##bytes, bytes, true, false)    \
-  MARK(volatile_write##bytes, bytes, true, true)      \
-  MARK(unaligned_volatile_write##bytes, bytes, true, true) \
-  void __tsan_volatile_read##bytes(void* at) {        \
-    access(at, bytes, false, true, SITE);             \
-    if (machine.in_device) yield_sometimes();         \
-  }                                                   \
-  void __tsan_unaligned_volatile_read##bytes(void* at) { access(at, bytes, false, true, SITE); }
-MARKS(1)
-MARKS(2)
-MARKS(4)
-MARKS(8)
-MARKS(16)
-void __tsan_read_range(void* at, std::size_t n) { access(at, n, false, false, SITE); }
-void __tsan_write_range(void* at, std::size_t n) { access(at, n, true, false, SITE); }
-void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-void __tsan_vptr_read(void**) {}
-void __tsan_vptr_update(void**, void*) {}
-void* __tsan_memcpy(void* to, const void* from, std::size_t n) {
-  access(from, n, false, false, SITE);
-  access(to, n, true, false, SITE);
-  settle_pending();
-  return std::memcpy(to, from, n);
-}
-void* __tsan_memmove(void* to, const void* from, std::size_t n) {
-  access(from, n, false, false, SITE);
-  access(to, n, true, false, SITE);
-  settle_pending();
-  return std::memmove(to, from, n);
-}
-void* __tsan_memset(void* to, int value, std::size_t n) {
-  access(to, n, true, false, SITE);
-  settle_pending();
-  return std::memset(to, value, n);
-}
-
-struct BoundsPlace { const char* file; unsigned line, column; };
-void __ubsan_handle_out_of_bounds(BoundsPlace*, std::uintptr_t) {
-  if (machine.in_device) complain("out-of-bounds", SITE, "index outside an array");
 }
 
 }  // extern "C"

@@ -96,10 +96,12 @@ def build(
     defines: Iterable[str] = (),
     is_checked: bool = True,
     rewritten: Callable[[str], str] = str,
+    file: str = "program",
 ) -> Path:
     """The program for which CUDA or HIP ``text`` stands, built in ``folder``.
 
     ``rewritten`` gives what is built instead of the text and of each header that it includes.
+    ``file`` is what errors and complaints call the text.
 
     Raises:
         DialectError: this machine cannot build it at all.
@@ -108,7 +110,8 @@ def build(
     if missing := emulation_missing():
         raise DialectError("device code cannot be run on this CPU", seen=missing, do=missing)
     source, program = folder / f"{name}.cpp", folder / name
-    head = f'#include "{"hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"}"\n#line 1\n'
+    runtime = "hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"
+    head = f'#include "{runtime}"\n#line 1 {json.dumps(file, ensure_ascii=False)}\n'
 
     def lowered(original: str) -> str:
         return lower(rewritten(original))
@@ -170,7 +173,7 @@ def _places(program: Path, sites: list[int]) -> list[str]:
         return ["" for _ in sites]
     command = [tool, "-e", str(program), *(hex(max(site - 1, 0)) for site in sites)]
     lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
-    return [Path(line.split(" (")[0]).name.replace(".cpp:", ":") for line in lines]
+    return [Path(line.split(" (")[0]).name for line in lines]
 
 
 @functools.cache
@@ -182,7 +185,7 @@ def _runtime() -> tuple[Path, ...]:
     texts.append((HEADERS / "simt/core.h").read_bytes())
     key = hashlib.sha256(b"".join([*texts, clang.encode()])).hexdigest()[:16]
     folder = Path(tempfile.gettempdir(), f"kernelwright-simt-{os.getuid()}-{key}")
-    names = ("runtime", "launch", "checks")
+    names = ("runtime", "launch", "checks", "marks", "suspects")
     built = tuple(folder / f"{name}.o" for name in names)
     if all(path.exists() for path in built):
         return built

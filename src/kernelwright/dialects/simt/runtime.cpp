@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <numeric>
 #include <random>
-#include <vector>
 
 #if !defined(__x86_64__)
 #error "the emulation switches stacks by x86-64 instructions"
@@ -331,6 +330,7 @@ int run(const Config& config, std::function<void()> body) {
   if (!machine.launch_id++) random_order.seed(machine.seed);
   start_fences(threads * blocks);
   run_grid(order_of(blocks), config.is_cooperative ? blocks : 1);
+  settle_suspects();
   return 0;
 }
 

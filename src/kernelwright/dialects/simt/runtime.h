@@ -1,4 +1,4 @@
-// State that the scheduler (runtime.cpp) and the checks (checks.cpp) share.
+// State that the scheduler (runtime.cpp) and the checks (checks.cpp, marks.cpp, suspects.cpp) share.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -69,7 +69,13 @@ struct Machine {
 extern Machine machine;
 
 void complain(const char* kind, std::uintptr_t site, const char* detail);
+void access(const volatile void* at, std::size_t bytes, bool is_write, bool is_atomic,
+            std::uintptr_t site, bool is_update = false);
 void settle_pending();
+void suspect(unsigned reader, std::uintptr_t at, std::size_t bytes, std::uintptr_t site,
+             const char* detail);
+void clear_suspect(unsigned reader, std::uintptr_t at, std::size_t bytes, const void* expected);
+void settle_suspects();
 void write_report();
 void yield_sometimes();
 void start_fences(std::uint64_t n_threads);

@@ -62,6 +62,7 @@ int simt_barrier(std::uintptr_t site, int kind, int predicate);
 void simt_grid_barrier();
 void simt_fence();
 void simt_atomic(const volatile void* at, std::size_t bytes, std::uintptr_t site);
+void simt_compare(const volatile void* at, std::size_t bytes, const void* expected);
 void simt_complain(const char* kind, std::uintptr_t site, const char* detail);
 Snapshot* simt_exchange(int kind, std::uint64_t mask, std::uint64_t low, std::uint64_t high,
                         std::uintptr_t site);

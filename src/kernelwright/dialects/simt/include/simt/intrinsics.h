@@ -29,10 +29,12 @@ SIMT_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
 SIMT_ATOMIC(unsafeAtomicAdd, old + value)
 #undef SIMT_ATOMIC
 template <typename T, typename U, typename V>
-SIMT_RAW T atomicCAS(T* at, U expected, V value) {
+SIMT_RAW T atomicCAS(T* at, U given, V value) {
+  const T expected = static_cast<T>(given);
+  simt::simt_compare(at, sizeof(T), &expected);
   simt::simt_atomic(at, sizeof(T), SIMT_SITE);
   const T old = *at;
-  if (old == static_cast<T>(expected)) *at = static_cast<T>(value);
+  if (old == expected) *at = static_cast<T>(value);
   return old;
 }
 template <typename T, typename U, typename V>
