@@ -11,6 +11,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.port.build_flags import is_built
 from kernelwright.port.reach import includes_outside, inclusions, with_includes
 from kernelwright.propose.port import Finding, State, Translation
+from kernelwright.propose.port.unreadable import is_blank
 
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
@@ -28,8 +29,12 @@ def files_of(root: Path) -> dict[Path, str]:
     """The files to port and their names under the output: of a file what it includes as well.
 
     Raises:
-        UsageError: a folder without any.
+        UsageError: a folder without any, an empty file, or neither a file nor a folder.
     """
+    if not root.is_file() and not root.is_dir():
+        raise UsageError("only files and folders are ported", seen=str(root), do="name one")
+    if root.is_file() and is_blank(root.read_text(errors="surrogateescape")):
+        raise UsageError("the file is empty", seen=str(root), do="name a file with code")
     found = _with_includes(root) if root.is_file() else _find(root)
     if not found:
         raise UsageError(

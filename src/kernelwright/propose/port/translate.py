@@ -23,6 +23,7 @@ from kernelwright.propose.port.ptx import ptx_changes
 from kernelwright.propose.port.replacements import replacement_changes
 from kernelwright.propose.port.table import TABLES, load_map
 from kernelwright.propose.port.textures import texture_changes, texture_returns
+from kernelwright.propose.port.unreadable import unreadable
 from kernelwright.propose.port.warp_synchrony import warp_synchrony_changes
 
 SIDES = ("hip", "cuda")
@@ -68,8 +69,9 @@ def translate(
 ) -> Translation:
     """``text`` translated; comments and formatting stay.
 
-    ``own`` are names that the program declares in other files. ``implicit`` says that the runtime's
-    header is included by the compiler (nvcc does that for .cu files), so it may have to be added.
+    ``own`` are names that the program declares in other files. ``implicit`` says that it is a unit:
+    the compiler includes the runtime's header (nvcc does that for .cu files), so it may have to be
+    added, and a text that no compiler reads as a whole is unported.
 
     Raises:
         UsageError: ``to`` is neither 'hip' nor 'cuda'.
@@ -94,6 +96,8 @@ def translate(
         changes += texture_returns(source)
     edits = [edit for change in changes for edit in change.edits]
     findings = [change.finding for change in changes]
+    if implicit and (fault := unreadable(text)) is not None:
+        findings.append(fault)
     taken = {change.at for change in changes}
     for edit in edits:
         taken |= set() if edit.text else set(range(edit.start, edit.end))
