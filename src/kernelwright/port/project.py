@@ -15,7 +15,7 @@ from kernelwright.port.build_flags import Flags, build_flags, nearest_folders, w
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
-from kernelwright.port.reach import inclusions, names_in_reach
+from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
 from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_strangers
 from kernelwright.propose.port import (
     Finding,
@@ -119,7 +119,7 @@ def port(
     folder = (root.parent if root.is_file() else root).resolve()
     flags = build_flags(folder)
     headers = [p for p in names if p.suffix in HEADERS] if root.is_file() else headers_of(root)
-    folders = list(dict.fromkeys(p.resolve().parent for p in headers))
+    folders = folders_of_headers(headers, code)
     with tempfile.TemporaryDirectory() as scratch:
         under = Path(out) if out is not None else Path(scratch)
         done = {

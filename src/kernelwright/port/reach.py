@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernelwright.dialects.simt.source import Source
@@ -34,6 +34,23 @@ def names_in_reach(texts: Mapping[Path, str], included: Inclusions) -> dict[Path
     """
     own = {path: declared(Source(_bytes(text))) for path, text in texts.items()}
     return {path: frozenset().union(*(own[p] for p in _reached(path, included))) for path in texts}
+
+
+def folders_of_headers(headers: Sequence[Path], known: Mapping[Path, str]) -> list[Path]:
+    """The folders in which headers are, and those from which includes lead to them: of
+    ``inc/lib/a.h``, which a header or a ``known`` text includes as ``lib/a.h``, ``inc`` as well."""
+    unread = (path for path in headers if path not in known)
+    texts = [*known.values(), *(path.read_text(errors="surrogateescape") for path in unread)]
+    by_name: dict[str, list[Path]] = {}
+    for path in headers:
+        by_name.setdefault(path.name, []).append(path.resolve())
+    found = dict.fromkeys(path.resolve().parent for path in headers)
+    for written in dict.fromkeys(w for text in texts for w in _INCLUDE.findall(text)):
+        wanted = Path(written)
+        for path in by_name.get(wanted.name, ()):
+            if path.parts[-len(wanted.parts) :] == wanted.parts:
+                found[path.parents[len(wanted.parts) - 1]] = None
+    return list(found)
 
 
 def with_includes(path: Path) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from tests.host.port.conftest import needs_amd
 from kernelwright.dialects import nvidia
 from kernelwright.port import RungStatus, port
 from kernelwright.port.build_flags import build_flags, nearest_folders
+from kernelwright.port.reach import folders_of_headers
 
 KERNEL = '#include "n.h"\n__global__ void k(int* p) { *p = N; }\nvoid f() { cudaFree(0); }\n'
 
@@ -132,3 +133,28 @@ def test_a_file_of_another_python_is_left_and_the_others_are_ported(tmp_path):
     assert "not Python 3" in files["b.py"].rungs[0].details[0]
     assert files["c.py"].rungs[0].status is RungStatus.FAILED
     assert files["a.cu"].rungs[0].status is RungStatus.PASSED
+
+
+def test_a_header_is_found_by_the_folders_that_its_include_names(tmp_path):
+    text = '#include "lib/{}.cuh"\nint main() {{ return CHECK(cudaFree(0)); }}\n'
+    lay(tmp_path, p__src__a_cu=text.format("common"), p__src__b_cu=text.format("outer"))
+    check = "#pragma once\n#include <cuda_runtime.h>\n#define CHECK(x) (cudaSuccess != (x))\n"
+    lib = tmp_path / "p/include/lib"
+    lib.mkdir(parents=True)
+    (lib / "common.cuh").write_text(check)
+    (lib / "outer.cuh").write_text("#include <lib/plain.h>\n#include <cuda_runtime.h>\n")
+    (lib / "plain.h").write_text('#include "lib/common.cuh"\n')
+    report = port(tmp_path / "p", rungs=(2,), out=tmp_path / "hip")
+    rungs = {file.path: file.rungs for file in report.files}
+    assert [rung.status for rung in rungs["src/a.cu"]] == [RungStatus.PASSED]
+    assert [rung.status for rung in rungs["src/b.cu"]] == [RungStatus.PASSED]
+
+
+def test_the_folders_of_headers_are_those_that_includes_lead_from(tmp_path):
+    lay(tmp_path, inc__lib__a_h='#include "c/c.h"\n', inc__b_h="", inc__far__c__c_h="")
+    headers = [tmp_path / "inc/lib/a.h", tmp_path / "inc/b.h", tmp_path / "inc/far/c/c.h"]
+    text = '#include "lib/a.h"\n#include <b.h>\n#include <other/b.h>\n#include "../b.h"\n'
+    found = folders_of_headers(headers, {tmp_path / "a.cu": text})
+    assert {str(path.relative_to(tmp_path)) for path in found} == {
+        "inc/lib", "inc", "inc/far/c", "inc/far",
+    }  # fmt: skip
