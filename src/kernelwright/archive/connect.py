@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -15,13 +16,15 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from kernelwright.archive.errors import damaged, full
+from kernelwright.archive.errors import foreign, full
 from kernelwright.core.errors import ArchiveError
 
 FILE_NAME = "archive.sqlite"
 BUSY_S = 10  # how long a writer waits for another; a URL's ?timeout= overrides it
 PAUSE_S = 0.01
 MIGRATION_LOCK = 0x6B77  # 'kw': any number that no other program on the server takes
+OURS = {"alembic_version", "task", "candidate", "evaluation"}
+"""Tables that archives of every version have."""
 
 
 def parse(target: str | Path) -> URL:
@@ -51,7 +54,8 @@ def connect(url: URL, *, create: bool) -> sa.Engine:
     """An engine on ``url``.
 
     Raises:
-        ArchiveError: no such file and ``create`` is false; no driver for the URL.
+        ArchiveError: no such file and ``create`` is false; no driver for the URL. When it is used:
+            the file is another program's database, which is left as it was.
     """
     where = url.render_as_string()
     if url.get_backend_name() == "sqlite":
@@ -72,7 +76,7 @@ def connect(url: URL, *, create: bool) -> sa.Engine:
     except (NoSuchModuleError, ModuleNotFoundError, ArgumentError, TypeError) as error:
         raise _unusable(where, str(error)) from error
     if engine.dialect.name == "sqlite":
-        sa.event.listen(engine, "connect", _prepare_sqlite)
+        sa.event.listen(engine, "connect", lambda raw, _: _prepare_sqlite(raw, where))
         sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -92,10 +96,9 @@ def migrate(engine: sa.Engine, where: str) -> None:
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+            _refuse_foreign(sa.inspect(connection).get_table_names(), where)
         revision = _revision(connection)  # again: another process may have been faster
         known = {script.revision for script in scripts.walk_revisions()}
-        if revision is None and sa.inspect(connection).has_table("task"):
-            raise damaged(where, "a database with tables of another program")
         if revision is not None and revision not in known:
             raise ArchiveError(
                 f"{where} was written by a newer version of kernelwright",
@@ -110,13 +113,22 @@ def _revision(connection: sa.Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _prepare_sqlite(connection, _record) -> None:
+def _refuse_foreign(tables: Collection[str], where: str) -> None:
+    if tables and not OURS.issubset(tables):
+        raise foreign(where, sorted(tables))
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, where: str) -> None:
     """Durable against a killed process, readable while another writes; checked references.
+
+    The first pragma writes to the file, so whose it is comes before.
 
     WAL with synchronous NORMAL loses at most the last transactions when the power fails, and is
     never torn: https://www.sqlite.org/pragma.html#pragma_synchronous
     """
     connection.isolation_level = None  # the driver's own BEGINs would hide ours
+    names = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
+    _refuse_foreign([name for (name,) in names], where)
     _use_wal(connection)
     for pragma in ("synchronous = NORMAL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
@@ -34,6 +34,14 @@ def damaged(where: str, seen: str) -> ArchiveError:
         seen=seen,
         do="name another archive, or move this file away and start afresh; "
         "`sqlite3 FILE .recover` may save what is in it",
+    )
+
+
+def foreign(where: str, tables: Sequence[str]) -> ArchiveError:
+    return ArchiveError(
+        f"{where} is not an archive, but a database of another program",
+        seen=f"its tables: {', '.join(tables)}"[:200],
+        do="name another archive; nothing in this one was changed",
     )
 
 

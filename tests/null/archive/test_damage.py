@@ -52,11 +52,32 @@ def test_a_file_with_a_hole(path):
         archive.history(TASK.digest)
 
 
-def test_a_database_of_another_program(path):
+FOREIGN = {
+    "one table": "CREATE TABLE users (name TEXT)",
+    "a table called as one of ours": "CREATE TABLE task (title TEXT)",
+    "a view": "CREATE VIEW one AS SELECT 1",
+    "another schema by alembic": "CREATE TABLE users (name TEXT);"
+    "CREATE TABLE alembic_version (version_num TEXT); INSERT INTO alembic_version VALUES ('a1b2')",
+    "alembic's table alone": "CREATE TABLE alembic_version (version_num TEXT)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("case", FOREIGN)
+def test_a_database_of_another_program_is_left_as_it_was(path, case, create):
     with closing(sqlite3.connect(path)) as foreign:
-        foreign.execute("CREATE TABLE task (title TEXT)")
-    with pytest.raises(ArchiveError, match="not an archive"):
-        Archive(path)
+        foreign.executescript(FOREIGN[case])
+    before = path.read_bytes()
+    with pytest.raises(ArchiveError, match="not an archive") as raised:
+        Archive(path, create=create)
+    assert "newer" not in str(raised.value)
+    assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
+
+
+def test_an_empty_database_becomes_an_archive(path):
+    path.touch()
+    with Archive(path) as archive:
+        assert archive.tasks() == []
 
 
 def test_an_archive_of_a_newer_version(path):
