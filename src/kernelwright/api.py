@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,9 @@ from kernelwright.core.task import Task
 from kernelwright.load import load
 from kernelwright.receipt import Receipt, Repetition
 from kernelwright.result import OnProgress, Result
+
+MAX_CHARACTERS = 4_000_000
+"""Of a candidate's file. The longest that a search writes have some tens of thousands."""
 
 
 def optimize(
@@ -104,15 +109,30 @@ def read_candidate(path: Path) -> Candidate:
     """The file as a candidate, its dialect recognised from its syntax tree.
 
     Raises:
-        TaskError: the file cannot be read.
+        TaskError: the file cannot be read, is no regular file, or is far too long.
     """
     try:
-        source = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        source = _text(path)
+    except (OSError, ValueError) as error:
         raise TaskError(
             f"candidate {path} cannot be read", seen=str(error), do="name a Python file"
         ) from error
     return Candidate(source, recognise(source))
+
+
+def _text(path: Path) -> str:
+    """A file's text; a pipe is not waited for, and a device without end not read."""
+    with open(path, encoding="utf-8", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        text = file.read(MAX_CHARACTERS + 1)
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+    return text
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def recognise(source: str) -> str:

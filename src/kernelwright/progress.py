@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from kernelwright.report.facts import printable, ratio_text
+from kernelwright.report.facts import one_line, ratio_text
 from kernelwright.result import Progress
 
 
@@ -20,8 +20,8 @@ def search_line(progress: Progress, since_s: float) -> str:
     left_s = max(0.0, progress.seconds_left - since_s)
     best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
     return (
-        f"{printable(progress.task, 40)} · {best} · {progress.n_done} judged · "
-        f"{_spent(progress)}{left_s:.0f} s left · {printable(progress.doing, 80)}"
+        f"{one_line(progress.task, 40)} · {best} · {progress.n_done} judged · "
+        f"{_spent(progress)}{left_s:.0f} s left · {one_line(progress.doing, 80)}"
     )
 
 

@@ -14,7 +14,7 @@ from kernelwright.answers import DONE, NOTHING_PASSED
 from kernelwright.dataset import build_dataset
 from kernelwright.dataset.build import KEEP
 from kernelwright.options import JSON
-from kernelwright.report.facts import printable
+from kernelwright.report.facts import one_line
 from kernelwright.terminal import Answer, Commands
 
 
@@ -49,7 +49,7 @@ def build_command(
     dataset = build_dataset(
         archives, out=out, exclude=exclude, keep=keep,
         command=shlex.join(["kernelwright", *sys.argv[1:]]),
-        on_done=lambda text: click.echo(printable(text, 160), err=True),
+        on_done=lambda text: click.echo(one_line(text, 160), err=True),
     )  # fmt: skip
     reasons = Counter(left.reason for left in dataset.left)
     told = {

@@ -17,7 +17,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.settings import load_settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.options import JSON
-from kernelwright.report.facts import printable
+from kernelwright.report.facts import one_line
 from kernelwright.terminal import Answer as Told
 from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer
@@ -70,7 +70,7 @@ def lessons_command(
             ):
                 tried[lesson.form] += 1
                 right[lesson.form] += judged.evaluation is not None and judged.evaluation.passed
-                click.echo(printable(f"{lesson.task.name}: {_found(judged)}", 160), err=True)
+                click.echo(one_line(f"{lesson.task.name}: {_found(judged)}", 160), err=True)
     table = Table("form", "lessons", "right", box=None)
     for form, n in tried.most_common():
         table.add_row(form, str(n), str(right[form]))

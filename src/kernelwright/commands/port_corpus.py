@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kernelwright.port.corpus import Pair, Reject, make_corpus
 from kernelwright.port.project import DEFAULT_TARGETS
-from kernelwright.report.facts import printable
+from kernelwright.report.facts import one_line
 from kernelwright.terminal import Answer
 
 
@@ -62,4 +62,4 @@ def command(
 
 def _tell(row: Pair | Reject) -> None:
     said = row.verified if isinstance(row, Pair) else f"{row.stage}: {row.reason}"
-    click.echo(printable(f"{row.path}: {said}", 160), err=True)
+    click.echo(one_line(f"{row.path}: {said}", 160), err=True)

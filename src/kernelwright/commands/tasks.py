@@ -16,7 +16,7 @@ from kernelwright.compose.sizes import SIZES
 from kernelwright.core.errors import UsageError
 from kernelwright.load.suite import MANIFEST
 from kernelwright.options import JSON
-from kernelwright.report.facts import printable
+from kernelwright.report.facts import one_line
 from kernelwright.terminal import Answer, Commands
 
 
@@ -57,7 +57,7 @@ def generate_command(
         out.mkdir(parents=True, exist_ok=True)
         (out / f"{entry.task.name}.py").write_text(entry.task.source)
         composed.append(entry)
-        click.echo(printable(f"{entry.task.name}: {', '.join(entry.words)}", 160), err=True)
+        click.echo(one_line(f"{entry.task.name}: {', '.join(entry.words)}", 160), err=True)
     written = {"seed": seed, "size": size, "tasks": [_facts(entry) for entry in composed]}
     (out / MANIFEST).write_text(json.dumps(written, indent=1) + "\n")
     counts = Counter(entry.family for entry in composed)

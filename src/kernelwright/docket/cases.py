@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -20,7 +21,7 @@ class Case:
     """One file: a candidate with its verdict, or why there is none."""
 
     name: str
-    """The file's path from the folder on."""
+    """The file's path from the folder on; bytes in it that are no text are escaped."""
     candidate: Candidate | None = None
     evaluation: Evaluation | None = None
     error: KernelwrightError | None = None
@@ -65,15 +66,19 @@ def read_folder(
         UsageError: there are none.
     """
     paths = sorted(folder.rglob("*.py") if deep else folder.glob("*.py"))
-    task = None if task_file is None else task_file.resolve()
-    wanted = [p for p in paths if p.name[0] not in "._" and p.resolve() != task]
+    task = None if task_file is None else os.path.realpath(task_file)
+    wanted = [p for p in paths if p.name[0] not in "._" and os.path.realpath(p) != task]
     if not wanted:
         raise UsageError(
             f"no candidates in {folder}",
             seen="no *.py files" if folder.is_dir() else "no such folder",
             do="name a folder of Python files that define the entry",
         )
-    return [_read(path, str(path.relative_to(folder)), entry) for path in wanted]
+    return [_read(path, _name(path.relative_to(folder)), entry) for path in wanted]
+
+
+def _name(path: Path) -> str:
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _read(path: Path, name: str, entry: str) -> Case:

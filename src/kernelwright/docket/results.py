@@ -19,8 +19,8 @@ from kernelwright.terminal import Answer, error_facts
 def step_line(step: Step, since_s: float) -> str:
     """What is being judged, and for how long."""
     return (
-        f"{facts.printable(step.task, 40)} · {step.n_done} of {step.n_all} judged · "
-        f"{facts.printable(step.doing, 60)}" + (f" · {since_s:.0f} s" if since_s >= 1 else "")
+        f"{facts.one_line(step.task, 40)} · {step.n_done} of {step.n_all} judged · "
+        f"{facts.one_line(step.doing, 60)}" + (f" · {since_s:.0f} s" if since_s >= 1 else "")
     )
 
 
@@ -41,7 +41,7 @@ def suite(dockets: Sequence[Docket], unmatched: Sequence[str], settings: Setting
     }
     shown = _shown(dockets)
     if unmatched:
-        names = facts.printable(", ".join(unmatched), facts.MAX_REASON)
+        names = facts.one_line(", ".join(unmatched), facts.MAX_REASON)
         shown.append(f"{len(unmatched)} files name no problem that was asked for: {names}")
     return Answer(told, _code(dockets), shown)
 

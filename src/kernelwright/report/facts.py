@@ -14,7 +14,8 @@ from kernelwright.select import Pair
 
 MAX_REASON = 300
 """Characters of a reason that a table shows; a compiler's complaint can be pages long."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_BREAK = re.compile(r"[\t\n\u2028\u2029]")
 
 
 def share_text(share: Share) -> str:
@@ -149,6 +150,12 @@ def duration_text(ns: float) -> str:
 
 
 def printable(text: str, limit: int | None = None) -> str:
-    """Text by a stranger without control characters, which could repaint a terminal."""
+    """Text by a stranger without control characters, which could repaint a terminal, and without
+    halves of surrogate pairs, which cannot be written."""
     text = _CONTROL.sub("�", text)
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """Such a text, mostly a name, without line breaks and tabulators."""
+    return printable(_BREAK.sub("�", text), limit)

@@ -17,6 +17,7 @@ from kernelwright.report.exams import PolicySummary
 from kernelwright.report.facts import (
     MAX_REASON,
     mean_text,
+    one_line,
     ordered,
     outcome,
     printable,
@@ -81,7 +82,7 @@ def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
     def fill(is_wide: bool) -> Table:
         table = _table("task", "win", "× eager", "× compile", "× strongest", "strongest, judged")
         for task in tasks:
-            name = Text(printable(task["task"]["name"], 40), overflow="fold")
+            name = Text(one_line(task["task"]["name"], 40), overflow="fold")
             if "error" in task:
                 said = Text(printable(task["error"]["what"], MAX_REASON))
                 table.add_row(name, Text("error"), "", "", "", said, style="red")
@@ -106,7 +107,7 @@ def technique_table(found: Ablation) -> Table:
     table = Table("technique", "tried, won", "alone", "without", "added", box=box.SIMPLE_HEAD)
     for row in found.techniques:
         means = (f"{mean:.3f}" for mean in (row.alone, row.without, row.added))
-        table.add_row(Text(printable(row.name, 60)), f"{row.n_tried}, {row.n_won}", *means)
+        table.add_row(Text(one_line(row.name, 60)), f"{row.n_tried}, {row.n_won}", *means)
     table.caption = (
         f"geometric means over {found.n_tasks} tasks of the speedup over the strongest library "
         f"setting; all combined {found.combined:.3f}, the product of what each brought alone "
@@ -127,7 +128,7 @@ def policy_table(policies: Sequence[PolicySummary]) -> Table:
         best += [f"{share.share:.0%} fast_{p}" for p, share in each.best_fast.items()]
         best.append(f"mean {mean_text(each.best_mean)}")
         table.add_row(
-            Text(printable(each.policy, 60), overflow="fold"),
+            Text(one_line(each.policy, 60), overflow="fold"),
             each.level,
             f"{each.n_tasks} × {each.n_answers / each.n_tasks:.3g}",
             share_text(each.right),
@@ -167,7 +168,7 @@ def _add_file(
         words = (evaluation.status.value, *(evaluation.kinds if select.wins(evaluation) else ()))
     strongest = evaluation.speedup if evaluation else None
     table.add_row(
-        Text(printable(name, NARROW_NAME), overflow="fold"),
+        Text(one_line(name, NARROW_NAME), overflow="fold"),
         _stacked(is_wide, *words),
         *(_ratio(is_wide, r) for r in (speedups.get("eager"), speedups.get("compile"), strongest)),
         Text(printable(why, MAX_REASON if is_wide else NARROW_REASON)),

@@ -1,11 +1,13 @@
 """Folders of candidates: what is read, which problem it is for, and what is said in the end."""
 
+import os
 from dataclasses import replace
 
 import pytest
 from tests.null.archive.nouns import TASK, verdict
 from tests.null.shown import shown
 
+from kernelwright import api
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.evaluation import Status, Timing
@@ -41,6 +43,30 @@ def test_a_folder_without_candidates_is_an_error(folder, tmp_path):
     for empty in (tmp_path / "nowhere", tmp_path / "softmax"):
         with pytest.raises(UsageError, match="no candidates"):
             read_folder(empty, entry="ModelNew", task_file=folder / "softmax" / "x.py")
+
+
+def test_one_file_does_not_stop_the_others(tmp_path):
+    (tmp_path / "good.py").write_text("import torch")
+    (tmp_path / os.fsdecode(b"a\xff.py")).write_text("import torch")
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "endless.py").symlink_to("/dev/zero")
+    (tmp_path / "itself.py").symlink_to("itself.py")
+    (tmp_path / "folder.py").mkdir()
+    with (tmp_path / "long.py").open("w") as file:
+        file.truncate(api.MAX_CHARACTERS + 1)
+    cases = read_folder(tmp_path, entry="M", task_file=tmp_path / "task.py")
+    assert [case.name for case in cases if case.candidate] == ["a\\xff.py", "good.py"]
+    seen = {case.name: case.error.seen for case in cases if case.error}
+    assert seen.keys() == {"pipe.py", "endless.py", "itself.py", "folder.py", "long.py"}
+    assert "no regular file" in seen["pipe.py"] and "no regular file" in seen["endless.py"]
+    assert "more than 4,000,000 characters" in seen["long.py"]
+
+
+def test_a_name_is_shown_on_one_line():
+    name = "a\nfast.py"
+    assert "\n" not in results.step_line(Step(name, 0, 1, name), 0)
+    answer = results.suite([Docket(TASK, (Case(name, error=TaskError("x")),))], [name], Settings())
+    assert "fast.py" in shown(answer) and "\nfast.py" not in shown(answer)
 
 
 def test_files_go_to_the_problems_that_they_name(folder):

@@ -32,6 +32,13 @@ def test_no_text_can_steer_a_terminal(text):
     assert not any((ord(c) < 32 and c not in "\t\n") or 0x7F <= ord(c) < 0xA0 for c in shown)
 
 
+@given(st.text(st.characters()))
+def test_every_text_can_be_written_on_one_line(text):
+    shown = facts.one_line(text)
+    shown.encode()
+    assert len(shown.splitlines()) == bool(text)
+
+
 @given(st.text(min_size=5), st.integers(2, 20))
 def test_long_text_is_cut(text, limit):
     assert len(facts.printable(text, limit)) <= limit
