@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import importlib.metadata
+import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +21,9 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.device import Device
 from kernelwright.core.digest import digest
-from kernelwright.core.errors import ReceiptError
+from kernelwright.core.errors import KernelwrightError, ReceiptError
 from kernelwright.core.evaluation import (
+    CANDIDATE,
     Cost,
     Environment,
     Evaluation,
@@ -36,6 +38,13 @@ FORMAT = "kernelwright receipt"
 VERSION = 2
 """Of the file's format; a newer one is refused, not guessed at. The first knew no conditions."""
 _TUPLES = ("reasons", "warnings", "kinds", "guarantees")
+_WRONG = (
+    ArithmeticError, AttributeError, KernelwrightError, LookupError, RecursionError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What content that nobody wrote down so raises when it is put together."""
+MOST_NS = 2**63 - 1
+"""The largest integer of an archive's column: https://www.sqlite.org/datatype3.html"""
 
 
 @dataclass(frozen=True)
@@ -134,7 +143,7 @@ class Receipt:
         try:
             receipt = _rebuilt(content)
             is_whole = content.get("digest") == _seal(content)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except _WRONG as error:
             raise _damaged(where, f"{type(error).__name__}: {error}"[:300]) from error
         if not is_whole:
             raise _damaged(where, "its content is not what its digest names")
@@ -166,11 +175,10 @@ def _rebuilt(content: Mapping[str, Any]) -> Receipt:
     digests = {"task": task.pop("digest"), "candidate": candidate.pop("digest")}
     if task["payload"] is not None:
         task["payload"] = base64.b64decode(task["payload"], validate=True)
-    task["import_roots"] = tuple(task["import_roots"])
+    task["import_roots"] = _texts(task["import_roots"])
     made = {"task": Task(**task), "candidate": Candidate(**candidate)}
     for name, noun in made.items():
-        if not isinstance(noun.source, str):
-            raise TypeError(f"the {name}'s source is no text")
+        _require_texts(name, noun, but={"payload", "import_roots"})
         if noun.digest != digests[name]:
             raise ValueError(f"the {name}'s text is not the one that its digest names")
     receipt = Receipt(**made, evaluation=_evaluation(content["verdict"]))
@@ -188,22 +196,44 @@ def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
     timing, numerics = plain.pop("timing"), plain.pop("numerics")
     environment, profile = plain.pop("environment"), plain.pop("profile")
     conditions = plain.pop("conditions", None)
-    if timing is not None:
-        samples = {name: tuple(values) for name, values in timing["samples_ns"].items()}
-        timing = Timing(**{**timing, "samples_ns": samples})
     if numerics is not None:
         errors = {k: float(v) for k, v in numerics.items() if k != "distributions"}
-        numerics = Numerics(**errors, distributions=tuple(numerics["distributions"]))
+        numerics = Numerics(**errors, distributions=_texts(numerics["distributions"]))
     return Evaluation(
         **plain
-        | {key: tuple(plain[key]) for key in _TUPLES}
+        | {key: _texts(plain[key]) for key in _TUPLES}
         | {"status": Status(plain["status"]), "cost": Cost(**plain["cost"])},
         environment=Environment(environment["device"], environment["facts"]),
-        timing=timing,
+        timing=None if timing is None else _timing(timing),
         numerics=numerics,
         profile=tuple(KernelProfile(**kernel) for kernel in profile),
         conditions=conditions and Conditions(**conditions),
     )
+
+
+def _timing(facts: Mapping[str, Any]) -> Timing:
+    samples = {name: tuple(values) for name, values in facts["samples_ns"].items()}
+    timing = Timing(**{**facts, "samples_ns": samples})
+    _require_texts("timing", timing, but={"samples_ns"})
+    for ns in itertools.chain(*samples.values()):
+        if ns is not None and not (type(ns) is int and 0 < ns <= MOST_NS):
+            raise ValueError(f"{ns!r:.40} is no sample in nanoseconds")
+    if timing.strongest not in samples.keys() - {CANDIDATE}:
+        raise ValueError(f'no samples of the strongest baseline, "{timing.strongest:.40}"')
+    return timing
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{values!r:.100} are not texts")
+    return tuple(values)
+
+
+def _require_texts(name: str, noun: Any, *, but: Collection[str]) -> None:
+    """Nothing where every field of a noun is a text, except those named."""
+    for key, value in vars(noun).items():
+        if key not in but and not isinstance(value, str):
+            raise TypeError(f"the {name}'s {key} is no text")
 
 
 def _environment(environment: Environment) -> dict[str, Any]:

@@ -138,6 +138,13 @@ def remove(*path):
     return apply
 
 
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return {"deep": value}
+
+
 CHANGES = {
     "the candidate's text": (change("candidate", "source", to="x"), "candidate's text"),
     "the task's text": (change("task", "source", to="x"), "task's text"),
@@ -152,6 +159,29 @@ CHANGES = {
     "a status that is none": (change("verdict", "status", to="fast"), "fast"),
     "a status that carries no time": (change("verdict", "status", to="timeout"), "timeout"),
     "a source that is no text": (change("candidate", "source", to=7), "text"),
+    "an entry that is no text": (change("task", "entry", to=["x"]), "entry is no text"),
+    "kinds that are no text": (change("verdict", "kinds", to=[1]), "not texts"),
+    "samples of nothing": (
+        change("verdict", "timing", "samples_ns", "candidate", to=[0, 0, 0]),
+        "0",
+    ),
+    "a sample below nothing": (
+        change("verdict", "timing", "samples_ns", "eager", to=[-9, 1, 1]),
+        "-9",
+    ),
+    "a sample of ages": (
+        change("verdict", "timing", "samples_ns", "eager", to=[10**400]),
+        "sample",
+    ),
+    "a sample that is none": (
+        change("verdict", "timing", "samples_ns", "eager", to=[True]),
+        "True",
+    ),
+    "an error beyond numbers": (change("verdict", "numerics", "max_error", to=10**400), "Overflow"),
+    "a strongest that is none": (change("verdict", "timing", "strongest", to="nosuch"), "nosuch"),
+    "itself the strongest": (change("verdict", "timing", "strongest", to="candidate"), "strongest"),
+    "a device that is none": (change("verdict", "environment", "device", to="tpu"), "tpu"),
+    "facts too deep": (change("verdict", "environment", "facts", to=nested(900)), ""),
     "a part that is gone": (remove("verdict", "numerics"), "numerics"),
     "conditions that are gone": (remove("verdict", "conditions"), "verdict"),
     "a part that nobody knows": (change("verdict", "mood", to="good"), "mood"),
