@@ -12,6 +12,7 @@ from kernelwright import search
 from kernelwright.archive import Archive
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import load_settings
@@ -95,10 +96,12 @@ def repeat(receipt: Receipt | Path | str, **settings: Any) -> Repetition:
 
     Raises:
         ReceiptError: there is none, or it is damaged.
-        KernelwrightError: this machine cannot repeat it.
+        KernelwrightError: this machine cannot repeat it, or not with as many threads.
     """
     if not isinstance(receipt, Receipt):
         receipt = Receipt.read(receipt)
+    if "threads" not in settings:
+        fitting_threads(receipt.settings.get("threads", 0), "the threads of the receipt's verdict")
     same = {"precision": receipt.task.precision}  # stands in the task's own text
     resolved = load_settings(Path.cwd(), **(receipt.settings | settings | same))
     again = search.judge(receipt.task, receipt.candidate, settings=resolved)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
 import platform
 import shutil
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.core import plugins
+from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import KINDS, Device
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.dialects.devices import resolve
@@ -90,10 +90,8 @@ def as_table(findings: list[Finding]) -> Table:
 
 
 def _machine() -> Iterator[Finding]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Finding(
-        "machine", "processor", PRESENT, f"{_processor()}, {cores} cores for this process"
-    )
+    cores = f"{usable_cores()} cores for this process"
+    yield Finding("machine", "processor", PRESENT, f"{_processor()}, {cores}")
     yield Finding("machine", "memory", PRESENT, f"{psutil.virtual_memory().total / 2**30:.1f} GiB")
     yield Finding("machine", "caches", PRESENT, _caches() or "not told by this system")
     pages = _read(Path("/sys/kernel/mm/transparent_hugepage/enabled"))

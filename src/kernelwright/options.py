@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from kernelwright.bench.suite import SUITES
+from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import PRECISIONS
 
@@ -18,6 +19,11 @@ from kernelwright.core.task import PRECISIONS
 def _options(*options: Callable) -> Callable:
     """One decorator from several, applied in the order in which they are written."""
     return lambda function: functools.reduce(lambda f, o: o(f), reversed(options), function)
+
+
+def fitting(_context: click.Context, _option: click.Parameter, threads: int | None) -> int | None:
+    """A number of threads, refused before anything is loaded where there are fewer cores."""
+    return threads and fitting_threads(threads)
 
 
 JSON = click.option(
@@ -40,7 +46,10 @@ INPUTS = _options(
 MACHINE = _options(
     click.option("--device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, …"),
     click.option(
-        "--threads", type=click.IntRange(min=0), help="CPU threads; 0 (default): all cores."
+        "--threads",
+        type=click.IntRange(min=0),
+        callback=fitting,
+        help="CPU threads; 0 (default): all cores.",
     ),
     click.option(
         "--cache",

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import Settings, load_settings, parse_budget
+from kernelwright.options import fitting
 from kernelwright.pairs import open_pairs
 from kernelwright.terminal import Answer
 from kernelwright.train import PRESETS, STAGES, Trained, leave, recipe, train
@@ -35,7 +36,9 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option("--archive", metavar="URL", help="Where verdicts are kept; tasks without a dataset.")
 @click.option("--dialect", "dialects", multiple=True, help="Default: all; repeatable.")
 @click.option("--device", metavar="DEVICE", help="What kernels are judged on: cpu (default), cuda.")
-@click.option("--threads", type=click.IntRange(min=0), help="CPU threads of candidates.")
+@click.option(
+    "--threads", type=click.IntRange(min=0), callback=fitting, help="CPU threads of candidates."
+)
 @click.option("--budget", metavar="TIME", help="60m (default), 8h: of the stage.")
 @click.option("--steps", type=click.IntRange(min=1), help="Of the optimizer; default: by budget.")
 @click.option("--preset", metavar="NAME", default="cuda-l1", help=" or ".join(PRESETS) + ".")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from pathlib import Path
 
 import torch
 
+from kernelwright.core.cores import fitting_threads, usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Environment
 from kernelwright.dialects.devices import gpu_name
@@ -15,8 +15,12 @@ from kernelwright.judge.place import Place
 
 
 def resolve_threads(asked: int) -> int:
-    """The threads that every series gets: as asked, or all cores of this process."""
-    return asked or len(os.sched_getaffinity(0))
+    """The threads that every series gets: as asked, or all cores of this process.
+
+    Raises:
+        UsageError: there are not as many cores.
+    """
+    return fitting_threads(asked) or usable_cores()
 
 
 def use_threads(threads: int) -> None:

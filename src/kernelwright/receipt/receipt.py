@@ -43,6 +43,7 @@ _WRONG = (
     ValueError,
 )  # fmt: skip
 """What content that nobody wrote down so raises when it is put together."""
+CACHES = ("cold", "warm")
 MOST_NS = 2**63 - 1
 """The largest integer of an archive's column: https://www.sqlite.org/datatype3.html"""
 
@@ -203,12 +204,21 @@ def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
         **plain
         | {key: _texts(plain[key]) for key in _TUPLES}
         | {"status": Status(plain["status"]), "cost": Cost(**plain["cost"])},
-        environment=Environment(environment["device"], environment["facts"]),
+        environment=_told(environment),
         timing=None if timing is None else _timing(timing),
         numerics=numerics,
         profile=tuple(KernelProfile(**kernel) for kernel in profile),
         conditions=conditions and Conditions(**conditions),
     )
+
+
+def _told(environment: Mapping[str, Any]) -> Environment:
+    """The environment, whose facts are settings of the repetition too."""
+    facts = environment["facts"]
+    threads, cache = facts.get("threads", 1), facts.get("cache", CACHES[0])
+    if type(threads) is not int or threads < 1 or cache not in CACHES:
+        raise ValueError(f"no verdict has threads {threads!r:.40} and cache {cache!r:.40}")
+    return Environment(environment["device"], facts)
 
 
 def _timing(facts: Mapping[str, Any]) -> Timing:

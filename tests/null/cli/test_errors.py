@@ -27,6 +27,7 @@ WRONG = {
     "an unknown dialect": (["optimize", "task.py", "--dialect", "tritn"], "triton"),
     "an unknown device": (["optimize", "task.py", "--device", "cuba"], "cuda"),
     "an unknown setting's value": (["optimize", "task.py", "--cache", "hot"], "--help"),
+    "more threads than cores": (["optimize", "nothing.py", "--threads", "9999"], "0 for all"),
     "not a time": (["optimize", "task.py", "--budget", "soon"], "60s"),
     "neither task nor suite": (["optimize"], "--suite builtin"),
     "task and suite": (["optimize", "task.py", "--suite", "builtin"], "--suite builtin"),
@@ -66,6 +67,14 @@ def test_wrong_use_is_one_error_that_says_what_to_do(run, ask, task, archive, ca
     code, answer = ask(*words)
     assert code == 2 and answer.keys() == {"error"}
     assert answer["error"]["what"] and remedy in answer["error"]["do"]
+
+
+@pytest.mark.parametrize("threads", [-3, 10**6])
+def test_a_setting_of_threads_that_do_not_fit_this_machine(ask, task, tmp_path, threads):
+    (tmp_path / "kernelwright.toml").write_text(f"threads = {threads}")
+    (tmp_path / "kernel.py").write_text("class ModelNew: ...")
+    code, answer = ask("judge", task, "kernel.py")
+    assert code == 2 and str(threads) in answer["error"]["seen"]
 
 
 def test_a_dialect_that_this_machine_cannot_run(ask, task):

@@ -90,6 +90,17 @@ def test_a_receipt_that_cannot_be_repeated_is_one_error(run, ask, task, receipt,
     assert code == 2 and seen in answer["error"]["seen"] and answer["error"]["do"]
 
 
+def test_a_receipt_of_a_machine_with_more_cores_says_so(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelwright.search.judge", lambda *_, **__: pytest.fail("judged"))
+    candidate = proposal().candidate
+    for threads in (1000, 10**30):
+        machine = Environment("cpu", {"threads": threads})
+        receipt = Receipt(TASK, candidate, verdict(candidate, environment=machine))
+        code, answer = ask("judge", "--repeat", receipt.write(tmp_path / "r.json"))
+        assert code == 2 and "receipt's verdict" in answer["error"]["what"]
+        assert str(threads) in answer["error"]["seen"] and "--threads" in answer["error"]["do"]
+
+
 @pytest.mark.parametrize(
     ("status", "stands", "code", "words"),
     [

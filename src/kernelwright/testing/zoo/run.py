@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection
 
+from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Judge, Nursery, WarmProgram
@@ -113,9 +114,9 @@ def _send_outcomes(
 def _judge_group(
     group: Sequence[Case], device: str, nursery: Nursery, *, timed: bool, report: Report
 ) -> None:
-    """Judge the cases of one task with as many threads."""
+    """Judge the cases of one task with as many threads, or as there are cores."""
     name, threads = _judge_key(group[0])
-    settings = Settings(device=device, threads=threads)
+    settings = Settings(device=device, threads=min(threads, usable_cores()))
     how = {"device": Device.parse(device), "settings": settings, "nursery": nursery}
     with Canaries() as canaries, Judge(task(name), **how) as judge:
         for case in group:
