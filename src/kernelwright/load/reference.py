@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kernelwright.core.errors import DeviceError, TaskError
+from kernelwright.core.errors import DeviceError, KernelwrightError, TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.load.plain import flatten, map_plain, require_plain
 
@@ -257,7 +257,8 @@ def _shape(value: Any) -> tuple[str, tuple[int, ...]]:
 
 @contextlib.contextmanager
 def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[None]:
-    """Around every run of a task's own code: whatever it raises becomes one error.
+    """Around every run of a task's own code: whatever it raises becomes one error. What already is
+    one of ours, about its results mostly, stays as it is.
 
     Its prints go to stderr: stdout belongs to the caller's ``--json``.
     """
@@ -268,6 +269,8 @@ def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
+    except KernelwrightError:
+        raise
     except (MemoryError, torch.OutOfMemoryError) as error:
         raise _no_memory(task, error) from error
     except (Exception, SystemExit) as error:  # the user's code may raise anything

@@ -4,6 +4,8 @@ import torch
 from kernelwright.core.errors import DeviceError, TaskError
 from kernelwright.load import check, load, open_reference
 from kernelwright.load.kernelbench import read_source
+from kernelwright.load.plain import flatten
+from kernelwright.load.reference import MISFIT, task_code
 
 GOOD = """
 import torch
@@ -120,6 +122,15 @@ def test_what_does_not_fit_is_one_error_when_it_is_checked(tmp_path, case):
     with pytest.raises(TaskError, match=what) as caught:
         check(task)
     assert caught.value.do
+
+
+def test_what_is_one_of_our_errors_is_not_wrapped_in_another(tmp_path):
+    task = load(written(tmp_path, GOOD))
+    result = {"logits": torch.zeros(1)}
+    with pytest.raises(TaskError) as caught, task_code(task, *MISFIT):
+        flatten(result)
+    assert caught.value.what == "the forward's result cannot be compared"
+    assert caught.value.seen == "dict" and caught.value.__cause__ is None
 
 
 def test_an_absent_package_is_named_with_its_remedy(tmp_path):
