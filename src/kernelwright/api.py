@@ -41,6 +41,7 @@ def optimize(
 
     Raises:
         KernelwrightError: wrong use, bad input, or a machine that failed; never a bad candidate.
+        OSError: nothing can be written to the folder ``out``.
     """
     resolved = load_settings(Path.cwd(), **settings)
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)

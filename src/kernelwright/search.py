@@ -18,6 +18,7 @@ from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.places import require_folder
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
@@ -54,7 +55,9 @@ def optimize(
         DialectError: no dialect asked for can run on the device.
         DeviceError: the machine failed.
         ProposerError: a model cannot be asked at all; what others answered is in the archive.
+        OSError: nothing can be written to the folder for sources.
     """
+    require_folder(settings.out)
     task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)

@@ -21,7 +21,7 @@ from kernelwright.judge.baselines import HUGE_PAGES
 
 PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
 INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame
-MACHINE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EROFS}
+MACHINE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import click
 
 from kernelwright.bench import exam, lanes, port_rates, results, suite
 from kernelwright.core.errors import UsageError
+from kernelwright.core.places import require_folder
 from kernelwright.core.settings import load_settings, parse_seconds
 from kernelwright.options import GPUS
 from kernelwright.terminal import Answer
@@ -93,6 +94,7 @@ def _refuse(given: dict[str, Any], keys: Iterable[str], whose: str) -> None:
 def _tasks(name: str, given: dict[str, Any]) -> Answer:
     keys = ("device", "budget_s", "archive", "out")
     settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
+    require_folder(settings.out)
     entries = suite.suite_entries(
         name, device=settings.device, path=given.get("path"),
         levels=_numbers(given.get("levels", "")),

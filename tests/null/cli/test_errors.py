@@ -1,5 +1,6 @@
 """Wrong use and bad input: one clear error each, the right exit code, and JSON where asked."""
 
+import errno
 import resource
 import signal
 
@@ -104,6 +105,29 @@ def test_a_full_disk_is_the_machines_fault(ask, archive, tmp_path):
     assert code == 3 and "room" in answer["error"]["what"]
     with Archive(archive, create=False) as opened:
         assert len(opened.history(TASK.digest)) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["optimize", "task.py"], ["optimize", "--suite", "builtin"], ["bench", "--suite", "builtin"]],
+)
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_judged(
+    ask, task, monkeypatch, words
+):
+    monkeypatch.setattr("kernelwright.search.Judge", lambda *_, **__: pytest.fail("judged"))
+    monkeypatch.setattr("kernelwright.bench.suite.run", lambda *_, **__: pytest.fail("searched"))
+    code, answer = ask(*words, "--out", "task.py/out")
+    assert code == 2 and "task.py/out" in answer["error"]["seen"]
+
+
+def test_a_read_only_file_system_is_no_full_disk(ask, archive, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system", "ro/x.html")
+
+    monkeypatch.setattr("pathlib.Path.write_text", refuse)
+    code, answer = ask("report", archive, "--out", "ro/x.html")
+    assert code == 2 and "ro/x.html" in answer["error"]["seen"]
+    assert "free" not in answer["error"]["do"]
 
 
 def test_a_fault_of_our_own_is_no_verdict(ask, monkeypatch):

@@ -77,5 +77,6 @@ def test_words(case, tmp_path, snapshot):
 def test_words_of_the_system(snapshot):
     from kernelwright.terminal import _from_system
 
-    said = [str(_from_system(OSError(code, "words"))) for code in (errno.ENOSPC, errno.EACCES)]
+    codes = (errno.ENOSPC, errno.EACCES, errno.EROFS)
+    said = [str(_from_system(OSError(code, "words", "out/x.html"))) for code in codes]
     assert said == snapshot
