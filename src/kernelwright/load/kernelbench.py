@@ -10,6 +10,7 @@ from typing import Any
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
 from kernelwright.load.bundled import bundled
+from kernelwright.load.packages import named_by_package
 from kernelwright.load.reference import open_reference
 
 
@@ -43,7 +44,8 @@ class KernelBenchLoader:
                 do=f"leave them out, or name a class: {path.name}:Class",
             )
         task = read_task(path, name=name)
-        open_reference(task)
+        with named_by_package(path, task.entry):
+            open_reference(task)
         return bundled(task)
 
 

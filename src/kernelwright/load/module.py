@@ -19,6 +19,7 @@ from kernelwright.load.bundled import bundled
 from kernelwright.load.copies import copied
 from kernelwright.load.inputs import SYNTAX, expression
 from kernelwright.load.kernelbench import read_source
+from kernelwright.load.packages import named_by_package
 from kernelwright.load.reference import execute, open_reference, task_code
 
 ORIGIN = "module"
@@ -95,7 +96,8 @@ def _open_place(target: str) -> tuple[Task, dict[str, Any]]:
         path = Path(place)
         roots = (str(path.resolve().parent),)
         task = Task(path.name, ORIGIN, read_source(path), entry, import_roots=roots)
-        return task, execute(task)
+        with named_by_package(path, entry):
+            return task, execute(task)
     task = Task(place, ORIGIN, "", entry, import_roots=_own_folders())
     with task_code(task, f"{place} does not import", "check its name, or give file.py:Class"):
         found = vars(importlib.import_module(place))
