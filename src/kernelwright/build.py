@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copyreg
 import importlib.util
+import itertools
+import linecache
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError
 from kernelwright.load import open_reference
 from kernelwright.load.plain import weights_of
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 
     from kernelwright.dispatch import Key
 
+BUILDABLE = "give a Result, a list of them, or the path of a candidate's file"
+_NUMBERS = itertools.count()
 BUILD_SEED = 0  # the seed of a module built without a state_dict, as KernelBench's examples use
 
 
@@ -35,12 +42,16 @@ def build(
     reference outside what was judged (``dispatch.ByShape``). The file runs in this process: build
     what was judged, or what you trust.
 
+    A module from one file can be pickled with its text, which runs where it is read.
+
     Raises:
         TaskError: the file does not define ModelNew, or does not take the weights; or the results
-            are of different modules.
+            are of different modules, or are none.
     """
-    if isinstance(result, Sequence) and not isinstance(result, str):
+    if isinstance(result, Sequence) and all(isinstance(one, Result) for one in result):
         return _by_shape(result, args, kwargs, state_dict)
+    if not isinstance(result, (Result, str, Path)):
+        raise TaskError("there is nothing to build", seen=type(result).__name__, do=BUILDABLE)
     path = result.source_path if isinstance(result, Result) else Path(result)
     if path is None:
         raise TaskError(
@@ -60,18 +71,37 @@ def build(
 
 
 def _executed(path: Path) -> ModuleType:
-    """The file as a module that defines ModelNew."""
-    do = "give a Result, or the path of a candidate's file"
+    """The file as a module that defines ModelNew, whose instances can be pickled."""
     if path.suffix != ".py" or not path.is_file():
         seen = "no such file" if not path.exists() else "not the path of a Python file"
-        raise TaskError(f"{path} cannot be built", seen=seen, do=do)
-    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
-    assert spec is not None and spec.loader is not None  # a path that ends in .py has both
-    file = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(file)
+        raise TaskError(f"{path} cannot be built", seen=seen, do=BUILDABLE)
+    text = importlib.util.decode_source(path.read_bytes())
+    label = digest(text).removeprefix("b2:")[:12]
+    file = _run(text, str(path), f"kernelwright_built_{label}_{next(_NUMBERS)}")
     if not hasattr(file, "ModelNew"):
-        raise TaskError(f"{path} defines no ModelNew", seen=str(path), do=do)
+        raise TaskError(f"{path} defines no ModelNew", seen=str(path), do=BUILDABLE)
     return file
+
+
+def _run(text: str, path: str, name: str) -> ModuleType:
+    """The text as a module of that name. It is found as if ``path`` held it, also where there is no
+    such file: compilers of kernels ask for its lines."""
+    lines = text.splitlines(keepends=True)
+    linecache.cache[path] = (len(text), None, lines, path)
+    file = ModuleType(name)
+    file.__file__ = path
+    sys.modules[name] = file  # where pickle and dataclasses look for its classes
+    exec(compile(text, path, "exec"), vars(file))
+    if hasattr(file, "ModelNew"):
+        parts = (text, path, name)
+        copyreg.pickle(file.ModelNew, lambda it: (_blank, parts, it.__reduce_ex__(4)[2]))
+    return file
+
+
+def _blank(text: str, path: str, name: str) -> nn.Module:
+    """A ModelNew of the text, without its state: what pickles of one begin with."""
+    file = sys.modules.get(name) or _run(text, path, name)
+    return file.ModelNew.__new__(file.ModelNew)
 
 
 def _by_shape(

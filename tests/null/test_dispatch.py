@@ -1,5 +1,11 @@
 """Several results of one module make one that picks its kernel by shape."""
 
+import copy
+import inspect
+import io
+import pickle
+import sys
+
 import pytest
 import torch
 from tests.null.swarm.briefs import verdict
@@ -99,6 +105,34 @@ def test_results_of_different_modules_are_refused(tmp_path):
         kw.build([result(tmp_path, 4, 2.0), other])
     with pytest.raises(TaskError, match="nothing to build"):
         kw.build([])
+
+
+@torch.no_grad()
+def test_a_built_module_travels_with_its_text(tmp_path):
+    found = result(tmp_path, 4, 2.0, gain=10)
+    module = kw.build(found)
+    module.eval()
+    x = torch.randn(4, 8)
+    saved = io.BytesIO()
+    torch.save(module, saved)
+    saved.seek(0)
+    copies = [pickle.loads(pickle.dumps(module)), copy.deepcopy(module)]
+    copies.append(torch.load(saved, weights_only=False))
+    assert {type(one) for one in copies} == {type(module)}
+    sent = pickle.dumps(module)
+    del sys.modules[type(module).__module__]  # as in another process, which lacks the file too
+    found.source_path.unlink()
+    copies.append(pickle.loads(sent))
+    assert "self.scale + 10" in inspect.getsource(type(copies[-1]))
+    for one in copies:
+        assert torch.equal(one(x), module(x)) and not one.training
+        assert one.scale is not module.scale
+
+
+@pytest.mark.parametrize("nothing", [None, 3, "", ["kernel.py"], b""])
+def test_what_is_nothing_to_build_is_one_error(nothing):
+    with pytest.raises(TaskError, match=r"nothing to build|cannot be built"):
+        kw.build(nothing)
 
 
 @pytest.mark.parametrize("name", ["nothing.py", "notes.txt", "empty.py", "."])
