@@ -58,6 +58,7 @@ class Commands(click.Group):
             return _failure(_from_click(error))
         except (KeyboardInterrupt, click.Abort):
             facts = {"what": "interrupted", "seen": "Ctrl-C", "do": "run the same command again"}
+            click.echo(f"{facts['what']}; {facts['do']}", err=True)
             return Answer({"error": facts}, INTERRUPTED, [])
         except KernelwrightError as error:
             return _failure(error)

@@ -136,10 +136,12 @@ def test_a_fault_of_our_own_is_no_verdict(ask, monkeypatch):
     assert code == 3 and "ZeroDivisionError" in answer["error"]["seen"]
 
 
-def test_ctrl_c_is_no_crash(ask, monkeypatch):
+def test_ctrl_c_is_no_crash(run, ask, monkeypatch):
     def interrupt():
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kernelwright.doctor.examine", interrupt)
     code, answer = ask("doctor")
     assert code == 1 and answer["error"]["what"] == "interrupted"
+    code, out, err = run("doctor")
+    assert (code, out, err.strip()) == (1, "", "interrupted; run the same command again")
