@@ -11,6 +11,7 @@ from kernelwright import api
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.places import as_text
 from kernelwright.core.task import Task
 from kernelwright.load.naming import entry_for
 from kernelwright.load.suite import SuiteEntry
@@ -74,11 +75,7 @@ def read_folder(
             seen="no *.py files" if folder.is_dir() else "no such folder",
             do="name a folder of Python files that define the entry",
         )
-    return [_read(path, _name(path.relative_to(folder)), entry) for path in wanted]
-
-
-def _name(path: Path) -> str:
-    return os.fsencode(path).decode(errors="backslashreplace")
+    return [_read(path, as_text(path.relative_to(folder)), entry) for path in wanted]
 
 
 def _read(path: Path, name: str, entry: str) -> Case:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.places import as_text
 from kernelwright.core.task import Task
 from kernelwright.load.bundled import bundled
 from kernelwright.load.packages import named_by_package
@@ -52,7 +53,7 @@ class KernelBenchLoader:
 def read_task(path: Path, *, name: str | None = None) -> Task:
     """The task that a KernelBench-format file holds, read and not yet run."""
     roots = (str(path.resolve().parent),)
-    return Task(name or path.stem, "kernelbench", read_source(path), import_roots=roots)
+    return Task(name or as_text(path.stem), "kernelbench", read_source(path), import_roots=roots)
 
 
 def read_source(path: Path) -> str:

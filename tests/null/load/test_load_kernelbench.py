@@ -1,3 +1,5 @@
+import os
+
 import pytest
 import torch
 
@@ -154,6 +156,10 @@ def test_a_mark_of_the_byte_order_is_no_text(tmp_path):
     path = tmp_path / "marked.py"
     path.write_bytes(b"\xef\xbb\xbfx = 1\n")
     assert read_source(path) == "x = 1\n"
+
+
+def test_a_name_whose_bytes_are_no_text_can_be_stored(tmp_path):
+    assert load(written(tmp_path, GOOD, os.fsdecode(b"t\xff.py"))).name == "t\\xff"
 
 
 def test_bytes_that_are_not_text_are_refused(tmp_path):
