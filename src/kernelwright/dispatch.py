@@ -17,8 +17,9 @@ class ByShape(nn.Module):
     """Calls the kernel that was judged on inputs like these, and the reference where none was.
 
     A kernel was judged on a kind of device, on shapes and dtypes, in the mode (train or eval) in
-    which the module is constructed, and without gradients: anything else goes to the reference,
-    and so does a call outside ``torch.no_grad()`` where inputs or weights want gradients.
+    which the module is constructed, without gradients and outside ``torch.autocast``: anything
+    else goes to the reference, and so does a call outside ``torch.no_grad()`` where inputs or
+    weights want gradients.
     Its weights are those at the time it was built.
     """
 
@@ -46,8 +47,11 @@ class ByShape(nn.Module):
         devices = {tensor.device.type for tensor in tensors}
         if wants_gradient or len(devices) != 1 or self.training != self._judged_mode:
             return None
-        place = self._places.get((devices.pop(), shapes_of(inputs)))
-        return None if place is None else self.kernels[place]
+        device = devices.pop()
+        place = self._places.get((device, shapes_of(inputs)))
+        if place is None or torch.is_autocast_enabled(device):
+            return None
+        return self.kernels[place]
 
 
 def shapes_of(inputs: Sequence[Any]) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -68,6 +68,8 @@ def test_outside_what_was_judged_the_reference_runs(tmp_path):
     x = torch.randn(4, 8)
     assert module.kernel_for(x) is not None
     assert module.kernel_for(x.double()) is None
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert module.kernel_for(x) is None
     assert torch.equal(module(x=x), module.reference(x))
     assert module.eval().kernel_for(x) is None
 

@@ -93,7 +93,7 @@ def test_generated_triton_runs_without_inductors_runtime():
     ]
     generated = Generated(
         code=done.stdout, device="cpu", returns_one=False, is_training=True,
-        arguments=(Argument("inputs[0]", (16, 64), (64, 1), "torch.float32"),),
+        arguments=(Argument("inputs[0]", (16, 64), (64, 1), "float32"),),
         configs={name: {"XBLOCK": 4, "num_warps": 4, "num_stages": 1} for name in names},
     )  # fmt: skip
     task = Task("task", "folder", ROWS)

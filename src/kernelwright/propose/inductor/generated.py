@@ -25,11 +25,13 @@ class Argument:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: str
-    """'torch.float32'."""
+    """'float32'."""
+    path: str = ""
+    """'layer.weight'; empty for an input."""
 
     @property
     def is_input(self) -> bool:
-        return self.expression.startswith("inputs[")
+        return not self.path
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,16 @@ def _arguments(
     from kernelwright.propose.rules.attributes import path_text
 
     state = [*module.named_parameters(), *module.named_buffers()]
-    known = {id(tensor): path_text(module, path) for path, tensor in state}
-    known |= {id(tensor): f"inputs[{position}]" for position, tensor in enumerate(inputs)}
+    known = {id(tensor): (path_text(module, path), path) for path, tensor in state}
+    known |= {id(tensor): (f"inputs[{position}]", "") for position, tensor in enumerate(inputs)}
     if not all(id(each) in known for each in given):
         return None
-    return [Argument(known[id(t)], tuple(t.shape), tuple(t.stride()), str(t.dtype)) for t in given]
+    return [_argument(tensor, *known[id(tensor)]) for tensor in given]
+
+
+def _argument(tensor: Any, expression: str, path: str) -> Argument:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Argument(expression, tuple(tensor.shape), tuple(tensor.stride()), dtype, path)
 
 
 def _configs() -> dict[str, dict[str, int]]:

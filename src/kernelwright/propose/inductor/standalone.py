@@ -12,12 +12,8 @@ from kernelwright.propose.inductor.cpp_text import cpp_kernels
 from kernelwright.propose.inductor.generated import Generated
 from kernelwright.propose.inductor.triton_text import triton_kernels
 from kernelwright.propose.inductor.wanted import Kernel, Unsupported
-from kernelwright.propose.rules.module import (
-    AS_EXPECTED,
-    as_made_text,
-    file_text,
-    table_text,
-)
+from kernelwright.propose.rules.guard import checks_text, form_text, inputs_table, weights_table
+from kernelwright.propose.rules.module import file_text
 from kernelwright.propose.rules.splice import splice
 
 __all__ = ["Unsupported", "standalone"]
@@ -49,9 +45,9 @@ def standalone(generated: Generated, task: Task) -> str:
     body = _Body(made.kernels, generated.returns_one).cleaned(call)
     names = _bound(body, made.kernels)
     forward = _forward(generated, reference.signature, names, body)
-    guard = (
-        f"{_expected(generated)}\n\n\n{AS_EXPECTED.format(device=generated.device[:4].rstrip(':'))}"
-    )
+    looks = any(not argument.is_input for argument in generated.arguments)
+    checks = checks_text(generated.device.partition(":")[0], weights=looks)
+    guard = f"{_expected(generated)}\n\n\n{checks}"
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}"
     view = VIEW if "_view(" in forward else ""
     title = '"""Kernels that torch.compile generated, on their own."""'
@@ -152,12 +148,10 @@ def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
 
 
 def _expected(generated: Generated) -> str:
-    inputs, weights = (
-        [f"({a.shape}, {a.strides}, {a.dtype})" for a in generated.arguments if a.is_input == one]
-        for one in (True, False)
-    )
-    tables = [table_text("EXPECTED", "input", inputs)]
-    return "\n\n".join([*tables, table_text("WEIGHTS", "weight", weights)] if weights else tables)
+    forms = [(a.path, form_text(a.shape, a.strides, a.dtype)) for a in generated.arguments]
+    weights = [(path, form) for path, form in forms if path]
+    tables = [inputs_table("EXPECTED", (form for path, form in forms if not path))]
+    return "\n\n".join([*tables, weights_table("WEIGHTS", weights)] if weights else tables)
 
 
 def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
@@ -171,14 +165,12 @@ def _forward(generated: Generated, signature: str, names: list[str], body: ast.M
     ]
     pairs = list(zip(generated.arguments, values, strict=True))
     tensors = [value for a, value in pairs if a.is_input]
-    weights = [value for a, value in pairs if not a.is_input]
     mode = "self.training" if generated.is_training else "not self.training"
-    fits = " and self._fits()" if weights else ""
+    fits = " and _as_made(self, WEIGHTS)" if len(tensors) < len(pairs) else ""
     lines = [
         f"if not ({mode} and _as_expected({', '.join(['EXPECTED', *tensors])}){fits}):",
         f"    return self._reference_forward({', '.join(passed)})",
         *(f"{name} = {value}" for name, value in zip(names, values, strict=True)),
         *ast.unparse(body).splitlines(),
     ]
-    forward = f"    def forward({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
-    return "\n\n".join(filter(None, [as_made_text("WEIGHTS", weights), forward]))
+    return f"    def forward({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)

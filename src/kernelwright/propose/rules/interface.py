@@ -50,8 +50,8 @@ def _rebuilt(task: Task, module: nn.Module, captured: Captured) -> Spliced:
     def _reference_forward({signature}):
         raise RuntimeError(
             "the kernels are made for what the head of this file says, without gradients (call "
-            "them under torch.no_grad()); the module's own source, for other uses, is not here: "
-            "kw.build([result]) calls the module itself there"
+            "them under torch.no_grad()) and outside torch.autocast; the module's own source, for "
+            "other uses, is not here: kw.build([result]) calls the module itself there"
         )'''
     definitions = (
         f"STATE = (  # path, shape, dtype, whether it is a parameter\n{state})\n\n\n{REBUILT}"

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelwright.propose.rules.emit.base import Derived, Emitted
+from kernelwright.propose.rules.guard import (
+    checks_text,
+    form_text,
+    inputs_table,
+    weights_table,
+)
 from kernelwright.propose.rules.ir import Call, Program, Step, Tensor
 from kernelwright.propose.rules.prepared import (
     handed_on,
@@ -26,30 +32,6 @@ _LIBRARY_IMPORTS = (
 _WIDTH = 96
 LET_GO_ELEMENTS = 1 << 18
 """Smaller tensors may live until forward returns: a line for each would say nothing."""
-
-
-AS_EXPECTED = '''\
-def _as_expected(expected, *tensors):
-    """Whether the kernels were made for these inputs, and no gradient is wanted."""
-    return not torch.is_grad_enabled() and all(
-        tensor.shape == shape
-        and tensor.stride() == strides
-        and tensor.dtype == dtype
-        and tensor.device.type == "{device}"
-        for tensor, (shape, strides, dtype) in zip(tensors, expected)
-    )'''
-AS_MADE = '''\
-    _is_as_made = True
-
-    def _apply(self, *args, **kwargs):
-        self._is_as_made = None  # moved or converted: forward looks at the weights again
-        return super()._apply(*args, **kwargs)
-
-    def _fits(self):
-        """Whether the weights have the form that the kernels were made for."""
-        if self._is_as_made is None:
-            self._is_as_made = _as_expected({weights}, {held})
-        return self._is_as_made'''
 
 
 @dataclass(frozen=True)
@@ -79,7 +61,8 @@ class Face:
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     """The text of one standalone file that defines ``ModelNew``."""
-    guard = f"{expected_text(program, face)}\n\n\n{AS_EXPECTED.format(device=face.device_kind)}"
+    checks = checks_text(face.device_kind, weights=looks_at_weights(program, face))
+    guard = f"{expected_text(program, face)}\n\n\n{checks}"
     methods = methods_text(program, emitted, reference.signature, face)
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     sections = [reference.definitions, emitted.definitions, guard, model]
@@ -97,20 +80,14 @@ def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str])
 
 def methods_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     """The new ``forward`` and what it needs, as methods."""
-    fits = as_made_text(face.weights, _weights(program, face))
     prepare = _prepare_text(program, emitted, face)
     forward = _forward_text(program, emitted, signature, face)
-    return "\n\n".join(filter(None, [fits, prepare, forward]))
+    return "\n\n".join(filter(None, [prepare, forward]))
 
 
-def as_made_text(table: str, expressions: Sequence[str]) -> str:
-    """The method that tells whether weights are still as in ``table``; empty without any."""
-    return AS_MADE.format(weights=table, held=", ".join(expressions)) if expressions else ""
-
-
-def _weights(program: Program, face: Face) -> list[str]:
-    """How forward reaches what kernels read of the module; torch.compile looks for itself."""
-    return [] if face.compiled else [face.paths[path] for _, path in program.attributes]
+def looks_at_weights(program: Program, face: Face) -> bool:
+    """Whether forward looks at the module's weights; torch.compile does that by itself."""
+    return bool(program.attributes) and not face.compiled
 
 
 def _imports(given: tuple[str, ...], text: str) -> list[str]:
@@ -123,7 +100,7 @@ def _imports(given: tuple[str, ...], text: str) -> list[str]:
 def _docstring(program: Program, face: Face) -> str:
     shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in program.inputs)
     about = f"Made for {shapes} on {face.device_kind}, where {' and '.join(face.conditions)},"
-    about += f" without gradients. Every other use {face.elsewhere}."
+    about += f" without gradients and outside autocast. Every other use {face.elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
@@ -133,21 +110,15 @@ def _docstring(program: Program, face: Face) -> str:
 
 def expected_text(program: Program, face: Face) -> str:
     """The tables of inputs and weights that the program was made for."""
-    tables = [table_text(face.expected, "input", map(_row, program.inputs))]
-    if _weights(program, face):
-        rows = (_row(tensor) for tensor, _ in program.attributes)
-        tables.append(table_text(face.weights, "weight", rows))
+    tables = [inputs_table(face.expected, map(_form, program.inputs))]
+    if looks_at_weights(program, face):
+        forms = ((path, _form(tensor)) for tensor, path in program.attributes)
+        tables.append(weights_table(face.weights, forms))
     return "\n\n".join(tables)
 
 
-def _row(tensor: Tensor) -> str:
-    return f"({tensor.shape}, {tensor.strides}, torch.{tensor.dtype})"
-
-
-def table_text(name: str, what: str, rows: Iterable[str]) -> str:
-    """A table for ``_as_expected``."""
-    lines = "\n".join(f"    {row}," for row in rows)
-    return f"{name} = (  # shape, strides and dtype of every {what}\n{lines}\n)"
+def _form(tensor: Tensor) -> str:
+    return form_text(tensor.shape, tensor.strides, tensor.dtype)
 
 
 def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
@@ -158,7 +129,7 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
     conditions = [*face.conditions, *emitted.conditions]
-    fits = ["self._fits()"] if _weights(program, face) else []
+    fits = [f"_as_made(self, {face.weights})"] if looks_at_weights(program, face) else []
     test = " and ".join([*conditions, f"_as_expected({face.expected}, {tensors})", *fits])
     guard = [
         *([face.unpacked] if face.unpacked else []),

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kernelwright.propose.rules.emit.base import Emitted
+from kernelwright.propose.rules.guard import checks_text
 from kernelwright.propose.rules.ir import Program
-from kernelwright.propose.rules.module import AS_EXPECTED, expected_text, file_text, methods_text
+from kernelwright.propose.rules.module import (
+    expected_text,
+    file_text,
+    looks_at_weights,
+    methods_text,
+)
 from kernelwright.propose.rules.parts import Part
 from kernelwright.propose.rules.splice import Spliced
 
@@ -36,7 +42,7 @@ def write_patchwork(
     reference: Spliced, entry: str,
 ) -> str:  # fmt: skip
     """The text of one standalone file: the reference's class, and ``ModelNew`` that changes it."""
-    classes, lines = [], []
+    classes, lines, looks = [], [], False
     for number, (part, program) in enumerate(zip(parts, programs, strict=True)):
         if not any(program.own()):
             continue
@@ -44,6 +50,7 @@ def write_patchwork(
             word.capitalize() for word in part.path.replace(".", "_").split("_")
         )
         face = replace(part.face, expected=f"EXPECTED_{number}", weights=f"WEIGHTS_{number}")
+        looks |= looks_at_weights(program, face)
         methods = methods_text(program, emitted, part.signature, face)
         about = (
             f'    """{part.path}, with its steps fused: a first base for the module\'s class."""'
@@ -57,7 +64,7 @@ def write_patchwork(
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
 {textwrap.indent(chr(10).join(lines), " " * 8)}'''
-    guard = AS_EXPECTED.format(device=parts[0].face.device_kind)
+    guard = checks_text(parts[0].face.device_kind, weights=looks)
     sections = [reference.definitions, model, emitted.definitions, guard, *classes, REPLACE, new]
     title = f'"""{entry}, of which these parts are fused: {", ".join(p.path for p in parts)}."""'
     return file_text(title, (*reference.imports, *emitted.imports), sections)

@@ -1,0 +1,159 @@
+"""Proposed files under autocast and with weights of another form: kernels would read numbers of
+one type as those of another, and beyond the end of the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from tests.host.propose.test_candidates import built, cache_folder, proposals
+from torch import nn
+
+from kernelwright.core.task import Task
+from kernelwright.load import load
+
+__all__ = ["cache_folder"]
+
+GATED = """
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(16)
+        self.register_buffer("scale", torch.rand(16))
+        self.shift = torch.rand(16)
+
+    def forward(self, x):
+        return self.norm(x) * self.scale + self.shift
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 16), nn.GELU(), Gate())
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def get_inputs():
+    return [torch.randn(6, 8)]
+
+
+def get_init_inputs():
+    return []
+"""
+PARTED = GATED.replace("return self.layers(x)", "return self.layers(x * float(x.sum() > 0))")
+
+
+def to_double(module: nn.Module, path: str) -> None:
+    module.get_parameter(path).data = module.get_parameter(path).data.double()
+
+
+def assigned_half(module: nn.Module, path: str) -> None:
+    state = module.state_dict()
+    module.load_state_dict({**state, path: state[path].half()}, assign=True)
+
+
+def other_parameter(module: nn.Module, path: str) -> None:
+    part, _, name = path.rpartition(".")
+    wide = module.get_parameter(path).detach().double()
+    setattr(module.get_submodule(part), name, nn.Parameter(wide))
+
+
+def transposed(module: nn.Module, path: str) -> None:
+    value = module.get_parameter(path).data
+    module.get_parameter(path).data = value.t().contiguous().t() if value.dim() > 1 else value[::2]
+
+
+def no_longer_there(module: nn.Module, path: str) -> None:
+    part, _, name = path.rpartition(".")
+    setattr(module.get_submodule(part), name, None)
+
+
+CHANGES = [to_double, assigned_half, other_parameter, transposed, no_longer_there]
+PATHS = ["layers.0.weight", "layers.0.bias", "layers.2.norm.weight"]
+
+
+Pair = tuple[nn.Module, nn.Module]
+
+
+@pytest.fixture(scope="module", params=[GATED, PARTED], ids=["whole", "parts"])
+def make(request) -> Callable[[], Pair]:
+    """Makes the candidate and the reference, with the same weights."""
+    task = Task("example", "folder", request.param)
+    proposal = proposals(task)[0]
+
+    def made() -> Pair:
+        candidate, module = built(task, proposal)
+        candidate.layers[2].shift = module.layers[2].shift
+        return candidate, module
+
+    return made
+
+
+def outcome(module: nn.Module, x: torch.Tensor) -> torch.Tensor | str:
+    """What the module returns, or the error that it raises."""
+    try:
+        return module(x)
+    except (RuntimeError, TypeError) as error:
+        return str(error)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_replaced_weights_take_the_reference_forward(make, change, path) -> None:
+    candidate, module = make()
+    x = torch.randn(6, 8)
+    torch.testing.assert_close(candidate(x), module(x))
+    for target in (candidate, module):
+        change(target, path)
+    found, wanted = outcome(candidate, x), outcome(module, x)
+    assert found == wanted if isinstance(wanted, str) else torch.equal(found, wanted)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["scale", "shift"])
+def test_replaced_buffers_and_plain_tensors_do_too(make, name) -> None:
+    candidate, module = make()
+    x = torch.randn(6, 8)
+    torch.testing.assert_close(candidate(x), module(x))
+    for target in (candidate, module):
+        setattr(target.layers[2], name, getattr(target.layers[2], name).double())
+    assert torch.equal(candidate(x), module(x))
+
+
+@torch.no_grad()
+def test_weights_of_one_call_do_too(make) -> None:
+    candidate, module = make()
+    x = torch.randn(6, 8)
+    given = {path: value.double() for path, value in module.state_dict().items()}
+    wide = torch.func.functional_call(candidate, given, (x.double(),))
+    assert torch.equal(wide, torch.func.functional_call(module, given, (x.double(),)))
+
+
+@torch.no_grad()
+def test_autocast_takes_the_reference_forward(make) -> None:
+    candidate, module = make()
+    x = torch.randn(6, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(candidate(x), module(x))
+        with torch.autocast("cpu", enabled=False):
+            torch.testing.assert_close(candidate(x), module(x))
+
+
+@torch.no_grad()
+def test_without_source_autocast_is_refused() -> None:
+    x = torch.randn(4, 8)
+    task = load(nn.Sequential(nn.Linear(8, 16), nn.GELU()), inputs=[x], name="example")
+    candidate, _ = built(task, proposals(task)[0])
+    with (
+        torch.autocast("cpu", dtype=torch.bfloat16),
+        pytest.raises(RuntimeError, match=r"outside torch\.autocast"),
+    ):
+        candidate(x)
