@@ -97,6 +97,19 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
+GATE = """
+import torch
+
+
+class Gate(torch.nn.Module):
+    def __init__(self, n, k):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(n))
+        self.k = k
+
+    def forward(self, x):
+        return torch.sigmoid(x * self.weight) * self.k
+"""
 
 
 def task_of(tmp_path: Path, source: str) -> Task:
@@ -303,3 +316,21 @@ def test_every_variant_of_a_built_in_task_is_right(name: str, tmp_path) -> None:
     for proposal in firsts.values():
         candidate, module = built(task, proposal)
         torch.testing.assert_close(candidate(*inputs), module(*inputs), rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("head", ["n, k", "n, *, k"], ids=["by position", "by name"])
+def test_a_class_of_a_package_is_constructed_with_its_arguments(
+    tmp_path, monkeypatch, head
+) -> None:
+    package = tmp_path / f"gates{len(head)}"
+    package.mkdir()
+    (package / "layers.py").write_text(GATE.replace("n, k", head, 1))
+    monkeypatch.syspath_prepend(tmp_path)
+    init = {"n": 8, "k": 3.0}
+    task = load(f"{package.name}.layers:Gate", inputs=["float32[4,8]"], init=init)
+    candidate, module = built(task, proposals(task)[0])
+    x = torch.randn(4, 8)
+    torch.testing.assert_close(candidate(x), module(x))
+    with pytest.raises(TypeError, match=r"\(8, 3\.0\), not \(16, 3\.0\)"):
+        type(candidate)(16, 3.0)

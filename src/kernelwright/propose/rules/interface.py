@@ -11,14 +11,19 @@ from torch import nn
 
 from kernelwright.core.syntax import parse
 from kernelwright.core.task import Task
+from kernelwright.load.synthesis import is_literal
 from kernelwright.propose.rules.attributes import REBUILT, indexed_text, path_text, state_rows
 from kernelwright.propose.rules.capture import CannotCapture, Captured
 from kernelwright.propose.rules.module import Face
 from kernelwright.propose.rules.splice import Spliced, splice
 
 
-def reference_text(task: Task, module: nn.Module, captured: Captured) -> Spliced:
+def reference_text(
+    task: Task, module: nn.Module, captured: Captured, arguments: Sequence[Any]
+) -> Spliced:
     """What the candidate has from the reference: its text, or its state where there is no text.
+
+    ``arguments`` are those that ``module`` was constructed with.
 
     Raises:
         CannotCapture: there is no text, and forward uses a tensor that the state does not hold.
@@ -29,10 +34,12 @@ def reference_text(task: Task, module: nn.Module, captured: Captured) -> Spliced
             return spliced
     except LookupError:
         pass
-    return _rebuilt(task, module, captured)
+    return _rebuilt(task, module, captured, arguments)
 
 
-def _rebuilt(task: Task, module: nn.Module, captured: Captured) -> Spliced:
+def _rebuilt(
+    task: Task, module: nn.Module, captured: Captured, arguments: Sequence[Any]
+) -> Spliced:
     rows = state_rows(module)
     missing = set(captured.attributes.values()) - {row[0] for row in rows}
     if missing:
@@ -41,7 +48,7 @@ def _rebuilt(task: Task, module: nn.Module, captured: Captured) -> Spliced:
     signature = signature_of(module)
     body = f'''    """The same parameters and buffers as the module {task.name} that was given."""
 
-    def __init__(self):
+{_constructor_head(arguments)}
         super().__init__()
         for path, shape, dtype, is_parameter in STATE:
             _place(self, path, shape, dtype, is_parameter)
@@ -57,6 +64,20 @@ def _rebuilt(task: Task, module: nn.Module, captured: Captured) -> Spliced:
         f"STATE = (  # path, shape, dtype, whether it is a parameter\n{state})\n\n\n{REBUILT}"
     )
     return Spliced((), definitions, "Part", body, signature)
+
+
+def _constructor_head(arguments: Sequence[Any]) -> str:
+    """The head of a constructor that takes the reference's arguments, and no others: the state
+    follows from them. Those that text cannot say are taken unseen."""
+    if not arguments:
+        return "    def __init__(self):"
+    head = "    def __init__(self, *arguments):"
+    if not all(map(is_literal, arguments)):
+        return head
+    return f"""{head}
+        made_with = {tuple(arguments)!r}
+        if arguments not in ((), made_with):
+            raise TypeError(f"the state here is of arguments {{made_with}}, not {{arguments}}")"""
 
 
 def signature_of(module: nn.Module) -> str:

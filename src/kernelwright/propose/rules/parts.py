@@ -47,7 +47,7 @@ def open_parts(
         captured = capture(module, reference.blank_inputs())
     except CannotCapture:
         return _children(task, module, reference.inputs(CHECK_SEED), device_kind)
-    text = reference_text(task, module, captured)
+    text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
     face, arguments = face_of(task.name, module, captured, text, device_kind)
     return text, [Part("", captured, face, arguments, text.signature)]
 
