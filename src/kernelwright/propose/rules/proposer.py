@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import BUILT_TOGETHER
+from kernelwright.core.errors import KernelwrightError
 from kernelwright.load import open_reference
 from kernelwright.propose.rules.assemble import assemble_supported
 from kernelwright.propose.rules.capture import CannotCapture
@@ -199,11 +201,27 @@ def _first(workshop: Workshop) -> Iterator[Proposal]:
         order.append(lines[key])  # one that stands there twice gives two at a time
     while order:  # each is asked only when its turn comes: a large network takes seconds each
         for line in list(order):
-            proposal = next(line, None)
+            proposal = _next(line)
             if proposal is None:
                 order.remove(line)
             else:
                 yield proposal
+
+
+def _next(line: Iterator[Proposal]) -> Proposal | None:
+    """The next of a line; where it fails it is at its end, with a warning, and others go on."""
+    try:
+        return next(line, None)
+    except (KernelwrightError, MemoryError):
+        raise
+    except Exception as error:  # the edge of a variant: a fault of a rule must not end a search
+        warnings.warn(
+            f"the rules have a fault, and a way to rewrite this task is left out: "
+            f"{type(error).__name__}: {error}; please report it with the task",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
 
 
 def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
@@ -240,19 +258,25 @@ def _refined(workshop: Workshop) -> Iterator[Proposal]:
     by_dialect = {emitter.dialect: emitter for emitter in emitters(workshop.brief)}
     for exemplar in sorted(workshop.brief.exemplars, key=_slowness):
         parent = exemplar.proposal
-        known: Mapping[str, Any] = parent.schedule
-        variant = by_name.get(known.get("variant", ""))
+        variant = by_name.get(parent.schedule.get("variant", ""))
         emitter = by_dialect.get(parent.candidate.dialect)
-        if parent.proposer != NAME or not exemplar.evaluation.passed or not variant or not emitter:
-            continue
-        try:
-            program = workshop.program(variant, emitter)
-        except Unsupported:
-            continue
-        if not {step.name for step in program.own()} <= known["kernels"].keys():
-            continue  # rules have changed since: the variant has other steps now
-        for schedule in emitter.refine(program, known["kernels"], workshop.target):
-            yield workshop.proposal(variant, emitter, schedule, parent.candidate.digest)
+        if parent.proposer == NAME and exemplar.evaluation.passed and variant and emitter:
+            line = _neighbours(workshop, variant, emitter, parent)
+            yield from iter(lambda line=line: _next(line), None)
+
+
+def _neighbours(
+    workshop: Workshop, variant: Variant, emitter: Emitter, parent: Proposal
+) -> Iterator[Proposal]:
+    known: Mapping[str, Any] = parent.schedule["kernels"]
+    try:
+        program = workshop.program(variant, emitter)
+    except Unsupported:
+        return
+    if not {step.name for step in program.own()} <= known.keys():
+        return  # rules have changed since: the variant has other steps now
+    for schedule in emitter.refine(program, known, workshop.target):
+        yield workshop.proposal(variant, emitter, schedule, parent.candidate.digest)
 
 
 def _slowness(exemplar: Exemplar) -> float:

@@ -110,12 +110,19 @@ def _handled(flow: Flow, node: fx.Node) -> Any:
     first = value[0] if isinstance(value, (tuple, list)) else value
     if not isinstance(first, torch.Tensor) or first.dtype.is_complex or first.numel() == 0:
         raise Unsupported("a result that is not a real tensor with elements")
+    if any(map(_is_complex, node.all_input_nodes)):
+        raise Unsupported("complex numbers")
     made = handler(result_of(first, name), *args, **kwargs)
     _check(node, made, value)
     parts = made if isinstance(made, tuple) else (made,)
     for part in walk([part for part in parts if part is not None]):
         flow.made_by.setdefault(part, node)
     return made
+
+
+def _is_complex(node: fx.Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype.is_complex
 
 
 def _check(node: fx.Node, made: Any, value: Any) -> None:
