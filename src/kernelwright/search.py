@@ -33,7 +33,10 @@ from kernelwright.propose.feed import Feed, require_an_answer
 from kernelwright.result import History, OnProgress, Progress, Result
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
-MIN_TRIED = 3  # a budget spent on slow baselines still buys a first look at the candidates
+MIN_TRIED = 3
+"""A share of the time that slow baselines have spent still buys a first look at the candidates.
+Past the end of the budget only those are looked at that were begun before, and for as long again
+at most; the first one in any case."""
 N_CONFIRMED = 3  # the best of many noisy measurements is flattered; at most so many get another
 CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
 """Of rounds, and of the budget at most: decides a gain that a first look leaves open."""
@@ -93,6 +96,8 @@ class _Search:
     """Candidates that this run's heats chose: their verdicts took as long as a confirming one."""
     ended: dict[str, Any] = field(default_factory=dict)
     """Why nothing was proposed, with what was measured."""
+    has_begun: bool = False
+    """Whether this run has handed a candidate to the judge."""
 
     def __post_init__(self) -> None:
         self.deadline = time.monotonic() + self.settings.budget_s
@@ -121,6 +126,8 @@ class _Search:
         while True:
             n_round = len(self.history)
             for place, proposer in enumerate(proposers):
+                if self.is_over():
+                    break
                 left_s = self.deadline - time.monotonic()
                 until = time.monotonic() + left_s / (len(proposers) - place)
                 if isinstance(proposer, WaitingProposer):
@@ -139,7 +146,10 @@ class _Search:
 
         def unseen() -> Iterator[Candidate]:
             for proposal in proposer.propose(brief):
+                if self.is_over():
+                    return
                 if proposal.candidate.normal not in self.seen:
+                    self.has_begun = True
                     self.seen.add(proposal.candidate.normal)
                     taken.append(proposal)
                     self.tell(f"{proposal.candidate.dialect}: {proposal.gist}")
@@ -181,13 +191,19 @@ class _Search:
             for said, brief in feed:
                 if isinstance(said, Call):
                     self.tell(f"{said.model}: {said.purpose}, {said.outcome}")
-                elif self.is_late(until, len(self.history) - n_before):
+                elif self.is_over() or self.is_late(until, len(self.history) - n_before):
                     return
                 elif said.candidate.normal not in self.seen:
                     self.evaluate(said, brief)
 
     def is_late(self, until: float, n_tried: int) -> bool:
-        return time.monotonic() > until and n_tried >= MIN_TRIED
+        """Whether a proposer's time is spent, and enough was tried with it."""
+        is_long_over = time.monotonic() > self.deadline + self.settings.budget_s
+        return time.monotonic() > until and n_tried >= (1 if is_long_over else MIN_TRIED)
+
+    def is_over(self) -> bool:
+        """Whether nothing else may be begun: the budget is spent, if on one candidate alone."""
+        return time.monotonic() > self.deadline and self.has_begun
 
     def is_untimed(self, proposal: Proposal, found: Evaluation) -> bool:
         """Whether it was only found right, where nothing was timed, and this search times such."""
@@ -248,6 +264,7 @@ class _Search:
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
         """Judge the proposal, and archive it with its verdict."""
         self.tell(f"{proposal.candidate.dialect}: {proposal.gist}")
+        self.has_begun = True
         self.seen.add(proposal.candidate.normal)
         found = self.judge.evaluate(proposal.candidate, timed=self.settings.timed)
         self.record(proposal, brief, found)
