@@ -108,15 +108,11 @@ def one_result(result: Result) -> Answer:
 
 
 def _headline(result: Result) -> str:
+    if not result.counts.get("passed"):
+        known = f"strongest library setting ({result.strongest})" if result.strongest else "library"
+        return f"{result.task.name}: {_why_none(result)}; here is the {known} as a file"
     if not result.strongest:
-        return (
-            f"{result.task.name}: nothing was timed within the budget; here is the library's file"
-        )
-    if not result.evaluated:
-        return (
-            f"{result.task.name}: no kernel was proposed and judged within the budget; here is the "
-            f"strongest library setting ({result.strongest}) as a file"
-        )
+        return f"{result.task.name}: nothing was timed; here is the library as a file"
     if result.evaluation is None or result.evaluation.speedup is None:
         return (
             f"{result.task.name}: nothing beats the strongest library setting "
@@ -126,6 +122,16 @@ def _headline(result: Result) -> str:
         f"{result.task.name}: {facts.ratio_text(result.evaluation.speedup)} times as fast as the "
         f"strongest library setting ({result.strongest}), on {result.evaluation.environment.device}"
     )
+
+
+def _why_none(result: Result) -> str:
+    if result.evaluated:
+        counts = ", ".join(f"{n} {status}" for status, n in result.counts.items())
+        return f"no candidate passed ({counts})"
+    if result.interrupted:
+        return "no kernel was judged before it was stopped"
+    why = f": {'; '.join(result.reasons)}" if result.reasons else ""
+    return f"no kernel was proposed{why}"
 
 
 def suite_results(results: list[Result], settings: Settings) -> Answer:

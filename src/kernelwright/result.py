@@ -56,6 +56,8 @@ class Result:
     interrupted: bool = False
     error: KernelwrightError | None = None
     """Why the task could not be searched; only in the results of a suite."""
+    reasons: tuple[str, ...] = ()
+    """Why proposers had nothing to propose."""
 
     @property
     def counts(self) -> dict[str, int]:

@@ -96,6 +96,8 @@ class _Search:
     """Candidates that this run's heats chose: their verdicts took as long as a confirming one."""
     ended: dict[str, Any] = field(default_factory=dict)
     """Why nothing was proposed, with what was measured."""
+    reasons: list[str] = field(default_factory=list)
+    """Why proposers had nothing to propose."""
     has_begun: bool = False
     """Whether this run has handed a candidate to the judge."""
 
@@ -145,7 +147,7 @@ class _Search:
         taken: deque[Proposal] = deque()
 
         def unseen() -> Iterator[Candidate]:
-            for proposal in proposer.propose(brief):
+            for proposal in self.said(proposer.propose(brief)):
                 if self.is_over():
                     return
                 if proposal.candidate.normal not in self.seen:
@@ -168,6 +170,12 @@ class _Search:
                 if self.is_late(until, n_tried):
                     break
         self.seen -= {proposal.candidate.normal for proposal in taken}
+
+    def said(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
+        """The proposals, and what their end says is kept."""
+        reason = yield from proposals
+        if reason and reason not in self.reasons:
+            self.reasons.append(reason)
 
     def verdicts(self, candidates: Iterator[Candidate]) -> Iterator[list[Evaluation | None]]:
         """Of those, in order; None for one that was slower than others of its heat."""
@@ -314,6 +322,7 @@ class _Search:
             source_path=path,
             archive_url=self.settings.archive,
             interrupted=interrupted,
+            reasons=tuple(self.reasons),
         )
 
     def tell(self, doing: str) -> None:

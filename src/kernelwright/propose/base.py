@@ -22,6 +22,8 @@ class Proposer(Protocol):
     def propose(self, brief: Brief) -> Iterator[Proposal]:
         """Yield proposals, the most promising first. May be abandoned at any point.
 
+        A generator may return a text: why it has nothing to propose.
+
         Raises:
             ProposerError: the brief cannot be answered at all.
         """

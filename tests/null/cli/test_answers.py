@@ -64,9 +64,20 @@ def test_a_library_that_stays_best_is_no_failure(lost, won):
     assert answers.one_result(lost).exit_code == 1  # nothing even passed
 
 
-def test_where_nothing_was_judged_nobody_says_that_the_library_won(lost):
-    text = shown(answers.one_result(replace(lost, evaluated=[])))
-    assert "no kernel was proposed and judged" in text and "nothing beats" not in text
+def test_where_nothing_was_judged_the_reason_is_told(lost):
+    why = "the rules cannot capture this module: it changes its input in place"
+    result = replace(lost, evaluated=[], reasons=(why,))
+    text = " ".join(shown(answers.one_result(result)).split())
+    assert f"no kernel was proposed: {why}; here is the strongest library setting" in text
+    assert "budget" not in text and "nothing beats" not in text
+    stopped = " ".join(shown(answers.one_result(replace(result, interrupted=True))).split())
+    assert "no kernel was judged before it was stopped" in stopped
+
+
+@pytest.mark.parametrize("strongest", ["compile", ""])
+def test_where_no_candidate_passed_it_says_what_they_were(lost, strongest):
+    text = " ".join(shown(answers.one_result(replace(lost, strongest=strongest))).split())
+    assert "no candidate passed (1 build_error)" in text and "budget" not in text
 
 
 def test_an_interrupted_search_says_how_to_go_on(won):

@@ -42,3 +42,30 @@ def test_a_fault_in_one_variant_is_told_and_the_others_go_on(monkeypatch):
         found = list(RulesProposer().propose(brief))
     names = {proposal.schedule["variant"] for proposal in found}
     assert names and "fused" not in names
+
+
+class Steered(torch.nn.Module):
+    def forward(self, x):
+        return x * 2 if x.sum() > 0 else x * 3
+
+
+class InPlace(torch.nn.Module):
+    def forward(self, x):
+        return x.mul_(2).add_(1)
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        (Steered(), "cannot capture this module: values in its tensors decide"),
+        (InPlace(), "cannot capture this module: it changes its input in place"),
+        (torch.nn.GRU(8, 8), "no other code for its operators in cpp"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_who_has_nothing_to_propose_says_why_and_nothing_else(module, why, capfd):
+    task = load(module, inputs=["float32[4,2,8]"])
+    with pytest.raises(StopIteration) as end:
+        next(RulesProposer().propose(Brief(task, Device.parse("cpu"), ("cpp",))))
+    assert why in end.value.value
+    assert capfd.readouterr() == ("", "")

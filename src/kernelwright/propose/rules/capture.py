@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ KEPT = frozenset({
 """Operators that stay whole although torch could decompose them: rules and calls want them so."""
 
 
+_TALKERS = ("torch.export", "torch.fx.experimental.symbolic_shapes")
 REAL = "real"
 """Key of an attribute's value in the metadata of its graph node."""
 
@@ -63,11 +66,8 @@ def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
     Raises:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
-    quiet = logging.getLogger("torch.export")
-    level, quiet.level = quiet.level, logging.CRITICAL
     try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with torch.no_grad(), _quiet():
             with left_whole():
                 program = torch.export.export(module, tuple(inputs), strict=False)
             program = program.run_decompositions(decompositions())
@@ -77,9 +77,31 @@ def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
     except (MemoryError, KeyboardInterrupt):
         raise
     except Exception as error:  # export raises errors of every kind for what it cannot trace
-        raise CannotCapture(f"{type(error).__name__}: {error}") from error
+        raise CannotCapture(_in_short(error)) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what export says and prints about a module that it cannot trace."""
+    loggers = [logging.getLogger(name) for name in _TALKERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.level = logging.CRITICAL
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
     finally:
-        quiet.level = level
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.level = level
+
+
+def _in_short(error: Exception) -> str:
+    if isinstance(error, CannotCapture):
+        return str(error)
+    if "data-dependent" in str(error):
+        return "values in its tensors decide which way it goes"
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
 
 
 def decompositions() -> dict[Any, Any]:
@@ -154,6 +176,8 @@ def _outputs(program: ExportedProgram, graph: fx.Graph) -> tuple[Any, tuple[tupl
             mutations.append((value.name, spec.target))
         elif spec.kind is OutputKind.USER_OUTPUT:
             returned.append(value)
+        elif spec.kind is OutputKind.USER_INPUT_MUTATION:
+            raise CannotCapture("it changes its input in place")
         else:
             raise CannotCapture(f"an output of kind {spec.kind}")
     structure = program.call_spec.out_spec

@@ -45,8 +45,11 @@ def open_parts(
     """
     try:
         captured = capture(module, reference.blank_inputs())
-    except CannotCapture:
-        return _children(task, module, reference.inputs(CHECK_SEED), device_kind)
+    except CannotCapture as whole:
+        try:
+            return _children(task, module, reference.inputs(CHECK_SEED), device_kind)
+        except CannotCapture as error:
+            raise CannotCapture(f"{whole}; {error}") from error
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
     face, arguments = face_of(task.name, module, captured, text, device_kind)
     return text, [Part("", captured, face, arguments, text.signature)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -166,24 +166,29 @@ def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
     )
 
 
-def proposals(brief: Brief) -> Iterator[Proposal]:
+def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     """What a first round begins with, refinements of what passed in the brief, then the rest of a
     first round; each text once.
 
     The beginning comes first although the brief has a history: rules may be newer than that. A
-    module that cannot be captured gives none.
+    module that cannot be captured gives none. Returned is why there were none; empty where some
+    were.
     """
     try:
         workshop = Workshop(brief)
-    except CannotCapture:
-        return
+    except CannotCapture as error:
+        return f"the rules cannot capture this module: {error}"
+    n_said = 0
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
     first = _first(workshop)
     opening = itertools.islice(first, BUILT_TOGETHER)
     for proposal in itertools.chain(opening, _refined(workshop), first):
         if proposal.candidate.digest not in seen:
             seen.add(proposal.candidate.digest)
+            n_said += 1
             yield proposal
+    dialects = ", ".join(brief.dialects)
+    return "" if n_said else f"the rules have no other code for its operators in {dialects}"
 
 
 def _first(workshop: Workshop) -> Iterator[Proposal]:
