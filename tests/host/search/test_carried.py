@@ -30,7 +30,7 @@ def test_a_winner_of_elsewhere_is_judged_here_first(task, tmp_path, monkeypatch,
     eager = baselines.SETTINGS | {"cpu": baselines.SETTINGS["cpu"][:1]}  # compiling takes a minute
     monkeypatch.setattr(baselines, "SETTINGS", eager)
     settings = Settings(
-        archive=str(tmp_path / "a.sqlite"), out=str(tmp_path), dialects=("torch",), budget_s=0.1,
+        archive=str(tmp_path / "a.sqlite"), out=str(tmp_path), dialects=("torch",), budget_s=60.0,
         threads=1, proposers=(),
     )  # fmt: skip
     won = {
