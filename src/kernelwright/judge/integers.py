@@ -16,8 +16,8 @@ FLIPPED = 0.1
 
 def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
     """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
-    are fixed, or of all where none is. What is in order stays so, with its ends, and what is there
-    once, in all or in each row."""
+    are fixed, or of all where none is. What is in order stays so, and what is there once, in all or
+    in each row; rows keep their ends, but where no number is in two of them."""
     rows = iter(is_fixed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -40,8 +40,8 @@ def _resampled(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
         return _others_than(x, draw)
     is_once = n_values == x.numel()
     are_gaps = in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once)
-    if are_gaps or (is_once and in_order(x)):
-        return _other_gaps(x, draw) if are_gaps else x
+    if are_gaps:
+        return _other_gaps(x, draw)
     if is_once:
         picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
     elif rows_are_permutations(x):
@@ -50,7 +50,7 @@ def _resampled(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     else:
         picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
     changed = kept(x, x.flatten()[picked])
-    if in_order(x):
+    if in_order(x) and not is_once:
         changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
     return changed
 

@@ -47,6 +47,13 @@ def test_equal_steps_part_ways():
     assert z.stride() == positions.stride() and set(z.diff().unique().tolist()) == {1, 2}
 
 
+def test_rows_in_order_that_have_no_number_in_common_exchange_theirs():
+    pages = torch.arange(256).view(16, 16)
+    (y,) = resample_integers([pages], [True], 7)
+    assert bool((y.diff() > 0).all()) and torch.equal(y.flatten().sort().values, pages.flatten())
+    assert not bool((y == pages).all(-1).any()) and set(y.diff().unique().tolist()) != {1}
+
+
 @pytest.mark.parametrize("hides", [True, False])
 def test_a_mask_that_is_one_of_two_gets_some_of_the_other(hides):
     (mask,) = resample_integers([torch.full((64, 64), hides)], [True], 7)

@@ -1,0 +1,14 @@
+"""Takes rows as they lie, whichever are asked for.
+
+task: gathered_rows
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C24
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, chosen):
+        return x.view(*chosen.shape, -1).sum(1)
