@@ -247,13 +247,19 @@ def is_telling(
     run: Callable[[], list[torch.Tensor]],
     run_usual: Callable[[], list[torch.Tensor]],
 ) -> bool:
-    """Whether the reference's results under a distribution say how right others are: they are
-    finite, or not where the usual ones are not either, as behind masks."""
+    """Whether the reference's results under a distribution say how right others are."""
     results = as_real(run())
     # Beside weights of one, large sums round by more than they differ: which is largest is luck.
     is_luck = distribution == LARGE and all(map(is_whole, results))
-    if is_luck or all_finite(results):
-        return not is_luck
+    return not is_luck and finite_as_usual(results, run_usual)
+
+
+def finite_as_usual(
+    results: list[torch.Tensor], run_usual: Callable[[], list[torch.Tensor]]
+) -> bool:
+    """Whether results are finite, but where the usual ones are not either, as behind masks."""
+    if all_finite(results):
+        return True
     pairs = zip(results, as_real(run_usual()), strict=True)
     return all(torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
 

@@ -12,12 +12,18 @@ from kernelwright.judge.patterns import in_order, kept, overlaps, rows_are_permu
 
 FLIPPED = 0.1
 """Of a mask that hides nothing, or all."""
+WAYS = APART, ELSEWHERE, TWICE = range(3)
+"""How positions, in steps of one, are changed: larger steps; another order; some of them twice, in
+order and between the same ends. A table of as many rows has no place for more."""
 
 
-def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> list[Any]:
+def resample_integers(
+    arguments: list[Any], is_fixed: list[bool], seed: int, way: int = APART
+) -> list[Any]:
     """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
     are fixed, or of all where none is. What is in order stays so, and what is there once, in all or
-    in each row; rows keep their ends, but where no number is in two of them."""
+    in each row; rows keep their ends, but where no number is in two of them. Positions are changed
+    in the ``way`` of WAYS."""
     rows = iter(is_fixed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -26,22 +32,22 @@ def resample_integers(arguments: list[Any], is_fixed: list[bool], seed: int) -> 
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
         if overlaps(x):
-            return _resampled(flat_source(x), draw).as_strided(x.shape, x.stride())
-        return laid_out(_resampled(x, draw), x)
+            return _resampled(flat_source(x), draw, way).as_strided(x.shape, x.stride())
+        return laid_out(_resampled(x, draw, way), x)
 
     return map_tensors(change, arguments)
 
 
-def _resampled(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor:
     if not is_whole(x):
         return turned(x, draw)
     n_values = x.unique().numel()
     if n_values == 1:
         return _others_than(x, draw)
     is_once = n_values == x.numel()
-    are_gaps = in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once)
-    if are_gaps:
-        return _other_gaps(x, draw)
+    if in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once):
+        is_apart = way == APART or not bool((x.diff() == 1).all())
+        return _other_gaps(x, draw) if is_apart else _other_places(x, draw, way)
     if is_once:
         picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
     elif rows_are_permutations(x):
@@ -50,9 +56,23 @@ def _resampled(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     else:
         picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
     changed = kept(x, x.flatten()[picked])
-    if in_order(x) and not is_once:
+    return changed if is_once else _with_ends(x, changed)
+
+
+def _with_ends(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed`` with the ends of the rows of ``x``, where those are in order."""
+    if in_order(x):
         changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
     return changed
+
+
+def _other_places(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor:
+    """Some of the positions ``x``, none where it was or some of them twice."""
+    if way == TWICE:
+        picked = torch.randint(x.shape[-1], x.shape, generator=draw, device=x.device)
+        return _with_ends(x, x.gather(-1, picked.sort(-1).values))
+    order = torch.rand(x.shape, generator=draw, device=x.device).argsort(-1)
+    return x.gather(-1, torch.empty_like(order).scatter_(-1, order, order.roll(1, -1)))
 
 
 def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -76,7 +96,7 @@ def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Rows in order, with the gaps between their numbers in another order: each is there once, and
     the ends stay. Where all gaps are alike, some grow at the others' cost; of steps of one, as
-    positions are, at nobody's: what has no place for more will fail, and nothing is asked then."""
+    positions are, at nobody's."""
     gaps = x.diff()
     order = torch.rand(gaps.shape, generator=draw, device=x.device).argsort(-1)
     step = int(gaps.flatten()[0])

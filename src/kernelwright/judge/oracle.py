@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -33,20 +33,20 @@ from kernelwright.judge.inputs import (
     NUMBERS,
     OUTLIERS,
     SPECIAL,
-    headroom,
+    finite_as_usual,
     is_telling,
     is_whole,
 )
 from kernelwright.judge.kept import Kept
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.lowering import lower, rounded
-from kernelwright.judge.measures import all_finite, are_alike, as_real, differ
+from kernelwright.judge.measures import are_alike, as_real, differ
 from kernelwright.judge.observed import Observed, observe
 from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_mask, is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
-from kernelwright.judge.varied import varied
+from kernelwright.judge.varied import Variation
 from kernelwright.judge.weights import constants, randomised
 from kernelwright.judge.widened import NAMINGS, NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
 from kernelwright.load import open_reference
@@ -80,8 +80,9 @@ class Oracle:
     def _look(self, module: torch.nn.Module) -> None:
         """Run the reference, and note what all verdicts need."""
         self.modules = {TASK: module}
-        self.spent_s, self._power, self._namings = 0.0, 0.0, [*NAMINGS]  # on expected results
+        self.spent_s, self._namings = 0.0, [*NAMINGS]  # on expected results
         self._kept = Kept(self.device)
+        self._variation = Variation(self.run, self._takes)
         self.convolves = self.asks_for_specials = False
         self.has_variance = self.factorises = False
         self.mutates_arguments = True  # until more is known
@@ -134,8 +135,7 @@ class Oracle:
             return self.reference.other_inputs(draw.seed, self.device)[number]
         with self._drawing:
             own = renew(self.reference.inputs(draw.seed, self.device), self._fixed, draw.seed)
-        how = {"headroom": self._headroom, "fixed_integers": self.fixed_integers}
-        return varied(own, draw, run=self.run, **how)
+        return self._variation.varied(own, draw, self.fixed_integers)
 
     def workload(self) -> Workload:
         """The task with the shapes that are judged."""
@@ -146,9 +146,9 @@ class Oracle:
         key = ("expected", draw)
         if key in self._kept:
             return self._kept[key]
-        start = time.monotonic(), time.process_time()
         try:
-            expected = self._compute(draw, arguments)
+            with self._spending():
+                expected = self._compute(draw, arguments)
         except torch.OutOfMemoryError:
             raise  # the machine's fault, not the reference's
         except FAILURES as error:
@@ -159,12 +159,19 @@ class Oracle:
                     do="run the task's file by itself and mend it",
                 ) from error
             return None
-        finally:
-            took = time.monotonic() - start[0], time.process_time() - start[1]
-            self.spent_s += min(took)  # what neighbours take is not the reference's
         if draw == self.first:
             self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
         return self._keep(key, expected)
+
+    @contextmanager
+    def _spending(self) -> Iterator[None]:
+        """Count what the reference's own runs take."""
+        start = time.monotonic(), time.process_time()
+        try:
+            yield
+        finally:
+            took = time.monotonic() - start[0], time.process_time() - start[1]
+            self.spent_s += min(took)  # what neighbours take is not the reference's
 
     def conditioned(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
         """``expected`` with the allowance that an ill-conditioned task needs.
@@ -202,15 +209,16 @@ class Oracle:
         """The reference in float64, and in its own precision."""
         return [partial(self._in_float64, draw.weights), partial(self.run, weights=draw.weights)]
 
-    def _headroom(self, arguments: list[Any]) -> float:
-        """The largest power of the type's range at which the reference stays finite."""
-        self._power = self._power or headroom(arguments, self._bears)
-        return self._power
-
-    def _bears(self, arguments: list[Any]) -> bool:
-        """Whether the reference neither fails on them nor gives what is not finite."""
+    def _takes(self, changed: list[Any], usual: list[Any]) -> bool:
+        """Whether the reference gives as many numbers as always, finite where those of ``usual``
+        arguments are."""
         try:
-            return all_finite(self.run(arguments))
+            with self._spending():
+                results = as_real(self.run(changed))
+                is_alike = layout.same_shapes(results, as_real(self.example))
+                return is_alike and finite_as_usual(results, lambda: self.run(usual))
+        except torch.OutOfMemoryError:
+            raise  # the machine's fault, not the reference's
         except FAILURES:
             return False
 
@@ -240,7 +248,7 @@ class Oracle:
         ):
             return None  # before float64, which costs most
         is_shaken = self._is_symmetric and not is_given
-        if is_shaken and not all(map(self._bears, nudges.shaken(arguments))):
+        if is_shaken and not all(self._takes(x, arguments) for x in nudges.shaken(arguments)):
             return None  # no longer definite, and the reference did not notice
         own = as_real(run())
         if not is_own and not layout.same_shapes(own, as_real(self.example)):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
 import torch
 
+from kernelwright.judge.borne import halves
 from kernelwright.judge.layout import same_shapes
 from kernelwright.judge.measures import all_finite
 from kernelwright.judge.refusal import FAILURES
@@ -80,7 +81,7 @@ def _emboldened(
     below nought, the others are none the wiser."""
     weights = weights_of(twin)
     differing = [name for name in weights if not torch.equal(weights[name], bold[name])]
-    waiting = _halves(differing)
+    waiting = halves(differing)
     for _ in range(MOST_TRIES):
         if not waiting:
             break
@@ -91,14 +92,8 @@ def _emboldened(
         if not is_borne(twin):
             for name in names:
                 weights[name].copy_(before[name])
-            waiting += _halves(names)
+            waiting += halves(names)
     return twin
-
-
-def _halves(names: Sequence[str]) -> list[Sequence[str]]:
-    """Two of them; none of a single name."""
-    middle = len(names) // 2
-    return [names[:middle], names[middle:]] if middle else []
 
 
 def _is_borne(

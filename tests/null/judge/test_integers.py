@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kernelwright.judge.fixed import same_integers
-from kernelwright.judge.integers import resample_integers
+from kernelwright.judge.integers import ELSEWHERE, TWICE, resample_integers
 
 
 def test_resampled_integers_are_some_of_the_old_ones():
@@ -45,6 +45,16 @@ def test_equal_steps_part_ways():
     assert bool((y.diff() > 0).all()) and y.diff().unique().numel() > 2
     assert torch.equal(y[[0, -1]], offsets[[0, -1]])
     assert z.stride() == positions.stride() and set(z.diff().unique().tolist()) == {1, 2}
+
+
+def test_positions_that_have_no_place_for_larger_steps_change_places_or_come_twice():
+    positions, offsets = torch.arange(64)[None].repeat(4, 1), torch.arange(0, 513, 32)
+    moved, gaps = resample_integers([positions, offsets], [True, True], 7, ELSEWHERE)
+    assert not bool((moved == positions).any()) and torch.equal(moved.sort().values, positions)
+    assert bool((gaps.diff() > 0).all())  # in steps of more than one there is a place
+    (twice,) = resample_integers([positions], [True], 7, TWICE)
+    assert torch.equal(twice[:, [0, -1]], positions[:, [0, -1]]) and bool((twice.diff() >= 0).all())
+    assert bool((twice.diff() == 0).any())
 
 
 def test_rows_in_order_that_have_no_number_in_common_exchange_theirs():
