@@ -82,7 +82,7 @@ class Oracle:
         self.modules = {TASK: module}
         self.spent_s, self._namings = 0.0, [*NAMINGS]  # on expected results
         self._kept = Kept(self.device)
-        self._variation = Variation(self.run, self._takes)
+        self._variation = Variation(self._takes)
         self.convolves = self.asks_for_specials = False
         self.has_variance = self.factorises = False
         self.mutates_arguments = True  # until more is known

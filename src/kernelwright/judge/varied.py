@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from kernelwright.judge.borne import Chosen, choose, mixed
+from kernelwright.judge.borne import Chosen, Way, choose, mixed
 from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw
-from kernelwright.judge.fixed import Run, takes
 from kernelwright.judge.inputs import (
     BETWEEN,
     NUMBERS,
@@ -18,6 +17,7 @@ from kernelwright.judge.inputs import (
     SPECIAL,
     enlarge,
     headroom,
+    n_drawn,
     transform,
     vary_numbers,
     with_specials,
@@ -29,38 +29,43 @@ Bears = Callable[[list[Any], list[Any]], bool]
 
 
 class Variation:
-    """Changes the inputs of one task, as far as its reference ``bears`` that, which is found out in
-    the first draw of a distribution; ``run`` is the reference."""
+    """Changes the inputs of one task, as far as its reference ``bears`` that: one that bears no
+    change must keep no other from it. It is found out in the first draw of a distribution."""
 
-    def __init__(self, run: Run, bears: Bears) -> None:
-        self._run, self._bears = run, bears
-        self._chosen: dict[str, Chosen] = {}
+    def __init__(self, bears: Bears) -> None:
+        self._bears = bears
+        self._chosen: dict[tuple[str, int], Chosen] = {}
         self._power = 0.0
 
     def varied(self, own: list[Any], draw: Draw, fixed_integers: list[bool]) -> list[Any]:
         """The arguments of a draw, from the task's ``own``; those that are not changed are the
         same. Of integers those that are fixed are drawn anew, as in ``resample_integers``."""
-        if draw.distribution in (TASK, OWN_WEIGHTS):
+        name, seed = draw.distribution, draw.seed
+        if name in (TASK, OWN_WEIGHTS):
             return own
-        if draw.distribution == SPECIAL:
-            return with_specials(own, draw.seed)
-        if draw.distribution == OVERFLOWING:
+        if name == SPECIAL:
+            return with_specials(own, seed)
+        if name == OVERFLOWING:
             self._power = self._power or headroom(own, self._is_borne(own))
             return enlarge(own, self._power)
-        if draw.distribution == NUMBERS:
-            return vary_numbers(own, draw.seed)
-        if draw.distribution == RESAMPLED:
-            return self._resampled(own, draw, fixed_integers)
-        changed = transform(own, draw.distribution, draw.seed)
-        if draw.distribution == OUTLIERS and not takes(self._run, changed, instead_of=own):
-            return transform(own, BETWEEN, draw.seed)
-        return changed
+        if name == NUMBERS:
+            return vary_numbers(own, seed)
+        if name == RESAMPLED:
+            ways = [partial(resample_integers, own, fixed_integers, seed, way) for way in WAYS]
+            return self._changed(own, (name, 0), ways)
+        n_turns = n_drawn(own)
+        if name == OUTLIERS:
+            ways = [partial(transform, own, one, seed) for one in (OUTLIERS, BETWEEN)]
+            return self._changed(own, (name, seed % max(1, n_turns)), ways)
+        ways = [partial(transform, own, name, seed)]
+        return self._changed(own, (name, 0), ways) if n_turns > 1 else ways[0]()
 
-    def _resampled(self, own: list[Any], draw: Draw, is_fixed: list[bool]) -> list[Any]:
-        ways = [cache(partial(resample_integers, own, is_fixed, draw.seed, way)) for way in WAYS]
-        if RESAMPLED not in self._chosen:
-            self._chosen.setdefault(RESAMPLED, choose(own, ways, self._is_borne(own)))
-        chosen = self._chosen[RESAMPLED]
+    def _changed(self, own: list[Any], key: tuple[str, int], ways: list[Way]) -> list[Any]:
+        """Each tensor in the way that was chosen for it; all in the first where none is borne."""
+        ways = [cache(way) for way in ways]
+        if key not in self._chosen:
+            self._chosen.setdefault(key, choose(own, ways, self._is_borne(own)))
+        chosen = self._chosen[key]
         return mixed(own, ways, chosen) if chosen else ways[0]()
 
     def _is_borne(self, own: list[Any]) -> Callable[[list[Any]], bool]:

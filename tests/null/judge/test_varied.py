@@ -1,0 +1,50 @@
+"""Inputs changed as draws ask for, as far as the reference bears that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kernelwright.judge.draws import Draw
+from kernelwright.judge.inputs import OUTLIERS, RESAMPLED
+from kernelwright.judge.varied import Variation
+
+
+def _is_positive(changed: list[Any], own: list[Any]) -> bool:
+    """Whether the second argument is above nought and below one."""
+    return float(changed[1].min()) > 0 and float(changed[1].max()) < 1
+
+
+def test_an_argument_that_does_not_bear_a_distribution_hides_no_other_from_it():
+    own = [torch.rand(64, 64), torch.rand(64, 64) * 0.9 + 0.05]
+    x, p = Variation(_is_positive).varied(own, Draw("negated", 7), [False] * 2)
+    assert torch.equal(x, -own[0]) and p is own[1]
+
+
+def test_where_one_argument_takes_no_outliers_the_others_get_them():
+    own = [torch.rand(64, 64), torch.rand(64, 64) * 0.9 + 0.05]
+    variation = Variation(_is_positive)
+    for seed in (6, 7):  # each is the larger in its turn
+        x, p = variation.varied(own, Draw(OUTLIERS, seed), [False] * 2)
+        assert float(x.abs().max()) > 8 and float(p.max()) <= float(own[1].max())
+        assert 0 < int((p != own[1]).sum()) <= 8
+
+
+def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_to_choose():
+    runs: list[Any] = []
+    variation = Variation(lambda changed, own: not runs.append(changed))
+    own = [torch.rand(8, 8), torch.rand(8, 8)]
+    for seed in (1, 2):
+        variation.varied(own, Draw("huge", seed), [False] * 2)
+        variation.varied(own[:1], Draw("huge", seed), [False])
+    assert len(runs) == 1
+
+
+def test_positions_get_larger_steps_where_the_reference_takes_them_and_else_another_order():
+    positions = torch.arange(64)
+    for most in (200, 63):
+        variation = Variation(lambda changed, own, most=most: int(changed[0].max()) <= most)
+        (found,) = variation.varied([positions], Draw(RESAMPLED, 7), [True])
+        assert not torch.equal(found, positions) and found.unique().numel() == 64
+        assert (int(found.max()) > 63) == (most == 200)
