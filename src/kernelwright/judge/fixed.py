@@ -73,9 +73,9 @@ def takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
 
 
 def renew(arguments: list[Any], fixed: Fixed, seed: int) -> list[Any]:
-    """``arguments`` with those that are fixed changed by VARIED at most, in another order; zeros
-    and infinities stay, and what has them its order. Whole numbers are drawn anew from their own.
-    """
+    """``arguments`` with those that are fixed changed by VARIED at most, in another order; masks
+    and what has infinities keep theirs, and what has zeros nearly everywhere. Whole numbers are
+    drawn anew from their own."""
     rows = iter(fixed.which)
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -86,13 +86,28 @@ def renew(arguments: list[Any], fixed: Fixed, seed: int) -> list[Any]:
         draw = torch.Generator(x.device).manual_seed(seed)
         noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
         changed = x.clone(memory_format=torch.preserve_format)
-        if fixed.is_shuffled and x.dim() and bool((x.isfinite() & (x != 0)).all()):
+        if fixed.is_shuffled and _has_no_places(x):
             changed.copy_(_shuffled(x, seed))
         changed.mul_((1 + VARIED * noise).to(x.dtype))
         changed = kept(x, changed)
         return changed if overlaps(x) else laid_out(changed, x)
 
     return map_tensors(change, arguments)
+
+
+def _has_no_places(x: torch.Tensor) -> bool:
+    """Whether nothing in it has a place of its own, as what hides, and the zeros of a filter or a
+    triangle. Those are none that are few, or a whole slice, as padding."""
+    if x.dim() == 0 or is_mask(x) or not bool(x.isfinite().all()):
+        return False
+    zeros = (x == 0).movedim(x.shape.index(max(x.shape)), 0)
+    if not bool(zeros.any()):
+        return True
+    for axis in range(1, x.dim()):
+        slices = zeros.movedim(axis, 0)
+        slices[slices.flatten(1).all(1)] = False
+    n_with = zeros.flatten(1).any(1).sum() if x.dim() > 1 else zeros.sum()
+    return int(n_with) <= len(zeros) // 2
 
 
 def _shuffled(x: torch.Tensor, seed: int) -> torch.Tensor:

@@ -87,6 +87,33 @@ def test_what_hides_keeps_its_places_where_it_is_the_same_in_every_draw():
     assert torch.equal(new.isfinite(), bias.isfinite()) and not torch.equal(new, bias)
 
 
+@pytest.mark.parametrize("padding", [(-1,), (slice(None), -1), (3, 5)])
+def test_few_zeros_and_those_of_padding_keep_nothing_in_its_place(padding):
+    x = torch.randn(64, 16)
+    x[padding] = 0.0
+    (new,) = renew([x], Fixed([True], is_shuffled=True), 1)
+    assert int((new == 0).sum()) == int((x == 0).sum())
+    assert float(((new - x).abs() > 0.1 * x.abs()).float().mean()) > 0.8
+    assert torch.allclose(new.norm(dim=1).sort().values, x.norm(dim=1).sort().values, rtol=0.05)
+
+
+@pytest.mark.parametrize("kind", ["band", "triangle", "mask", "causal", "filled up"])
+def test_zeros_that_have_their_places_keep_them(kind):
+    x = torch.randn(64, 64)
+    if kind == "band":
+        x = x.triu(-2).tril(2)
+    elif kind == "triangle":
+        x = x.tril()
+    elif kind == "mask":
+        x = (x[0] > -1).float()
+    elif kind == "causal":
+        x = x.triu(1).masked_fill(x.triu(1) != 0, -torch.inf)
+    else:
+        x[20:] = 0.0
+    (new,) = renew([x], Fixed([True], is_shuffled=True), 1)
+    assert torch.equal(new == 0, x == 0) and torch.equal(new.isfinite(), x.isfinite())
+
+
 def test_where_the_reference_takes_no_other_order_only_sizes_change():
     x = torch.rand(64) + 1
     near = lambda given: [(0.1 - (x - given[0]).abs()).sqrt()]  # noqa: E731
