@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 
 from kernelwright.judge.compare import FACTOR, LOOSE_SHARE, SPREAD, Expected
-from kernelwright.judge.measures import error_of, share_beyond
+from kernelwright.judge.measures import distances, error_of
 from kernelwright.judge.pieces import pieces
+
+FURTHER = 64.0
+"""Times as far inputs are moved a second time: what is smooth moves as many times farther, the root
+of what is nought eight times, and what jumps off a border that inputs lie on no farther."""
+STEPS = 4.0
+"""Times as far as before, or less, move numbers that jumped."""
+MANY_JUMPS = 1 / 8
+"""Of the numbers that moved: where more jumped, by how much the others did is luck."""
 
 
 def conditioning(moved: torch.Tensor, expected: Expected, number: int) -> float:
@@ -23,22 +33,62 @@ def conditioning(moved: torch.Tensor, expected: Expected, number: int) -> float:
 
 
 def conditioned(
-    moved: list[torch.Tensor], expected: Expected, factors: list[float], *, most: float
+    moved: list[torch.Tensor],
+    further: list[torch.Tensor],
+    expected: Expected,
+    factors: list[float],
+    *,
+    most: float,
 ) -> Expected:
     """``expected`` where each output may be off by its factor times as far as float64 ``moved``
-    with the inputs, as for ``conditioning``, but by ``most`` at most, in as many numbers; as usual
-    where few of them moved: they jumped, and are asked about singly."""
+    with the inputs, but by ``most`` at most, in as many numbers; ``further``: where they were moved
+    FURTHER. As usual where few numbers moved, or they jumped: those are asked about singly."""
     allowed, beyond = list(expected.allowed), list(expected.beyond)
-    for number, (one, factor) in enumerate(zip(moved, factors, strict=True)):
+    for number, (*both, factor) in enumerate(zip(moved, further, factors, strict=True)):
         usual, sound = allowed[number], expected.sound[number]
-        told = expected.exact[number], expected.finite[number], expected.scales[number]
-        wider = min(most, factor * conditioning(one, expected, number))
-        if wider > usual and share_beyond(one, *told, usual / factor) > LOOSE_SHARE:
+        if not expected.exact[number].is_floating_point():
+            continue
+        moves = partial(_moves, *both, expected, number, least=sound / factor)
+        wider = min(most, factor * max((float(d.max()) for d in moves()), default=0.0))
+        if wider > usual and _share(moves(), usual / factor) > LOOSE_SHARE:
             allowed[number] = wider
         if wider > sound:
-            share = SPREAD * share_beyond(one, *told, sound / factor)
-            beyond[number] = max(beyond[number], share)
+            beyond[number] = max(beyond[number], SPREAD * _share(moves(), sound / factor))
     return replace(expected, allowed=allowed, beyond=beyond, is_conditioned=True)
+
+
+def _moves(
+    moved: torch.Tensor, further: torch.Tensor, expected: Expected, number: int, *, least: float
+) -> Iterator[torch.Tensor]:
+    """How far an output's numbers moved, piece by piece, nought where they jumped; nothing where
+    they became infinite, or many of those that moved by more than ``least`` jumped."""
+    exact = expected.exact[number]
+    told = exact, expected.finite[number], expected.scales[number]
+    pairs = pieces(moved, exact)
+    if exact.numel() == 0 or not all(torch.equal(m.isfinite(), e.isfinite()) for m, e in pairs):
+        return
+    both = partial(zip, strict=True)
+    n_moved = n_jumped = 0
+    for one, other in both(distances(moved, *told), distances(further, *told)):
+        n_moved += int((one > least).sum())
+        n_jumped += int(_jumped(one, other, least).sum())
+    if n_jumped <= MANY_JUMPS * n_moved:
+        for one, other in both(distances(moved, *told), distances(further, *told)):
+            yield one.masked_fill(_jumped(one, other, least), 0.0)
+
+
+def _jumped(one: torch.Tensor, other: torch.Tensor, least: float) -> torch.Tensor:
+    """Where numbers moved by more than ``least`` at first, by ``one``, and then hardly farther."""
+    return (one > least) & (other < STEPS * one)
+
+
+def _share(moves: Iterator[torch.Tensor], limit: float) -> float:
+    """The share of the numbers that moved by more than ``limit``; nought of none."""
+    n_beyond = n_numbers = 0
+    for distance in moves:
+        n_beyond += int((distance > limit).sum())
+        n_numbers += distance.numel()
+    return n_beyond / max(1, n_numbers)
 
 
 def explained(

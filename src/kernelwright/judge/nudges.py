@@ -54,11 +54,11 @@ def widen(t: torch.Tensor) -> torch.Tensor:
 
 
 def by_rounding(
-    arguments: list[Any], expected: Expected, growths: list[float]
+    arguments: list[Any], expected: Expected, growths: list[float], *, times: float = 1.0
 ) -> tuple[list[Any], Change, list[float]]:
     """``arguments`` in float64, every element changed by about one unit in the last place of what
-    the reference computes in; how its weights are changed likewise; and by how many times the
-    effect each output may be off.
+    the reference computes in, or by so many ``times`` it; how its weights are changed likewise; and
+    by how many times the effect of one each output may be off.
 
     That is its own dtype, or float32 where a reference widens it at once: one that rounds to a
     narrow type shows that in its own error. It does so a few times, and adds up in float32. What is
@@ -67,10 +67,10 @@ def by_rounding(
     is_narrow = are_narrow(arguments) and expected.reference_error > NARROW_ERROR
     own = (lambda t: t) if is_narrow else _in_float32
     exact = _are_exact(arguments, whole_too=True)
-    moved = _changed(arguments, exact, lambda t: _moved(own(t), 1.0, 1))
+    moved = _changed(arguments, exact, lambda t: _moved(own(t), 1.0, 1, times))
 
     def moved_weight(t: torch.Tensor) -> torch.Tensor:
-        return widen(t) if is_mask(t) or _is_whole_valued(t) else _moved(own(t), 1.0, 2)
+        return widen(t) if is_mask(t) or _is_whole_valued(t) else _moved(own(t), 1.0, 2, times)
 
     factors = [FACTOR if is_narrow else max(CONDITION_FACTOR, growth) for growth in growths]
     return moved, moved_weight, factors
@@ -261,13 +261,14 @@ def _reach(
             torch.maximum(most, move, out=most)
 
 
-def _moved(t: torch.Tensor, size_ulp: float, seed: int | None) -> torch.Tensor:
-    """Every element by ``size_ulp`` of its own dtype, or at random by that at most; of narrow ones
-    by one, which is as much as many roundings of float32."""
+def _moved(t: torch.Tensor, size_ulp: float, seed: int | None, times: float = 1.0) -> torch.Tensor:
+    """Every element by ``times`` ``size_ulp`` of its own dtype, or at random by that at most; of
+    narrow ones by ``times`` one, which is as much as many roundings of float32."""
     if not (t.is_floating_point() or t.is_complex()):
         return t
     is_narrow = t.is_floating_point() and t.element_size() < 4
-    ulp = (min(size_ulp, 1.0) if is_narrow else size_ulp) * torch.finfo(t.dtype).eps / 2
+    size_ulp = times * (min(size_ulp, 1.0) if is_narrow else size_ulp)
+    ulp = size_ulp * torch.finfo(t.dtype).eps / 2
     if seed is None:
         return widen(t) * (1 + ulp)
     draw = torch.Generator(t.device).manual_seed(seed)

@@ -19,7 +19,7 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge import fitness, layout, nudges
-from kernelwright.judge.allowances import conditioned, explained
+from kernelwright.judge.allowances import FURTHER, conditioned, explained
 from kernelwright.judge.asserting import HostFirst
 from kernelwright.judge.compare import LOOSE_SHARE, ROUNDING, USELESS, Expected, expect
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
@@ -176,27 +176,38 @@ class Oracle:
     def conditioned(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
         """``expected`` with the allowance that an ill-conditioned task needs.
 
-        It costs another run in float64, so it is asked for only before a refusal.
+        It costs more runs in float64, so it is asked for only before a refusal.
         """
         run, _ = runs = self._both(draw)
-        growths = self._growth_ulp(draw, is_floor=False)
-        nudged, change, factors = nudges.by_rounding(arguments, expected, growths)
         if expected.is_conditioned:
             return expected
-        moved = self._in_float64(draw.weights, nudged, change)
+        (moved, factors), (further, _) = (
+            self._moved(draw, arguments, expected, times) for times in (1.0, FURTHER)
+        )
         if moved is None:
             return expected
         is_own = self._is_own(draw)
         # As initialisers leave them results may cancel, as the logarithm of a rotation's
         # determinant: other weights tell of them.
         is_bound = is_own and draw.distribution != OWN_WEIGHTS
-        wider = conditioned(moved, expected, factors, most=USELESS if is_bound else math.inf)
+        most = USELESS if is_bound else math.inf
+        further = further or [torch.full_like(one, math.nan) for one in moved]  # tells of no jumps
+        wider = conditioned(moved, further, expected, factors, most=most)
         wider = nudges.pooled(runs, arguments, wider)
         wider = wider if is_own else nudges.tied(run, arguments, wider)
         how = {"zeros_too": not is_own}
         loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)
         wider = replace(wider, loose=loose, loose_share=LOOSE_SHARE if is_own else 1.0)
         return self._keep(("expected", draw), wider)
+
+    def _moved(
+        self, draw: Draw, arguments: list[Any], expected: Expected, times: float
+    ) -> tuple[list[torch.Tensor] | None, list[float]]:
+        """The results in float64 where inputs and weights are changed by ``times`` a unit in the
+        last place, None if that fails; and by how many times one unit's effect they may be off."""
+        growths = self._growth_ulp(draw, is_floor=False)
+        nudged, change, factors = nudges.by_rounding(arguments, expected, growths, times=times)
+        return self._in_float64(draw.weights, nudged, change), factors
 
     def stepped(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
         """``expected`` with how far each number jumps, which is asked for where few are wrong."""

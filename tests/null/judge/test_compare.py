@@ -242,9 +242,30 @@ def test_few_numbers_that_jump_widen_nothing_for_the_others():
     wanted = expected(exact.float(), exact)
     jumped = exact.clone()
     jumped[3, 5] += 1.0
-    assert conditioned([jumped], wanted, [16.0], most=1.0).allowed == wanted.allowed
-    assert conditioned([exact + 0.01], wanted, [16.0], most=1.0).allowed > wanted.allowed
-    assert conditioned([exact + 0.01], wanted, [16.0], most=1e-3).allowed == [1e-3]
+    assert allowed_after(jumped, jumped, wanted) == wanted.allowed
+    assert allowed_after(exact + 0.01, exact + 0.64, wanted) > wanted.allowed
+    assert allowed_after(exact + 0.01, exact + 0.64, wanted, most=1e-3) == [1e-3]
+
+
+@pytest.mark.parametrize("n_columns", [2, 16, 64])
+def test_what_moves_no_farther_when_inputs_do_is_no_ill_conditioning(n_columns):
+    """All of a product jumps where its inputs lie on a quantiser's borders."""
+    exact = torch.rand(64, 64, dtype=torch.float64) + 0.5
+    moved, further = exact + 1e-7, exact + 64e-7
+    moved[:, :n_columns] += 0.1
+    further[:, :n_columns] += 0.1
+    wanted = expected(exact.float(), exact)
+    assert allowed_after(moved, further, wanted)[0] < 1e-5
+
+
+def test_the_root_of_what_is_nought_is_no_jump():
+    exact = torch.rand(64, 64, dtype=torch.float64)
+    wanted = expected(exact.float(), exact)
+    assert allowed_after(exact + 1e-4, exact + 8e-4, wanted) > wanted.allowed
+
+
+def allowed_after(moved, further, wanted, most=1.0):
+    return conditioned([moved], [further], wanted, [16.0], most=most).allowed
 
 
 def test_only_as_many_numbers_are_far_off_as_the_reference_has():
@@ -260,7 +281,8 @@ def test_as_many_numbers_may_be_far_off_as_move_with_the_inputs_last_digits():
     exact = torch.rand(64, 64, dtype=torch.float64) + 0.5
     moved = exact.clone()
     moved[:8] += 1e-5
-    wanted = conditioned([moved], expected(exact.float(), exact), [16.0], most=1.0)
+    further = exact + 64 * (moved - exact)
+    wanted = conditioned([moved], [further], expected(exact.float(), exact), [16.0], most=1.0)
     off = torch.zeros(64, 64)
     off[:16] = 1e-4
     compare([exact.float() + off], wanted)
