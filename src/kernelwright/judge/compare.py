@@ -52,9 +52,14 @@ goes through a product moves a whole row with it."""
 JUMPED = 1.5
 """Times what a number was seen to jump when inputs moved in their last digits."""
 
+NARROW_ERROR = 2.0**-14
+"""Of a row's largest value: rounding a result to float16 is off by up to 2^-12."""
 TYPICAL, FEWEST_TYPICAL = 0.4, 1024
 """Of the unit roundoff of a type narrower than float32: what rounding a result once is off by, as
 the root of a mean square; of so many numbers at least."""
+FEW_OFF = 1 / 32
+"""Of an output's largest error: what it is typically off by where few numbers are. Products that
+were rounded to bfloat16 come to an eighth."""
 TYPICAL_FACTOR = 3.0
 """Times that. Rounding at every step of a softmax or a norm was 2.3 times the library's own, a
 product of 8 bits 4.0, an approximated GELU 6.2 (torch 2.13, a CPU)."""
@@ -80,8 +85,8 @@ class Expected:
     beyond: list[float] = field(default_factory=list)
     """The share of its numbers that may be beyond that."""
     typical: list[float] = field(default_factory=list)
-    """The reference's error as the root of a mean square, of outputs narrower than float32; nought
-    of others, and empty where it says nothing."""
+    """The reference's error as the root of a mean square, of outputs that are narrower than float32
+    or were before; nought of others, and empty where it says nothing."""
     is_conditioned: bool = False
     """Whether ``allowed`` takes the conditioning of the task into account."""
     loose: list[torch.Tensor | None] = field(default_factory=list)
@@ -99,8 +104,10 @@ def expect(
     growth_ulp: list[float],
     *,
     by_row: bool = True,
+    narrow: torch.dtype = torch.float32,
 ) -> Expected:
-    """What to expect where the reference returns ``own`` and float64 gives ``exact``.
+    """What to expect where the reference returns ``own`` and float64 gives ``exact``; ``narrow``:
+    the narrowest type of its inputs and weights.
 
     Without ``by_row`` errors are measured on an output's largest value: where single numbers
     outweigh all others, algorithms that are stable by norm only (Strassen's) carry them elsewhere.
@@ -125,7 +132,11 @@ def expect(
         SPREAD * share_beyond(*one, least / FACTOR) if most > least else 0.0
         for *one, most, least in zip(own, exact, finite, scales, allowed, sound, strict=True)
     ]
-    typical = [_typical(*one) for one in zip(own, exact, finite, strict=True)]
+    is_narrow = torch.finfo(narrow).bits < 32
+    typical = [
+        _typical(*one, widened_error=error if is_narrow and error > NARROW_ERROR else 0.0)
+        for *one, error in zip(own, exact, finite, scales, errors, strict=True)
+    ]
     own = [
         o.new_empty(0) if e.is_floating_point() and f is None else o
         for o, e, f in zip(own, exact, finite, strict=True)
@@ -134,15 +145,26 @@ def expect(
     return Expected(exact, own, scales, finite, allowed, error, sound, beyond, typical)
 
 
-def _typical(own: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None) -> float:
-    """What rounding a result of a narrow type is typically off by, or the reference where that is
-    more; nought of other types, and of few numbers."""
-    is_asked = own.is_floating_point() and own.element_size() < 4
+def _typical(
+    own: torch.Tensor,
+    exact: torch.Tensor,
+    finite: torch.Tensor | None,
+    scale: torch.Tensor,
+    *,
+    widened_error: float,
+) -> float:
+    """What the reference is typically off by, or rounding a result of a narrow type if that is
+    more; ``widened_error``: the largest error of a result that was widened after it was rounded.
+    Nought of others, of few numbers, and where few of what was widened are off."""
+    is_narrow = own.element_size() < 4
+    is_asked = exact.is_floating_point() and (is_narrow or widened_error > 0)
     if not is_asked or own.numel() < FEWEST_TYPICAL:
         return 0.0
-    rounding = TYPICAL * torch.finfo(own.dtype).eps / 2
-    size = typical_error(exact.new_zeros(()).expand_as(exact), exact, finite)
-    return max(typical_error(own, exact, finite), rounding * size)
+    typical = typical_error(own, exact, finite, scale)
+    if not is_narrow:
+        return typical if typical > FEW_OFF * widened_error else 0.0
+    size = typical_error(exact.new_zeros(()).expand_as(exact), exact, finite, scale)
+    return max(typical, TYPICAL * torch.finfo(own.dtype).eps / 2 * size)
 
 
 @dataclass(frozen=True)
@@ -185,6 +207,7 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
             is_little = share <= expected.loose_share or of_rows <= LOOSE_ROWS
             if is_little and expected.jumps and _are_jumps(value, expected, number):
                 warnings.append(f"{name}: numbers differ where the inputs' last digits decide")
+                _refuse_typical(name, value, expected, number)
                 continue
             told = _told(value[where].item(), exact[where].item(), list(where))
             if math.isinf(error):
@@ -223,15 +246,18 @@ def _refuse_spread(
 
 
 def _refuse_typical(name: str, value: torch.Tensor, expected: Expected, number: int) -> None:
-    """Refuse what is off everywhere by as much as rounding to a narrow type is now and then."""
+    """Refuse what is off everywhere by as much as rounding to a narrow type is now and then; what
+    is beyond the allowed jumped."""
     usual = expected.typical[number] if expected.typical else 0.0
     if not usual:
         return
-    error = typical_error(value, expected.exact[number], expected.finite[number])
+    told = expected.exact[number], expected.finite[number], expected.scales[number]
+    error = typical_error(value, *told, expected.allowed[number])
     if error > TYPICAL_FACTOR * usual:
         raise WrongValues(
-            f"{name} is typically off by {error:.3g}, {error / usual:.1f} times as much as the "
-            f"reference or its last rounding; {TYPICAL_FACTOR:g} times is allowed"
+            f"{name} is typically off by {error:.3g} of its row's largest value, "
+            f"{error / usual:.1f} times as much as the reference or its last rounding; "
+            f"{TYPICAL_FACTOR:g} times is allowed"
         )
 
 

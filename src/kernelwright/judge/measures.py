@@ -8,7 +8,7 @@ are small by chance are measured as if they were a quarter of the median row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import torch
@@ -142,15 +142,23 @@ def share_beyond(
 
 
 def typical_error(
-    value: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None = None
+    value: torch.Tensor,
+    exact: torch.Tensor,
+    finite: torch.Tensor | None,
+    scale: torch.Tensor,
+    most: float = math.inf,
 ) -> float:
-    """The root of the mean square of what ``value`` is off by, where it is finite in both."""
-    masks = () if finite is None else (finite,)
+    """The root of the mean square of the row-scaled errors, without those larger than ``most``."""
     total = 0.0
-    for v, e, *mask in pieces(value, exact, *masks):
-        squares = (v.to(e.dtype) - e).square_()
-        total += float((torch.where(mask[0], squares, 0.0) if mask else squares).sum())
+    for distance in distances(value, exact, finite, scale):
+        total += float(distance.masked_fill_(distance > most, 0.0).square_().sum())
     return math.sqrt(total / max(1, exact.numel()))
+
+
+def narrowest(tensors: Iterable[torch.Tensor]) -> torch.dtype:
+    """The floating-point type among theirs that rounds most; float64 if there is none."""
+    types = [t.dtype for t in tensors if t.is_floating_point()]
+    return max(types, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float64)
 
 
 def all_finite(tensors: list[torch.Tensor]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from kernelwright.judge.allowances import conditioning
-from kernelwright.judge.compare import CONDITION_FACTOR, FACTOR, SPREAD, Expected
+from kernelwright.judge.compare import CONDITION_FACTOR, FACTOR, NARROW_ERROR, SPREAD, Expected
 from kernelwright.judge.inputs import is_whole
 from kernelwright.judge.layout import flat_source, leaves, map_tensors
 from kernelwright.judge.measures import as_real, error_of, share_beyond
@@ -26,8 +26,6 @@ N_RANDOM = 12
 """Besides moving all up and all down: which of two sums is larger shows when terms part ways. Each
 shows half of what lies on a border: with four of them a quantiser by reciprocals was refused in one
 of twenty calls that had such a number."""
-NARROW_ERROR = 2.0**-14
-"""Of a row's largest value: rounding a result to float16 is off by up to 2^-12."""
 N_TIED = 4
 """Random ways that show what hangs on ties: a change there is as large as what is chosen."""
 TIED_SHARE = 1 / 32

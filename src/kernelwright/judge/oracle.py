@@ -40,7 +40,7 @@ from kernelwright.judge.inputs import (
 from kernelwright.judge.kept import Kept
 from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.lowering import lower, rounded
-from kernelwright.judge.measures import are_alike, as_real, differ
+from kernelwright.judge.measures import are_alike, as_real, differ, narrowest
 from kernelwright.judge.observed import Observed, observe
 from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_mask, is_symmetric
@@ -275,7 +275,8 @@ class Oracle:
         exact = [nudges.widen(t) for t in own] if exact is None else exact
         exact, noise = fitness.without_noise(own, exact) if is_own else (exact, ())
         growths = self._growth_ulp(draw, is_floor=True)
-        expected = expect(own, exact, growths, by_row=draw.distribution != OUTLIERS)
+        narrow = narrowest(leaves([arguments, list(self.state(draw.weights).values())]))
+        expected = expect(own, exact, growths, by_row=draw.distribution != OUTLIERS, narrow=narrow)
         if is_own and expected.reference_error > USELESS and len(self._namings) == len(NAMINGS):
             del self._namings[0]  # it rounds to narrow types for the rounding's sake
             return self._compute(draw, arguments)

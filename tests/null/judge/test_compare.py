@@ -416,3 +416,30 @@ def test_narrow_results_are_no_more_off_everywhere_than_rounded_now_and_then():
         compare([(x.float() * torch.sigmoid(1.702 * x.float())).bfloat16()], wanted)
     wide = expected(torch.nn.functional.gelu(x.float()), exact)
     assert wide.typical == [0.0]
+
+
+def rounded_to_eight_bits(x):
+    steps = x.abs().amax(-1, keepdim=True) / 127
+    return (x / steps).round() * steps
+
+
+@pytest.mark.parametrize("widened", [False, True])
+def test_small_rows_of_narrow_results_count_like_large_ones(widened):
+    draw = torch.Generator().manual_seed(0)
+    exact = torch.randn(256, 256, generator=draw, dtype=torch.float64)
+    exact[:16] *= 1000
+    own, value = exact.bfloat16(), exact.bfloat16()
+    value[16:] = rounded_to_eight_bits(exact[16:] * 1.004).bfloat16()
+    if widened:
+        own, value = own.float(), value.float()
+    wanted = expect([own], [exact], [8.0], narrow=torch.bfloat16)
+    compare([exact.bfloat16().to(own.dtype)], wanted)
+    with pytest.raises(WrongValues, match="typically off"):
+        compare([value], wanted)
+
+
+def test_what_was_widened_says_nothing_where_few_numbers_are_off():
+    exact = torch.randn(256, 256, dtype=torch.float64)
+    own = exact.float()
+    own[0, 0] += 0.01
+    assert expect([own], [exact], [8.0], narrow=torch.bfloat16).typical == [0.0]
