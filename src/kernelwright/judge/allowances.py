@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 import torch
 
-from kernelwright.judge.compare import FACTOR, LOOSE_SHARE, SPREAD, Expected
+from kernelwright.judge.compare import FACTOR, LOOSE_SHARE, NARROW_ERROR, SPREAD, Expected
 from kernelwright.judge.measures import distances, error_of
 from kernelwright.judge.pieces import pieces
 
@@ -19,6 +19,9 @@ STEPS = 4.0
 """Times as far as before, or less, move numbers that jumped."""
 MANY_JUMPS = 1 / 8
 """Of the numbers that moved: where more jumped, by how much the others did is luck."""
+Moving = Callable[[float], tuple[list[torch.Tensor] | None, list[float]]]
+"""The float64 results, None if there are none, where inputs move by so many units in the last
+place; and by how many times the effect of one each may be off."""
 
 
 def conditioning(moved: torch.Tensor, expected: Expected, number: int) -> float:
@@ -67,14 +70,40 @@ def _moves(
     pairs = pieces(moved, exact)
     if exact.numel() == 0 or not all(torch.equal(m.isfinite(), e.isfinite()) for m, e in pairs):
         return
-    both = partial(zip, strict=True)
+    n_moved, n_jumped = _counts(moved, further, expected, number, least)
+    if n_jumped <= MANY_JUMPS * n_moved:
+        both = zip(distances(moved, *told), distances(further, *told), strict=True)
+        for one, other in both:
+            yield one.masked_fill(_jumped(one, other, least), 0.0)
+
+
+def lie_on_borders(by: Moving, expected: Expected, narrow: torch.dtype) -> bool:
+    """Whether much of an output jumps as far as the reference is off: its own precision decides on
+    which sides of borders its inputs lie. A ``narrow`` type among its own rounds anyhow."""
+    if expected.reference_error <= NARROW_ERROR or torch.finfo(narrow).bits < 32:
+        return False
+    (moved, _), (further, _) = by(1.0), by(FURTHER)
+    if moved is None or further is None:
+        return False
+    least = expected.reference_error * MANY_JUMPS
+    for number, (*both, exact) in enumerate(zip(moved, further, expected.exact, strict=True)):
+        if exact.is_floating_point():
+            _, n_jumped = _counts(*both, expected, number, least)
+            if n_jumped > MANY_JUMPS * exact.numel():
+                return True
+    return False
+
+
+def _counts(
+    moved: torch.Tensor, further: torch.Tensor, expected: Expected, number: int, least: float
+) -> tuple[int, int]:
+    """How many numbers moved by more than ``least``, and how many of those jumped."""
+    told = expected.exact[number], expected.finite[number], expected.scales[number]
     n_moved = n_jumped = 0
-    for one, other in both(distances(moved, *told), distances(further, *told)):
+    for one, other in zip(distances(moved, *told), distances(further, *told), strict=True):
         n_moved += int((one > least).sum())
         n_jumped += int(_jumped(one, other, least).sum())
-    if n_jumped <= MANY_JUMPS * n_moved:
-        for one, other in both(distances(moved, *told), distances(further, *told)):
-            yield one.masked_fill(_jumped(one, other, least), 0.0)
+    return n_moved, n_jumped
 
 
 def _jumped(one: torch.Tensor, other: torch.Tensor, least: float) -> torch.Tensor:

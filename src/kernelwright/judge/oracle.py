@@ -19,7 +19,7 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge import fitness, layout, nudges
-from kernelwright.judge.allowances import FURTHER, conditioned, explained
+from kernelwright.judge.allowances import FURTHER, conditioned, explained, lie_on_borders
 from kernelwright.judge.asserting import HostFirst
 from kernelwright.judge.compare import LOOSE_SHARE, ROUNDING, USELESS, Expected, expect
 from kernelwright.judge.convolutions import as_rounded, may_be_rounded
@@ -181,9 +181,8 @@ class Oracle:
         run, _ = runs = self._both(draw)
         if expected.is_conditioned:
             return expected
-        (moved, factors), (further, _) = (
-            self._moved(draw, arguments, expected, times) for times in (1.0, FURTHER)
-        )
+        moved, factors = self._moved(draw, arguments, expected, 1.0)
+        further, _ = self._moved(draw, arguments, expected, FURTHER)
         if moved is None:
             return expected
         is_own = self._is_own(draw)
@@ -203,8 +202,7 @@ class Oracle:
     def _moved(
         self, draw: Draw, arguments: list[Any], expected: Expected, times: float
     ) -> tuple[list[torch.Tensor] | None, list[float]]:
-        """The results in float64 where inputs and weights are changed by ``times`` a unit in the
-        last place, None if that fails; and by how many times one unit's effect they may be off."""
+        """``nudges.by_rounding``, with the results in float64 or None for what is moved."""
         growths = self._growth_ulp(draw, is_floor=False)
         nudged, change, factors = nudges.by_rounding(arguments, expected, growths, times=times)
         return self._in_float64(draw.weights, nudged, change), factors
@@ -280,12 +278,15 @@ class Oracle:
         if is_own and expected.reference_error > USELESS and len(self._namings) == len(NAMINGS):
             del self._namings[0]  # it rounds to narrow types for the rounding's sake
             return self._compute(draw, arguments)
-        if expected.reference_error > USELESS and not (warnings or self.precision):
-            if not is_given or draw.distribution == OWN_WEIGHTS:
+        if not (warnings or self.precision):
+            is_useless = expected.reference_error > USELESS
+            if is_useless and (not is_given or draw.distribution == OWN_WEIGHTS):
                 return None  # nobody can say what is right
-            if is_own:
+            moved = partial(self._moved, draw, arguments, expected)
+            if is_own and (is_useless or lie_on_borders(moved, expected, narrow)):
                 expected = expect(own, [nudges.widen(t) for t in own], growths)
-                expected, warnings = replace(expected, is_conditioned=True), OTHER_IN_FLOAT64
+                expected = replace(expected, is_conditioned=True, loose_share=LOOSE_SHARE)
+                warnings = OTHER_IN_FLOAT64
         loose = nudges.all_loose(own) if draw.distribution == LARGE else []
         expected = replace(expected, warnings=(*warnings, *noise), loose=loose)
         if not is_own or warnings:  # numbers of a few values may all be rounded to themselves

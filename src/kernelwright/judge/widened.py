@@ -22,7 +22,7 @@ NO_FLOAT64 = (
 )
 OTHER_IN_FLOAT64 = (
     "in float64 this reference gives something else, as one does that draws random numbers, or "
-    "whose results cancel: its own result is compared",
+    "whose results cancel, or whose inputs lie on borders: its own result is compared",
 )
 
 

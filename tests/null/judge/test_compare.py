@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright.judge.allowances import conditioned
+from kernelwright.judge.allowances import conditioned, lie_on_borders
 from kernelwright.judge.compare import Expected, compare, expect
 from kernelwright.judge.growth import count_terms, floor_error, summation_growth
 from kernelwright.judge.measures import are_alike, error_of, largest_size, row_scale
@@ -262,6 +262,25 @@ def test_the_root_of_what_is_nought_is_no_jump():
     exact = torch.rand(64, 64, dtype=torch.float64)
     wanted = expected(exact.float(), exact)
     assert allowed_after(exact + 1e-4, exact + 8e-4, wanted) > wanted.allowed
+
+
+@pytest.mark.parametrize("share", [0.02, 1.0])
+def test_inputs_lie_on_borders_where_much_jumps_as_far_as_the_reference_is_off(share):
+    """Few numbers jump in any quantiser: those are asked about singly."""
+    exact = torch.rand(64, 64, dtype=torch.float64) + 0.5
+    step = 0.01 * (torch.arange(64 * 64).view(64, 64) < share * 64 * 64)
+    wanted = expected((exact + step).float(), exact)
+
+    def jumps_off(times):
+        return [exact + times * 1e-7 - step], [16.0]
+
+    def is_smooth(times):
+        return [exact + times * step], [16.0]
+
+    assert lie_on_borders(jumps_off, wanted, torch.float32) == (share == 1.0)
+    assert not lie_on_borders(jumps_off, wanted, torch.bfloat16)
+    assert not lie_on_borders(is_smooth, wanted, torch.float32)
+    assert not lie_on_borders(lambda times: (None, []), wanted, torch.float32)
 
 
 def allowed_after(moved, further, wanted, most=1.0):
