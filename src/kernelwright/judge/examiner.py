@@ -178,7 +178,7 @@ class Examiner:
         n_before = int(self._oracle.has_weights)
         draws = [*self._draws[:n_before], self._oracle.first, *self._draws[n_before:]]
         for number, draw in enumerate(draws):
-            if self._oracle.spent_s > ORACLE_BUDGET_S and number > FEWEST_DRAWS:
+            if self._oracle.spent.seconds > ORACLE_BUDGET_S and number > FEWEST_DRAWS:
                 self._left_out += [one.distribution for one in self._draws[number - 1 :]]
                 del self._draws[number - 1 :]  # for later candidates too: all are checked alike
                 break

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,6 +45,7 @@ from kernelwright.judge.others import find_others
 from kernelwright.judge.patterns import is_mask, is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.spent import Spent
 from kernelwright.judge.varied import Variation
 from kernelwright.judge.weights import constants, randomised
 from kernelwright.judge.widened import NAMINGS, NO_FLOAT64, OTHER_IN_FLOAT64, run_in_float64
@@ -80,7 +80,7 @@ class Oracle:
     def _look(self, module: torch.nn.Module) -> None:
         """Run the reference, and note what all verdicts need."""
         self.modules = {TASK: module}
-        self.spent_s, self._namings = 0.0, [*NAMINGS]  # on expected results
+        self.spent, self._namings = Spent(), [*NAMINGS]  # on expected results
         self._kept = Kept(self.device)
         self._variation = Variation(self._takes)
         self.convolves = self.asks_for_specials = False
@@ -147,7 +147,7 @@ class Oracle:
         if key in self._kept:
             return self._kept[key]
         try:
-            with self._spending():
+            with self.spent():
                 expected = self._compute(draw, arguments)
         except torch.OutOfMemoryError:
             raise  # the machine's fault, not the reference's
@@ -162,16 +162,6 @@ class Oracle:
         if draw == self.first:
             self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
         return self._keep(key, expected)
-
-    @contextmanager
-    def _spending(self) -> Iterator[None]:
-        """Count what the reference's own runs take."""
-        start = time.monotonic(), time.process_time()
-        try:
-            yield
-        finally:
-            took = time.monotonic() - start[0], time.process_time() - start[1]
-            self.spent_s += min(took)  # what neighbours take is not the reference's
 
     def conditioned(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
         """``expected`` with the allowance that an ill-conditioned task needs.
@@ -222,7 +212,7 @@ class Oracle:
         """Whether the reference gives as many numbers as always, finite where those of ``usual``
         arguments are."""
         try:
-            with self._spending():
+            with self.spent():
                 results = as_real(self.run(changed))
                 is_alike = layout.same_shapes(results, as_real(self.example))
                 return is_alike and finite_as_usual(results, lambda: self.run(usual))
