@@ -57,7 +57,7 @@ def test_positions_that_have_no_place_for_larger_steps_change_places_or_come_twi
     assert bool((twice.diff() == 0).any())
 
 
-def test_rows_in_order_that_have_no_number_in_common_exchange_theirs():
+def test_rows_in_order_that_share_no_number_exchange_theirs():
     pages = torch.arange(256).view(16, 16)
     (y,) = resample_integers([pages], [True], 7)
     assert bool((y.diff() > 0).all()) and torch.equal(y.flatten().sort().values, pages.flatten())

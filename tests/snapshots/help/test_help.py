@@ -52,6 +52,12 @@ A receipt is a JSON file: `task` and `candidate` (their text and digest), `setti
 `speedup`. Its repetition draws fresh seeds. It runs the task that the receipt holds in the judge's
 own process, as judging that task's file would: look at a stranger's receipt before you repeat it.
 
+The budget of a search is the time in which it begins candidates. Outside it lie what comes before
+(reading the task, computing what its inputs should give) and what was begun within: the first
+candidate with the library settings it is compared with, however long that takes, the few that are
+built beside it, as long as the search has not taken twice its budget, and the last measurement of
+up to three that look best. With outputs of hundreds of megabytes each of these takes minutes.
+
 Any option may stand in `kernelwright.toml` in the working folder, under the name of its setting
 (`budget_s = "5m"`, `dialects = ["cpp"]`); the command line wins.
 """
