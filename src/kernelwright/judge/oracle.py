@@ -41,7 +41,7 @@ from kernelwright.judge.layout import leaves, map_tensors
 from kernelwright.judge.lowering import lower, rounded
 from kernelwright.judge.measures import are_alike, as_real, differ, narrowest
 from kernelwright.judge.observed import Observed, observe
-from kernelwright.judge.others import find_others
+from kernelwright.judge.others import OTHERS_MISFIT, find_others
 from kernelwright.judge.patterns import is_mask, is_symmetric
 from kernelwright.judge.products import quick_convolutions
 from kernelwright.judge.refusal import FAILURES
@@ -99,7 +99,7 @@ class Oracle:
         self.modules, self.has_weights = {TASK: other, OWN_WEIGHTS: module}, other is not module
         seed = derive_seed(self.secret, "others")
         given = self.reference.other_inputs(seed, self.device)
-        self.others = find_others(self.task, given, self._look_at, seed)
+        self.others = find_others(given, self._look_at, seed)
         self.precision = self.task.precision
         if self.precision:
             held = [self.first_arguments, list(self.state(TASK).values()), self.example]
@@ -370,16 +370,16 @@ class Oracle:
 
     def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], Terms]:
         """The shapes of the results, and terms per output."""
-        seen = self._observed(map_tensors(torch.clone, arguments))
+        seen = self._observed(map_tensors(torch.clone, arguments), OTHERS_MISFIT)
         inputs = leaves([arguments, list(self.state(TASK).values())])
         results = [*seen.outputs, *layout.those(leaves(arguments), self.changed)]
         n_added = [*seen.n_added, *[seen.most_added] * sum(self.changed)]
         terms = count_terms(inputs, results, seen.flops, n_added)
         return layout.without_memory(seen.outputs), terms
 
-    def _observed(self, arguments: list[Any]) -> Observed:
-        misfit = f"with {layout.shapes_text(arguments)}"
-        with task_code(self.task, *MISFIT, context=misfit), self._guard():
+    def _observed(self, arguments: list[Any], misfit: tuple[str, str] = MISFIT) -> Observed:
+        context = f"with {layout.shapes_text(arguments)}"
+        with task_code(self.task, *misfit, context=context), self._guard():
             seen = observe(lambda: self.modules[TASK](*arguments))
         self.asks_for_specials |= seen.asks_for_specials
         self.convolves |= seen.convolves
