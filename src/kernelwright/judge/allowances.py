@@ -9,7 +9,7 @@ from functools import partial
 import torch
 
 from kernelwright.judge.compare import FACTOR, LOOSE_SHARE, NARROW_ERROR, SPREAD, Expected
-from kernelwright.judge.measures import distances, error_of
+from kernelwright.judge.measures import distances, error_of, share_of
 from kernelwright.judge.pieces import pieces
 
 FURTHER = 64.0
@@ -53,10 +53,10 @@ def conditioned(
             continue
         moves = partial(_moves, *both, expected, number, least=sound / factor)
         wider = min(most, factor * max((float(d.max()) for d in moves()), default=0.0))
-        if wider > usual and _share(moves(), usual / factor) > LOOSE_SHARE:
+        if wider > usual and share_of(moves(), usual / factor) > LOOSE_SHARE:
             allowed[number] = wider
         if wider > sound:
-            beyond[number] = max(beyond[number], SPREAD * _share(moves(), sound / factor))
+            beyond[number] = max(beyond[number], SPREAD * share_of(moves(), sound / factor))
     return replace(expected, allowed=allowed, beyond=beyond, is_conditioned=True)
 
 
@@ -109,15 +109,6 @@ def _counts(
 def _jumped(one: torch.Tensor, other: torch.Tensor, least: float) -> torch.Tensor:
     """Where numbers moved by more than ``least`` at first, by ``one``, and then hardly farther."""
     return (one > least) & (other < STEPS * one)
-
-
-def _share(moves: Iterator[torch.Tensor], limit: float) -> float:
-    """The share of the numbers that moved by more than ``limit``; nought of none."""
-    n_beyond = n_numbers = 0
-    for distance in moves:
-        n_beyond += int((distance > limit).sum())
-        n_numbers += distance.numel()
-    return n_beyond / max(1, n_numbers)
 
 
 def explained(

@@ -137,8 +137,16 @@ def share_beyond(
     limit: float,
 ) -> float:
     """The share of the numbers whose row-scaled error is larger than ``limit``."""
-    n_beyond = sum(int((d > limit).sum()) for d in distances(value, exact, finite, scale))
-    return n_beyond / max(1, exact.numel())
+    return share_of(distances(value, exact, finite, scale), limit)
+
+
+def share_of(distances: Iterable[torch.Tensor], limit: float) -> float:
+    """The share of the numbers, given in pieces, that are larger than ``limit``; nought of none."""
+    n_beyond = n_numbers = 0
+    for distance in distances:
+        n_beyond += int((distance > limit).sum())
+        n_numbers += distance.numel()
+    return n_beyond / max(1, n_numbers)
 
 
 def typical_error(
