@@ -82,7 +82,7 @@ class Oracle:
         self.modules = {TASK: module}
         self.spent, self._namings = Spent(), [*NAMINGS]  # on expected results
         self._kept = Kept(self.device)
-        self._variation = Variation(self._takes)
+        self._variation = Variation(self.spent()(self._takes))
         self.convolves = self.asks_for_specials = False
         self.has_variance = self.factorises = False
         self.mutates_arguments = True  # until more is known
@@ -212,10 +212,9 @@ class Oracle:
         """Whether the reference gives as many numbers as always, finite where those of ``usual``
         arguments are."""
         try:
-            with self.spent():
-                results = as_real(self.run(changed))
-                is_alike = layout.same_shapes(results, as_real(self.example))
-                return is_alike and finite_as_usual(results, lambda: self.run(usual))
+            results = as_real(self.run(changed))
+            is_alike = layout.same_shapes(results, as_real(self.example))
+            return is_alike and finite_as_usual(results, lambda: self.run(usual))
         except torch.OutOfMemoryError:
             raise  # the machine's fault, not the reference's
         except FAILURES:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 class Spent:
     """The seconds of all that has run within: of the wall or of processors, the fewer, because
-    what neighbours take is not its own."""
+    what neighbours take is not its own. Its contexts decorate functions, too."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
