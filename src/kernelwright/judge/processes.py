@@ -1,4 +1,4 @@
-"""Who lives, as /proc tells it: also processes that show as dead there.
+"""Processes as /proc tells of them: who lives, also where it shows as dead, and takes new memory.
 
 One whose first thread has exited is a zombie to ``/proc/PID/stat``, has no memory and no files, and
 works on in its other threads.
@@ -7,6 +7,7 @@ works on in its other threads.
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 GONE = b"ZX"
@@ -32,12 +33,16 @@ def living_thread(pid: int) -> int | None:
 
 
 def _state(pid: int, thread: int) -> bytes:
-    """One letter of man 5 proc_stat; nothing where it is no more."""
+    """One letter; nothing where it is no more."""
+    return (_fields(f"/proc/{pid}/task/{thread}/stat") or [b""])[0]
+
+
+def _fields(path: str) -> list[bytes]:
+    """What man 5 proc_stat lists after the name in parentheses; none where there is no file."""
     try:
-        text = Path(f"/proc/{pid}/task/{thread}/stat").read_bytes()
+        return Path(path).read_bytes().rpartition(b")")[2].split()
     except OSError:
-        return b""
-    return text.rpartition(b")")[2].split()[0]
+        return []
 
 
 def below(pid: int) -> list[int]:
@@ -58,11 +63,18 @@ def below(pid: int) -> list[int]:
 
 def parent_of(pid: int) -> int | None:
     """Who is above a process; None where there is no such process."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    return int(text.rpartition(b")")[2].split()[1])
+    fields = _fields(f"/proc/{pid}/stat")
+    return int(fields[1]) if fields else None
+
+
+def faulted_bytes(pid: int) -> int:
+    """Memory that a process has touched for the first time, since it started.
+
+    Units:
+        Bytes, a page for every minor fault; nought where there is no such process.
+    """
+    fields = _fields(f"/proc/{pid}/stat")
+    return int(fields[7]) * resource.getpagesize() if fields else 0
 
 
 def beside(pid: int) -> list[int]:

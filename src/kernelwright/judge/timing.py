@@ -20,8 +20,8 @@ from kernelwright.judge.child import Glance
 from kernelwright.judge.cores import gathered, lead, on_last_core, prioritise
 from kernelwright.judge.draws import TASK, Draw, derive_seed
 from kernelwright.judge.outputs import Claim
-from kernelwright.judge.pages import faulted_bytes
 from kernelwright.judge.place import Place
+from kernelwright.judge.processes import faulted_bytes
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.roofline import least_ns, peak_bytes_per_s
 from kernelwright.judge.runner import Call, Runner

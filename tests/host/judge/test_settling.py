@@ -4,7 +4,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.pages import faulted_bytes
+from kernelwright.judge.processes import faulted_bytes
 from kernelwright.judge.timing import Stopwatch
 
 SOURCE = """
