@@ -23,8 +23,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kernelwright.judge.child import Zygote
-from kernelwright.judge.sandbox import SYSTEM, visible_folders
+from kernelwright.judge.children.child import Zygote
+from kernelwright.judge.isolation.sandbox import SYSTEM, visible_folders
 
 PROBE = """
 import ctypes, json, os, resource, socket

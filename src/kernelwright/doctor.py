@@ -166,7 +166,7 @@ def _packages() -> Iterator[Finding]:
 
 def _isolation() -> Iterator[Finding]:
     """What separates a candidate from the rest of the machine: found by making such a process."""
-    from kernelwright.judge.sandbox import MEANING, require_linux
+    from kernelwright.judge.isolation.sandbox import MEANING, require_linux
 
     try:
         require_linux()
@@ -187,7 +187,7 @@ def _isolation() -> Iterator[Finding]:
 
 def _granted() -> tuple[frozenset[str], str]:
     """What a child is granted here; none where none can be made, and why."""
-    from kernelwright.judge.child import Zygote
+    from kernelwright.judge.children.child import Zygote
 
     zygote = Zygote({}, threads=1)
     try:

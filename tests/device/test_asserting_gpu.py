@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.null.judge.asserting_calls import CALLS
 
-from kernelwright.judge.asserting import HostFirst
+from kernelwright.judge.reference.asserting import HostFirst
 
 pytestmark = [
     pytest.mark.gpu,

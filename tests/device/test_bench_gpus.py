@@ -19,7 +19,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.judge.place import place_of
+from kernelwright.judge.machine.place import place_of
 
 pytestmark = [
     pytest.mark.gpu,

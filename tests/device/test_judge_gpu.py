@@ -19,7 +19,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.turns import Turns
+from kernelwright.judge.children.turns import Turns
 
 pytestmark = [
     pytest.mark.gpu,

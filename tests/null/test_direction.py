@@ -17,6 +17,11 @@ LEVELS = {
     "docket": 4, "options": 4, "side_by_side": 4, "bench": 4, "commands": 4,
     "__init__": 4, "__main__": 4,
 }  # fmt: skip
+JUDGE = {
+    "refusal": 0, "baselines": 0, "isolation": 1, "numerics": 1, "machine": 2,
+    "inputs": 3, "children": 3, "reference": 4, "kinds": 5, "timing": 6,
+}  # fmt: skip
+"""The folders of the judge, and what all of them may name; other files of its are above them."""
 TOP = {name for name, level in LEVELS.items() if level == 4}
 
 
@@ -52,6 +57,18 @@ def test_every_import_points_down():
                 continue
             if LEVELS[there] >= LEVELS[here]:
                 wrong.append(f"{path.relative_to(ROOT)} imports {module}")
+    assert not wrong
+
+
+def test_the_folders_of_the_judge_import_downwards():
+    judge, wrong = ROOT / "judge", []
+    for folder in filter(Path.is_dir, judge.iterdir()):
+        for path in folder.glob("*.py"):
+            for module in imported(path):
+                pieces = module.split(".")[1:]
+                there = pieces[1] if pieces[0] == "judge" and len(pieces) > 1 else folder.name
+                if there != folder.name and JUDGE.get(there, 7) >= JUDGE[folder.name]:
+                    wrong.append(f"{path.relative_to(ROOT)} imports {module}")
     assert not wrong
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.dialects.devices import count, gpu_name, resolve
-from kernelwright.judge.place import MOST_JUDGES, place_of
+from kernelwright.judge.machine.place import MOST_JUDGES, place_of
 
 ALL = "all"
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"

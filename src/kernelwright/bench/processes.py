@@ -27,7 +27,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge, Nursery
-from kernelwright.judge.room import needed_bytes
+from kernelwright.judge.machine.room import needed_bytes
 from kernelwright.terminal import error_facts
 
 CLOSING_S = 30.0  # a search that is told to stop confirms nothing, but writes what it has

@@ -27,7 +27,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.judge import JUDGE_VERSION, Nursery, WarmProgram
-from kernelwright.judge.place import place_of
+from kernelwright.judge.machine.place import place_of
 from kernelwright.load.suite import SuiteEntry, builtin_suite, folder_suite, kernelbench_suite
 from kernelwright.report.chapter import Chapter, chapters
 from kernelwright.side_by_side import side_by_side

@@ -9,8 +9,8 @@ JUDGE_VERSION = 22
 """Changes when the same candidate may get another verdict."""
 _PLACES = {
     "Judge": "judge",
-    "Nursery": "nursery",
-    "WarmProgram": "nursery",
+    "Nursery": "children.nursery",
+    "WarmProgram": "children.nursery",
     "library_candidate": "library",
 }
 

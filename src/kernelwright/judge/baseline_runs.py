@@ -20,19 +20,19 @@ import torch
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.task import Task
 from kernelwright.judge import baselines
-from kernelwright.judge.children import Children
-from kernelwright.judge.draws import TASK
-from kernelwright.judge.layout import dtype_name, leaves, plan_slots
-from kernelwright.judge.oracle import Oracle
-from kernelwright.judge.place import Place
+from kernelwright.judge.children.children import Children
+from kernelwright.judge.children.runner import Program, Runner, contents
+from kernelwright.judge.children.turns import Turns
+from kernelwright.judge.inputs.draws import TASK
+from kernelwright.judge.machine.layout import dtype_name, leaves, plan_slots
+from kernelwright.judge.machine.place import Place
+from kernelwright.judge.machine.region import Region
+from kernelwright.judge.machine.roofline import LARGE_BYTES, Copying
+from kernelwright.judge.machine.room import OUT_OF_MEMORY
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
+from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.region import Region
-from kernelwright.judge.roofline import LARGE_BYTES, Copying
-from kernelwright.judge.room import OUT_OF_MEMORY
-from kernelwright.judge.runner import Program, Runner, contents
-from kernelwright.judge.timing import RunnerFailed, Stopwatch, named
-from kernelwright.judge.turns import Turns
+from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch, named
 
 N_QUICK = 5
 CROWDED = 16

@@ -9,15 +9,12 @@ import torch
 
 from kernelwright.core.evaluation import CANDIDATE, Timing
 from kernelwright.core.settings import Settings
-from kernelwright.judge import kinds, profiling
 from kernelwright.judge.baseline_runs import BaselineRuns
-from kernelwright.judge.check import Check
-from kernelwright.judge.children import Children
-from kernelwright.judge.conditions import Watch, complaints
-from kernelwright.judge.convolutions import may_be_rounded
+from kernelwright.judge.children.children import Children
+from kernelwright.judge.children.runner import Runner
+from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.draft import Draft
-from kernelwright.judge.draws import OWN_WEIGHTS, TASK, Draw, derive_seed
-from kernelwright.judge.inputs import (
+from kernelwright.judge.inputs.distributions import (
     BELOW,
     DISTRIBUTIONS,
     EMPTY,
@@ -32,16 +29,19 @@ from kernelwright.judge.inputs import (
     has_numbers,
     n_drawn,
 )
-from kernelwright.judge.nudges import are_narrow
-from kernelwright.judge.oracle import Oracle
-from kernelwright.judge.place import Place
+from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw, derive_seed
+from kernelwright.judge.kinds import kinds, profiling
+from kernelwright.judge.kinds.sampling import Looks
+from kernelwright.judge.machine.conditions import Watch, complaints
+from kernelwright.judge.machine.place import Place
+from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.preparation import Preparation, Sight
-from kernelwright.judge.reading import Reading
-from kernelwright.judge.roofline import DOES_LESS, Arithmetic
-from kernelwright.judge.runner import Runner
-from kernelwright.judge.sampling import Looks
-from kernelwright.judge.timing import RunnerFailed, Stopwatch
-from kernelwright.judge.turns import Turns
+from kernelwright.judge.reference.check import Check
+from kernelwright.judge.reference.convolutions import may_be_rounded
+from kernelwright.judge.reference.nudges import are_narrow
+from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.timing.reading import Reading
+from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch
 
 CALL_LIMIT_S = 10.0
 SLOWEST = 50.0

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.judge.children.runner import Runner
+from kernelwright.judge.machine.room import lacked_memory
 from kernelwright.judge.preparation import Preparation
-from kernelwright.judge.room import lacked_memory
-from kernelwright.judge.runner import Runner
-from kernelwright.judge.timing import RunnerFailed
+from kernelwright.judge.timing.rounds import RunnerFailed
 
 CLOSE = 0.97
 """A later heat's fastest must take less than this share of the best one's time to be judged: as

@@ -22,24 +22,26 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import environment, heats, preparation, sandbox
+from kernelwright.judge import heats, preparation
 from kernelwright.judge.baseline_runs import N_QUICK, BaselineRuns, no_memory
-from kernelwright.judge.child import MEMORY_SHARE
-from kernelwright.judge.children import Children
+from kernelwright.judge.children.child import MEMORY_SHARE
+from kernelwright.judge.children.children import Children
+from kernelwright.judge.children.nursery import Nursery
+from kernelwright.judge.children.runner import Runner, contents
+from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.draft import Draft, Subject
-from kernelwright.judge.draws import TASK
 from kernelwright.judge.examiner import CALL_LIMIT_S, MOST_STARTING, Examiner
-from kernelwright.judge.layout import plan_slots
-from kernelwright.judge.nursery import Nursery
-from kernelwright.judge.oracle import Oracle
-from kernelwright.judge.place import place_of
+from kernelwright.judge.inputs.draws import TASK
+from kernelwright.judge.isolation import sandbox
+from kernelwright.judge.machine import environment
+from kernelwright.judge.machine.layout import plan_slots
+from kernelwright.judge.machine.place import place_of
+from kernelwright.judge.machine.room import lacked_memory, largest_bytes, n_chairs, wait_for_room
 from kernelwright.judge.preparation import Line, Preparation
+from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.room import lacked_memory, largest_bytes, n_chairs, wait_for_room
-from kernelwright.judge.runner import Runner, contents
 from kernelwright.judge.screen import screen
-from kernelwright.judge.timing import RunnerFailed, Stopwatch
-from kernelwright.judge.turns import Turns
+from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch
 from kernelwright.judge.verdicts import Verdicts
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05

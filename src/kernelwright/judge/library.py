@@ -11,7 +11,7 @@ from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.syntax import parse
 from kernelwright.core.task import Task
 from kernelwright.judge.baselines import SETTINGS, Setting, settings
-from kernelwright.judge.lowering import lower
+from kernelwright.judge.machine.lowering import lower
 
 TEMPLATE = '''
 

@@ -13,12 +13,12 @@ import torch
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.judge.children.runner import Program, Runner
 from kernelwright.judge.draft import Draft
-from kernelwright.judge.draws import OWN_WEIGHTS, TASK
-from kernelwright.judge.layout import is_expanded
-from kernelwright.judge.oracle import Oracle
-from kernelwright.judge.runner import Program, Runner
-from kernelwright.judge.sampling import Looks
+from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK
+from kernelwright.judge.kinds.sampling import Looks
+from kernelwright.judge.machine.layout import is_expanded
+from kernelwright.judge.reference.oracle import Oracle
 
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
 FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s

@@ -11,10 +11,10 @@ import torch
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.judge.examiner import Examiner
-from kernelwright.judge.place import Place
+from kernelwright.judge.machine.place import Place
+from kernelwright.judge.machine.room import held_bytes
 from kernelwright.judge.preparation import Preparation
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.room import held_bytes
 
 
 class Verdicts:

@@ -8,7 +8,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, baselines
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.timing.rounds import Stopwatch
 
 
 def test_the_next_verdict_calibrates_anew(monkeypatch, nursery):

@@ -6,7 +6,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, baseline_runs, baselines
-from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.timing.rounds import Stopwatch
 
 
 def test_all_settings_are_measured_and_only_those_that_verdicts_need_are_kept(monkeypatch, nursery):

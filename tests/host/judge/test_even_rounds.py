@@ -6,8 +6,8 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.check import Check
-from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.reference.check import Check
+from kernelwright.judge.timing.rounds import Stopwatch
 
 
 def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch, nursery):

@@ -8,7 +8,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.place import Cpu
+from kernelwright.judge.machine.place import Cpu
 
 SOURCE = """
 import torch

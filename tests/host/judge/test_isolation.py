@@ -14,8 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kernelwright.judge import sandbox, wire
-from kernelwright.judge.child import ChildEnded, Zygote
+from kernelwright.judge.children import wire
+from kernelwright.judge.children.child import ChildEnded, Zygote
+from kernelwright.judge.isolation import sandbox
 
 SOURCE = """
 import ctypes, fcntl, os, platform, signal, socket, subprocess, threading, time, torch

@@ -13,8 +13,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.judge.baseline_runs import BaselineRuns
+from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.turns import Turns
 
 TASK = Task("relu", "builtin", SOURCE)
 CANDIDATE = Candidate(SOURCE + "\nModelNew = Model\n", "torch")

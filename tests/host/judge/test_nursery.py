@@ -10,8 +10,9 @@ import psutil
 import pytest
 from tests.host.judge.test_isolation import HOLDS, call, start
 
-from kernelwright.judge import Nursery, WarmProgram, wire
-from kernelwright.judge.child import Zygote
+from kernelwright.judge import Nursery, WarmProgram
+from kernelwright.judge.children import wire
+from kernelwright.judge.children.child import Zygote
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,9 @@ from tests.host.swarm.candidates import CODE, TASK
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, counters, profiling, resources
+from kernelwright.judge import Judge
+from kernelwright.judge.children import counters, resources
+from kernelwright.judge.kinds import profiling
 
 PLAIN = 'extern "C" void run(float* y, long n) { for (long i = 0; i < n; ++i) y[i] *= 2; }'
 SCAN = PLAIN.replace("i = 0", "i = 1").replace("y[i] *= 2", "y[i] += y[i - 1]")
@@ -115,7 +117,7 @@ def test_ncu_watches_the_candidate_with_its_arguments(tmp_path, monkeypatch):
         "made = torch.load(sys.argv[-1] + '/made.pt', weights_only=False)\n"
         "assert made['entry'] == 'ModelNew' and made['source'] == 'text'\n"
         "assert made['arguments'][0].shape == (3,)\n"
-        "assert sys.argv[-2] == 'kernelwright.judge.counted'\n"
+        "assert sys.argv[-2] == 'kernelwright.judge.children.counted'\n"
         'print(\'"ID","Kernel Name","Metric Name","Metric Value"\')\n'
         'print(\'"0","add","lts__t_sector_hit_rate.pct","5.5"\')\n'
     )

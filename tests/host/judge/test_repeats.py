@@ -8,7 +8,8 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, check
+from kernelwright.judge import Judge
+from kernelwright.judge.reference import check
 
 TASK = Task(
     "mean",

@@ -4,8 +4,8 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.processes import faulted_bytes
-from kernelwright.judge.timing import Stopwatch
+from kernelwright.judge.isolation.processes import faulted_bytes
+from kernelwright.judge.timing.rounds import Stopwatch
 
 SOURCE = """
 import torch

@@ -6,9 +6,10 @@ import torch
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
-from kernelwright.judge import Judge, spoil
-from kernelwright.judge.place import Cpu
-from kernelwright.judge.spoil import Spoil
+from kernelwright.judge import Judge
+from kernelwright.judge.machine import spoil
+from kernelwright.judge.machine.place import Cpu
+from kernelwright.judge.machine.spoil import Spoil
 from kernelwright.testing.zoo.cases import cases, task
 
 

@@ -17,8 +17,8 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.judge import WarmProgram
-from kernelwright.judge.children import Children
-from kernelwright.judge.place import place_of
+from kernelwright.judge.children.children import Children
+from kernelwright.judge.machine.place import place_of
 
 N_GPUS, N_CORES = 2, 16
 FIRST, SECOND = (lanes.Lane(f"GPU-{n}", tuple(range(8 * n, 8 * n + 8))) for n in range(2))

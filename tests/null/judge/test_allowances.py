@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernelwright.judge.allowances import conditioned, lie_on_borders
-from kernelwright.judge.compare import Expected, compare, expect
+from kernelwright.judge.numerics.allowances import conditioned, lie_on_borders
+from kernelwright.judge.numerics.compare import Expected, compare, expect
 from kernelwright.judge.refusal import WrongValues
 
 

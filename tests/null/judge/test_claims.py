@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
-from kernelwright.judge import cpu, wire
-from kernelwright.judge.layout import flat_view, plan_slots, view
-from kernelwright.judge.outputs import check_claims
+from kernelwright.judge.children import wire
+from kernelwright.judge.machine import cpu
+from kernelwright.judge.machine.layout import flat_view, plan_slots, view
+from kernelwright.judge.machine.outputs import check_claims
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.screen import screen
 

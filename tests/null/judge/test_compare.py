@@ -11,14 +11,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright.judge.compare import Expected, compare, expect
-from kernelwright.judge.growth import count_terms, floor_error, summation_growth
-from kernelwright.judge.measures import are_alike, error_of, largest_size, row_scale
-from kernelwright.judge.nudges import jumps, loose_places
-from kernelwright.judge.observed import observe
+from kernelwright.judge.numerics.compare import Expected, compare, expect
+from kernelwright.judge.numerics.growth import count_terms, floor_error, summation_growth
+from kernelwright.judge.numerics.measures import are_alike, error_of, largest_size, row_scale
+from kernelwright.judge.numerics.specials import require_specials
+from kernelwright.judge.numerics.whole import compare_exactly
+from kernelwright.judge.reference.nudges import jumps, loose_places
+from kernelwright.judge.reference.observed import observe
 from kernelwright.judge.refusal import WrongValues
-from kernelwright.judge.specials import require_specials
-from kernelwright.judge.whole import compare_exactly
 
 
 def expected(own: torch.Tensor, exact: torch.Tensor, growth_ulp: float = 8.0) -> Expected:

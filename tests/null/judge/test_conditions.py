@@ -8,8 +8,8 @@ import pytest
 
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.device import Device
-from kernelwright.judge.conditions import MUCH, Watch, complaints
-from kernelwright.judge.place import place_of
+from kernelwright.judge.machine.conditions import MUCH, Watch, complaints
+from kernelwright.judge.machine.place import place_of
 
 SPIN_S = 0.6
 N_CORES = len(os.sched_getaffinity(0))

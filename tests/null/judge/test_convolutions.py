@@ -6,9 +6,13 @@ import pytest
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge import oracle
-from kernelwright.judge.compare import expect
-from kernelwright.judge.convolutions import RoundedConvolutions, as_rounded, may_be_rounded
+from kernelwright.judge.numerics.compare import expect
+from kernelwright.judge.reference import oracle
+from kernelwright.judge.reference.convolutions import (
+    RoundedConvolutions,
+    as_rounded,
+    may_be_rounded,
+)
 
 MODULES = {
     "conv1d": (torch.nn.Conv1d(4, 6, 3, padding=1), (2, 4, 20)),

@@ -8,11 +8,11 @@ import sys
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from kernelwright.judge.counting import counted
+from kernelwright.judge.children.counting import counted
 
 ALONE = """
 import sys, torch
-from kernelwright.judge.counting import counted
+from kernelwright.judge.children.counting import counted
 with torch.no_grad():
     for _ in range(2):
         with counted() as counter:

@@ -5,8 +5,8 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge.fitness import degenerate, require_known_types, without_noise
-from kernelwright.judge.oracle import Oracle
+from kernelwright.judge.reference.fitness import degenerate, require_known_types, without_noise
+from kernelwright.judge.reference.oracle import Oracle
 
 
 def test_shapes_that_depend_on_values_are_told_of_the_task():

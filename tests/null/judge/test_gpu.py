@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelwright.judge import gpu
+from kernelwright.judge.machine import gpu
 
 
 @pytest.mark.parametrize("seen, index, alone", [("2,3", 1, "3"), ("GPU-a, GPU-b", 1, "GPU-b")])

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kernelwright.judge.fixed import Fixed, find_fixed, renew
-from kernelwright.judge.inputs import (
+from kernelwright.judge.inputs.distributions import (
     BETWEEN,
     DISTRIBUTIONS,
     N_OUTLIERS,
@@ -19,7 +18,8 @@ from kernelwright.judge.inputs import (
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.weights import constants, randomise_weights, randomised
+from kernelwright.judge.inputs.fixed import Fixed, find_fixed, renew
+from kernelwright.judge.inputs.weights import constants, randomise_weights, randomised
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)

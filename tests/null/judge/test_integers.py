@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelwright.judge.fixed import same_integers
-from kernelwright.judge.integers import ELSEWHERE, TWICE, resample_integers
+from kernelwright.judge.inputs.fixed import same_integers
+from kernelwright.judge.inputs.integers import ELSEWHERE, TWICE, resample_integers
 
 
 def test_resampled_integers_are_some_of_the_old_ones():

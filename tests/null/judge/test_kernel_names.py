@@ -2,8 +2,8 @@
 
 import pytest
 
-from kernelwright.judge import kernel_names
-from kernelwright.judge.kernel_names import function_of, is_own
+from kernelwright.judge.kinds import kernel_names
+from kernelwright.judge.kinds.kernel_names import function_of, is_own
 
 SOFTMAX = (
     "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>"

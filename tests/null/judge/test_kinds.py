@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelwright.judge.kinds import LARGE_SHARE, _shares
+from kernelwright.judge.kinds.kinds import LARGE_SHARE, _shares
 
 RELU = {"kernels": [], "operators": [("aten::relu", 12_000)]}
 

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from kernelwright.core.evaluation import Status
-from kernelwright.judge.late import late_ns
+from kernelwright.judge.children.runner import Call
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.runner import Call
-from kernelwright.judge.series import Series
+from kernelwright.judge.timing.late import late_ns
+from kernelwright.judge.timing.series import Series
 
 
 def copies(draw, n, late=0):

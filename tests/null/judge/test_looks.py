@@ -5,8 +5,8 @@ import os
 import pytest
 import torch
 
-from kernelwright.judge import sampling
-from kernelwright.judge.sampling import (
+from kernelwright.judge.kinds import sampling
+from kernelwright.judge.kinds.sampling import (
     FEWEST_LOOKS,
     LIBRARY,
     MADE,

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernelwright.judge.compare import FACTOR, expect
-from kernelwright.judge.nudges import by_rounding, loose_places, nudges, pooled
+from kernelwright.judge.numerics.compare import FACTOR, expect
+from kernelwright.judge.reference.nudges import by_rounding, loose_places, nudges, pooled
 
 
 def test_two_inputs_part_ways():

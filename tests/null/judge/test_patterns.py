@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from kernelwright.judge.fixed import Fixed, find_fixed, renew
-from kernelwright.judge.inputs import DISTRIBUTIONS, transform
-from kernelwright.judge.integers import resample_integers
-from kernelwright.judge.patterns import (
+from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, transform
+from kernelwright.judge.inputs.fixed import Fixed, find_fixed, renew
+from kernelwright.judge.inputs.integers import resample_integers
+from kernelwright.judge.inputs.patterns import (
     comes_in_pairs,
     comes_twice,
     in_order,

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kernelwright.judge.processes import beside, living_thread
+from kernelwright.judge.isolation.processes import beside, living_thread
 
 ABOVE = """
 import ctypes, os, platform, subprocess, sys, threading, time

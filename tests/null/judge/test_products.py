@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kernelwright.judge import products
-from kernelwright.judge.products import ConvolutionsByProducts, quick_convolutions
+from kernelwright.judge.reference import products
+from kernelwright.judge.reference.products import ConvolutionsByProducts, quick_convolutions
 
 ORDINARY = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}

@@ -4,10 +4,10 @@ import pytest
 
 from kernelwright.core.device import Device
 from kernelwright.core.task import Task
-from kernelwright.judge.oracle import Oracle
-from kernelwright.judge.place import place_of
-from kernelwright.judge.reading import Reading, least_bytes
+from kernelwright.judge.machine.place import place_of
+from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.timing.reading import Reading, least_bytes
 
 CPU = place_of(Device.parse("cpu"))
 N = 64 * 128 * 4  # bytes of the input x

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernelwright.judge import check
-from kernelwright.judge.check import FEWEST_RECHECKS, Check
-from kernelwright.judge.compare import expect
-from kernelwright.judge.draws import Draw
-from kernelwright.judge.runner import Call
+from kernelwright.judge.children.runner import Call
+from kernelwright.judge.inputs.draws import Draw
+from kernelwright.judge.numerics.compare import expect
+from kernelwright.judge.reference import check
+from kernelwright.judge.reference.check import FEWEST_RECHECKS, Check
 
 DRAWS = [Draw(name, number) for number, name in enumerate(("centred", "huge", "outliers", "small"))]
 

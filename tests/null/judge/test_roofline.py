@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from kernelwright.core.device import Device
-from kernelwright.judge import roofline
-from kernelwright.judge.place import place_of
-from kernelwright.judge.roofline import Arithmetic, Copying, peak_flops_per_s
+from kernelwright.judge.machine import roofline
+from kernelwright.judge.machine.place import place_of
+from kernelwright.judge.machine.roofline import Arithmetic, Copying, peak_flops_per_s
 
 CPU = place_of(Device.parse("cpu"))
 OUTPUTS = [torch.empty(4, device="meta")]

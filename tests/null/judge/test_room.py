@@ -3,8 +3,8 @@
 import pytest
 
 from kernelwright.core.task import Task
-from kernelwright.judge import room
-from kernelwright.judge.room import (
+from kernelwright.judge.machine import room
+from kernelwright.judge.machine.room import (
     CONTEXTS_BYTES,
     COPIES,
     LIBRARY_COPIES,

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from kernelwright.core.evaluation import CONFIDENCE, median_ratio
-from kernelwright.judge.timing import HOPELESS_ROUNDS, MAX_ROUNDS, MIN_ROUNDS, is_enough
+from kernelwright.judge.timing.rounds import HOPELESS_ROUNDS, MAX_ROUNDS, MIN_ROUNDS, is_enough
 
 N_RUNS = 1200
 N_ROUNDS_PER_BUDGET = 200

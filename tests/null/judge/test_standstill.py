@@ -1,6 +1,6 @@
 """What a process does after it was told to stop counts, and what threads do to come to rest not."""
 
-from kernelwright.judge.standstill import LATE_NS, late_ns
+from kernelwright.judge.isolation.standstill import LATE_NS, late_ns
 
 
 def test_coming_to_rest_is_no_work():

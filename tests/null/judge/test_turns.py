@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kernelwright.judge import turns, wire
+from kernelwright.judge.children import turns, wire
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.draws import Draw
-from kernelwright.judge.inputs import OUTLIERS, RESAMPLED
-from kernelwright.judge.varied import Variation
+from kernelwright.judge.inputs.distributions import OUTLIERS, RESAMPLED
+from kernelwright.judge.inputs.draws import Draw
+from kernelwright.judge.inputs.varied import Variation
 
 
 def _is_positive(changed: list[Any], own: list[Any]) -> bool:

@@ -3,7 +3,7 @@
 import mmap
 import os
 
-from kernelwright.judge.warden import _files_in_memory, _tables_bytes
+from kernelwright.judge.children.warden import _files_in_memory, _tables_bytes
 
 
 def test_files_in_memory_count_whether_or_not_they_are_mapped():

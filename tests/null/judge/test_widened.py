@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from kernelwright.judge.counting import counted
-from kernelwright.judge.widened import NAMINGS, in_float64, run_in_float64
+from kernelwright.judge.children.counting import counted
+from kernelwright.judge.reference.widened import NAMINGS, in_float64, run_in_float64
 from kernelwright.load.copies import copied
 
 

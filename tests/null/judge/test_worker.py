@@ -7,7 +7,7 @@ from collections import namedtuple
 import pytest
 import torch
 
-from kernelwright.judge.worker import describe, load_weights, plain
+from kernelwright.judge.children.worker import describe, load_weights, plain
 
 
 def test_named_tuples_are_tuples() -> None:

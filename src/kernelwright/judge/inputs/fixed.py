@@ -1,0 +1,125 @@
+"""What a task gives alike in every draw: it is varied, or a candidate could know the inputs of its
+timed calls, and keep their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelwright.judge.inputs.distributions import VARIED, is_whole, laid_out
+from kernelwright.judge.inputs.integers import resample_integers
+from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps
+from kernelwright.judge.machine.layout import leaves, map_tensors
+from kernelwright.judge.numerics.measures import all_finite
+from kernelwright.judge.refusal import FAILURES
+
+Draws = Callable[[int], list[Any]]
+Run = Callable[[list[Any]], list[torch.Tensor]]
+
+N_TRIED = 6
+"""Variations of an input that the reference must take: some leave a table of probabilities near
+enough to a sum of one."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Which tensors are the same in every draw, and how they are varied."""
+
+    which: list[bool]
+    is_shuffled: bool = False
+    """Whether what lies along their longest axis changes places as well: one that differs by
+    VARIED tells what is nearest, or largest, in the next one."""
+
+
+def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
+    """Which tensors are to be varied, because they are the same in two draws, and what to warn of:
+    a task may seed its own. Whole numbers are where nothing else is new in a call. None are where
+    ``run``, the reference, does not take others: indices, or tables of probabilities."""
+    given = draw(0)
+    pairs = list(zip(leaves(given), leaves(draw(1)), strict=True))
+    is_same = [a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
+    is_all = all(torch.equal(a, b) for a, b in pairs)
+    # Else masks stay masks: some of one is turned round now and then.
+    fixed = [
+        one and not is_whole(a) and (is_all or not is_mask(a))
+        for one, (a, _) in zip(is_same, pairs, strict=True)
+    ]
+    if not any(fixed) and is_all:
+        fixed = [one and not _is_constant(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
+    if not any(fixed):
+        return Fixed(fixed), []
+    for how in (Fixed(fixed, is_shuffled=True), Fixed(fixed)):
+        others = (renew(given, how, seed) for seed in range(N_TRIED))
+        if all(takes(run, other, instead_of=given) for other in others):
+            return how, []
+    return Fixed([]), [
+        "inputs that are the same in every draw are not varied: the reference takes no others"
+    ]
+
+
+def _is_constant(x: torch.Tensor) -> bool:
+    return bool((x == x.flatten()[0]).all())
+
+
+def takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
+    """Whether nothing fails with them, and nothing that was finite is not."""
+    try:
+        return all_finite(run(changed)) or not all_finite(run(instead_of))
+    except FAILURES:
+        return False
+
+
+def renew(arguments: list[Any], fixed: Fixed, seed: int) -> list[Any]:
+    """``arguments`` with those that are fixed changed by VARIED at most, in another order; masks
+    and what has infinities keep theirs, and what has zeros nearly everywhere. Whole numbers are
+    drawn anew from their own."""
+    rows = iter(fixed.which)
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not next(rows, False):
+            return x
+        if is_whole(x):
+            return resample_integers([x], [True], seed)[0]
+        draw = torch.Generator(x.device).manual_seed(seed)
+        noise = torch.rand(x.shape, generator=draw, device=x.device) * 2 - 1
+        changed = x.clone(memory_format=torch.preserve_format)
+        if fixed.is_shuffled and _has_no_places(x):
+            changed.copy_(_shuffled(x, seed))
+        changed.mul_((1 + VARIED * noise).to(x.dtype))
+        changed = kept(x, changed)
+        return changed if overlaps(x) else laid_out(changed, x)
+
+    return map_tensors(change, arguments)
+
+
+def _has_no_places(x: torch.Tensor) -> bool:
+    """Whether nothing in it has a place of its own, as what hides, and the zeros of a filter or a
+    triangle. Those are none that are few, or a whole slice, as padding."""
+    if x.dim() == 0 or is_mask(x) or not bool(x.isfinite().all()):
+        return False
+    zeros = (x == 0).movedim(x.shape.index(max(x.shape)), 0)
+    if not bool(zeros.any()):
+        return True
+    for axis in range(1, x.dim()):
+        slices = zeros.movedim(axis, 0)
+        slices[slices.flatten(1).all(1)] = False
+    n_with = zeros.flatten(1).any(1).sum() if x.dim() > 1 else zeros.sum()
+    return int(n_with) <= len(zeros) // 2
+
+
+def _shuffled(x: torch.Tensor, seed: int) -> torch.Tensor:
+    """``x`` with what lies along its longest axis in another order: tensors of one length, as
+    points and their values, in the same one."""
+    draw = torch.Generator(x.device).manual_seed(seed)
+    order = torch.randperm(max(x.shape), generator=draw, device=x.device)
+    return x.index_select(x.shape.index(max(x.shape)), order)
+
+
+def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
+    """Which integers and masks are the same in two draws: a candidate could have them by heart."""
+    pairs = zip(leaves(one), leaves(other), strict=True)
+    asked = [((is_whole(a) and a.numel() > 0) or is_mask(a), a, b) for a, b in pairs]
+    return [is_one and torch.equal(a, b) for is_one, a, b in asked]

@@ -1,0 +1,121 @@
+"""Whole numbers and masks drawn anew from what a task gives: legal ones, in the same order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kernelwright.judge.inputs.distributions import is_whole, laid_out
+from kernelwright.judge.inputs.patterns import (
+    in_order,
+    kept,
+    overlaps,
+    rows_are_permutations,
+    turned,
+)
+from kernelwright.judge.machine.layout import flat_source, map_tensors
+
+FLIPPED = 0.1
+"""Of a mask that hides nothing, or all."""
+WAYS = APART, ELSEWHERE, TWICE = range(3)
+"""How positions, in steps of one, are changed: larger steps; another order; some of them twice, in
+order and between the same ends. A table of as many rows has no place for more."""
+
+
+def resample_integers(
+    arguments: list[Any], is_fixed: list[bool], seed: int, way: int = APART
+) -> list[Any]:
+    """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
+    are fixed, or of all where none is. What is in order stays so, and what is there once, in all or
+    in each row; rows keep their ends, but where no number is in two of them. Positions are changed
+    in the ``way`` of WAYS."""
+    rows = iter(is_fixed)
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        is_meant = next(rows) if any(is_fixed) else is_whole(x) and x.numel() > 0
+        if not is_meant:
+            return x
+        draw = torch.Generator(x.device).manual_seed(seed)
+        if overlaps(x):
+            return _resampled(flat_source(x), draw, way).as_strided(x.shape, x.stride())
+        return laid_out(_resampled(x, draw, way), x)
+
+    return map_tensors(change, arguments)
+
+
+def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor:
+    if not is_whole(x):
+        return turned(x, draw)
+    n_values = x.unique().numel()
+    if n_values == 1:
+        return _others_than(x, draw)
+    is_once = n_values == x.numel()
+    if in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once):
+        is_apart = way == APART or not bool((x.diff() == 1).all())
+        return _other_gaps(x, draw) if is_apart else _other_places(x, draw, way)
+    if is_once:
+        picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
+    elif rows_are_permutations(x):
+        order = torch.rand(x.shape, generator=draw, device=x.device).argsort(-1)
+        return x.gather(-1, order)
+    else:
+        picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
+    changed = kept(x, x.flatten()[picked])
+    return changed if is_once else _with_ends(x, changed)
+
+
+def _with_ends(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed`` with the ends of the rows of ``x``, where those are in order."""
+    if in_order(x):
+        changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
+    return changed
+
+
+def _other_places(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor:
+    """Some of the positions ``x``, none where it was or some of them twice."""
+    if way == TWICE:
+        picked = torch.randint(x.shape[-1], x.shape, generator=draw, device=x.device)
+        return _with_ends(x, x.gather(-1, picked.sort(-1).values))
+    order = torch.rand(x.shape, generator=draw, device=x.device).argsort(-1)
+    return x.gather(-1, torch.empty_like(order).scatter_(-1, order, order.roll(1, -1)))
+
+
+def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """What all are the same: of a mask that hides nothing, or all, some turn round, in ones and
+    noughts as well; lengths, or indices, are drawn anew between half of what they are and that."""
+    most = int(x.flatten()[0])
+    if x.dtype != torch.bool and most not in (0, 1):
+        if most < 0:
+            return x
+        end = min(most, torch.iinfo(torch.int64).max - 1) + 1
+        found = torch.randint((most + 1) // 2, end, x.shape, generator=draw, device=x.device)
+        return found.to(x.dtype)
+    if x.dtype != torch.bool and most == 0 and x.is_cuda:
+        return x  # beyond a table of one row a GPU's process would end
+    is_turned = torch.rand(x.shape, generator=draw, device=x.device) < FLIPPED
+    place = torch.randint(x.numel(), (), generator=draw, device=x.device)
+    is_turned.view(-1)[place] = True
+    return torch.where(is_turned, 1 - most, most).to(x.dtype)
+
+
+def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Rows in order, with the gaps between their numbers in another order: each is there once, and
+    the ends stay. Where all gaps are alike, some grow at the others' cost; of steps of one, as
+    positions are, at nobody's."""
+    gaps = x.diff()
+    order = torch.rand(gaps.shape, generator=draw, device=x.device).argsort(-1)
+    step = int(gaps.flatten()[0])
+    if not bool((gaps == step).all()):
+        others = gaps.gather(-1, order)
+    elif step == 1:
+        others = gaps + order % 2
+    else:
+        half = gaps.shape[-1] // 2
+        moved = torch.randint(step, (*gaps.shape[:-1], half), generator=draw, device=x.device)
+        others = gaps.clone()
+        others[..., : 2 * half : 2] += moved
+        others[..., 1 : 2 * half : 2] -= moved
+        others = others.gather(-1, order)
+    first = x[..., :1]
+    return torch.cat([first, first + others.cumsum(-1)], -1).to(x.dtype)

@@ -1,0 +1,135 @@
+"""What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, masks, rows
+of two halves, views.
+
+A kernel may rely on these, as on shapes. They are read off the task's own inputs and kept whenever
+the judge changes them.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from kernelwright.judge.machine.layout import is_folded
+
+SHORTEST = 8
+"""Of a row that is sorted, and of a matrix's side: by chance one row in 40,000 is sorted."""
+TURNED, TURNED_SHARE = 16, 0.1
+"""Of a mask's numbers, one time few enough that whoever looks at one in a thousand sees none of
+them, another time so many that a mean shows it."""
+
+
+def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed`` with the patterns of ``x``.
+
+    Shapes:
+        All three alike.
+    """
+    if in_order(x):
+        return changed.sort(-1).values
+    changed = _twice(x, changed)
+    if not _is_matrix(x):
+        return changed
+    if is_symmetric(x):  # before triangles: of a diagonal both are zeros
+        changed = changed.tril() + changed.tril(-1).mT
+    if is_lower(x):
+        changed = changed.tril()
+    return changed.triu() if is_upper(x) else changed
+
+
+def in_order(x: torch.Tensor) -> bool:
+    """Whether every row is sorted, and long enough that this is no chance: boundaries, offsets."""
+    if x.dim() == 0 or x.shape[-1] < SHORTEST or x.is_complex():
+        return False
+    first = x[(0,) * (x.dim() - 1)]
+    if bool((first[1:] < first[:-1]).any()) or bool(first[0] == first[-1]):
+        return False
+    return bool((x[..., 1:] >= x[..., :-1]).all())
+
+
+def comes_twice(x: torch.Tensor) -> bool:
+    """Whether each row is a half that follows itself, as cosines of rotary positions do."""
+    half = x.shape[-1] // 2 if x.dim() else 0
+    return _is_copy(x, x[..., :half], x[..., half:]) if half else False
+
+
+def comes_in_pairs(x: torch.Tensor) -> bool:
+    """Whether each number of a row is followed by itself, likewise."""
+    return _is_copy(x, x[..., ::2], x[..., 1::2]) if x.dim() else False
+
+
+def _is_copy(x: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether the halves of long rows are the same, and not all of one number."""
+    if not x.is_floating_point() or one.shape != two.shape or one.shape[-1] < SHORTEST:
+        return False
+    first = (0,) * (x.dim() - 1)  # which tells nearly all tensors, and is little to look at
+    if x.numel() == 0 or not torch.equal(one[first], two[first]) or not torch.equal(one, two):
+        return False
+    return bool((one != one[..., :1]).any())
+
+
+def _twice(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed`` with what comes twice in rows of ``x`` twice in its own."""
+    if comes_twice(x):
+        return torch.cat((changed[..., : x.shape[-1] // 2],) * 2, -1)
+    return changed[..., ::2].repeat_interleave(2, -1) if comes_in_pairs(x) else changed
+
+
+def is_symmetric(x: torch.Tensor) -> bool:
+    """Whether all matrices are their own transposes, and not all of one number."""
+    if not _is_matrix(x) or x.shape[-1] != x.shape[-2]:
+        return False
+    first = x[(0,) * (x.dim() - 2)]
+    if not torch.equal(first[0], first[:, 0]) or bool((first[0] == first[1]).all()):
+        return False
+    return torch.equal(x, x.mT)
+
+
+def is_lower(x: torch.Tensor) -> bool:
+    """Whether all above the diagonals is zero, and not all below them and on them."""
+    if not _is_matrix(x):
+        return False
+    first = x[(0,) * (x.dim() - 2)]
+    if bool((first[0, 1:] != 0).any()) or not bool((first.diagonal() != 0).any()):
+        return False
+    return not bool((x.triu(1) != 0).any())
+
+
+def is_upper(x: torch.Tensor) -> bool:
+    """Whether all below the diagonals is zero, and not all above them and on them."""
+    return _is_matrix(x) and is_lower(x.mT)
+
+
+def is_mask(x: torch.Tensor) -> bool:
+    """Whether it holds two numbers only: zeros and ones, or what hides and what does not."""
+    if not x.is_floating_point() or x.numel() < SHORTEST or overlaps(x):
+        return False
+    for part in (x[(0,) * (x.dim() - 1)], x):  # the first row tells nearly all
+        low, high = torch.aminmax(part)
+        if not bool(((part == low) | (part == high)).all()):
+            return False
+    return bool(low != high)
+
+
+def turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """A mask with some of its numbers turned into the other one, and its patterns."""
+    low, high = torch.aminmax(x)
+    share = TURNED_SHARE if draw.initial_seed() % 2 else TURNED / x.numel()
+    is_turned = torch.rand(x.shape, generator=draw, device=x.device) < share
+    return kept(x, torch.where((x == low) == is_turned, high, low))
+
+
+def _is_matrix(x: torch.Tensor) -> bool:
+    return x.dim() > 1 and min(x.shape[-2:]) >= SHORTEST and x.numel() > 0
+
+
+def rows_are_permutations(x: torch.Tensor) -> bool:
+    """Whether all rows hold the same numbers in some order, each number once."""
+    if x.dim() == 0 or x.shape[-1] < SHORTEST or x.numel() == 0:
+        return False
+    rows = x.sort(-1).values.flatten(0, -2) if x.dim() > 1 else x.sort(-1).values[None]
+    return bool((rows[0, 1:] != rows[0, :-1]).all()) and bool((rows == rows[0]).all())
+
+
+def overlaps(x: torch.Tensor) -> bool:
+    """Whether some of its elements may be one and the same: expanded, or windows of a signal."""
+    return is_folded(tuple(x.shape), x.stride())

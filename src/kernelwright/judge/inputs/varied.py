@@ -1,0 +1,72 @@
+"""A task's own inputs, changed as a draw asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from kernelwright.judge.inputs.borne import Chosen, Way, choose, mixed
+from kernelwright.judge.inputs.distributions import (
+    BETWEEN,
+    NUMBERS,
+    OUTLIERS,
+    OVERFLOWING,
+    RESAMPLED,
+    SPECIAL,
+    enlarge,
+    headroom,
+    n_drawn,
+    transform,
+    vary_numbers,
+    with_specials,
+)
+from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw
+from kernelwright.judge.inputs.integers import WAYS, resample_integers
+
+Bears = Callable[[list[Any], list[Any]], bool]
+"""Whether the reference takes the first arguments in place of the second."""
+
+
+class Variation:
+    """Changes the inputs of one task, as far as its reference ``bears`` that: one that bears no
+    change must keep no other from it. It is found out in the first draw of a distribution."""
+
+    def __init__(self, bears: Bears) -> None:
+        self._bears = bears
+        self._chosen: dict[tuple[str, int], Chosen] = {}
+        self._power = 0.0
+
+    def varied(self, own: list[Any], draw: Draw, fixed_integers: list[bool]) -> list[Any]:
+        """The arguments of a draw, from the task's ``own``; those that are not changed are the
+        same. Of integers those that are fixed are drawn anew, as in ``resample_integers``."""
+        name, seed = draw.distribution, draw.seed
+        if name in (TASK, OWN_WEIGHTS):
+            return own
+        if name == SPECIAL:
+            return with_specials(own, seed)
+        if name == OVERFLOWING:
+            self._power = self._power or headroom(own, self._is_borne(own))
+            return enlarge(own, self._power)
+        if name == NUMBERS:
+            return vary_numbers(own, seed)
+        if name == RESAMPLED:
+            ways = [partial(resample_integers, own, fixed_integers, seed, way) for way in WAYS]
+            return self._changed(own, (name, 0), ways)
+        n_turns = n_drawn(own)
+        if name == OUTLIERS:
+            ways = [partial(transform, own, one, seed) for one in (OUTLIERS, BETWEEN)]
+            return self._changed(own, (name, seed % max(1, n_turns)), ways)
+        ways = [partial(transform, own, name, seed)]
+        return self._changed(own, (name, 0), ways) if n_turns > 1 else ways[0]()
+
+    def _changed(self, own: list[Any], key: tuple[str, int], ways: list[Way]) -> list[Any]:
+        """Each tensor in the way that was chosen for it; all in the first where none is borne."""
+        ways = [cache(way) for way in ways]
+        if key not in self._chosen:
+            self._chosen.setdefault(key, choose(own, ways, self._is_borne(own)))
+        chosen = self._chosen[key]
+        return mixed(own, ways, chosen) if chosen else ways[0]()
+
+    def _is_borne(self, own: list[Any]) -> Callable[[list[Any]], bool]:
+        return lambda changed: self._bears(changed, own)

@@ -1,0 +1,1 @@
+"""How a process is confined: namespaces, Landlock, seccomp, limits, and what /proc tells of it."""

@@ -1,0 +1,335 @@
+"""Isolation of a candidate's process, with whatever this machine grants.
+
+Two routes lead to the same place. Root (with CAP_SYS_ADMIN) makes the namespaces directly and
+then becomes a user that exists nowhere else; an ordinary user makes them inside a user namespace.
+Where both are refused the limits and ``no_new_privs`` remain, and the verdict says what is
+missing. The file system is an allow-list: a fresh root that holds the system's programs and
+libraries, Python and torch, read-only, and one writable scratch folder in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import resource
+import site
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernelwright.core.errors import DeviceError
+from kernelwright.judge.isolation import kernel_calls as kernel
+from kernelwright.judge.isolation import landlock, loopback, seccomp
+
+SCRATCH = "/tmp"
+"""Where the writable folder is seen by the candidate, when the file system is isolated."""
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu")
+ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd", "group")
+DEVICES = ("null", "zero", "full", "random", "urandom")
+N_PROCESSES, POOLS = 512, 4
+"""g++, ninja and the like stay under 100 together; torch, OpenMP, BLAS and a driver keep as many
+threads as there are cores, each of them."""
+KEPT_VARIABLES = (
+    *("LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),  # a GPU's number is one of this order
+)
+"""The only variables of the user's environment that a child sees, besides PATH."""
+STEADY_ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+"""glibc's malloc adapts to a process's history (mallopt(3)): whether a 2 MB output costs 512 page
+faults is then chance. These are the values that it settles on at last; all series get them."""
+N_SCRATCH_FILES = 200_000
+"""In one scratch folder: an empty file takes a kilobyte that no limit on its bytes counts, and the
+kernel allows one for every two pages of the machine."""
+MEANING = {
+    "processes": "the candidate sees and signals no process but its own",
+    "network": "no network",
+    "filesystem": "files read-only and on an allow-list, one scratch folder",
+    "user": "runs as another user, without capabilities",
+    "memory": "limits on memory, processes and file size",
+    "calls": "no system calls for tracing, mounting, keys, modules or other users of the kernel",
+    "environment": "the user's environment variables are not passed on",
+    "freeze": "stopped whenever it is not being called",
+    "copy-free": "outputs are read from its memory after the clock has stopped",
+}
+
+
+def require_linux() -> None:
+    """See that the system has what isolates a process here.
+
+    Raises:
+        DeviceError: it is no Linux.
+    """
+    if platform.system() != "Linux":
+        raise DeviceError(
+            "candidates are judged on Linux only, whose kernel isolates them",
+            seen=platform.system(),
+            do="run it on Linux: a container, a virtual machine or WSL will do",
+        )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a child may use."""
+
+    memory_bytes: int
+    scratch_bytes: int = 2 << 30  # a C++ extension with torch's headers builds in 100 MB
+    n_processes: int | None = None
+    """Of its user, threads included; None: no limit."""
+    file_bytes: int = 2 << 30
+    n_files: int = 1024
+    """Open at a time: what lies in sockets is nobody's memory, 0.2 MB in each."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one child is to be isolated; made by the parent."""
+
+    scratch: str
+    """An empty folder on the host: the mount point of the new root, or the scratch itself."""
+    uid: int
+    """The user to become, when started by root."""
+    limits: Limits
+    visible: tuple[str, ...] = ()
+    """Folders besides the system's that the child may read."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of its environment, besides those that it was forked with."""
+    cache: str | None = None
+    """A folder of the host to use as scratch, writable and kept; for trusted children only."""
+    cores: tuple[int, ...] = ()
+    """Where it stays once it has been built, if it may use some of the cores only."""
+    refuse: frozenset[str] = field(default_factory=frozenset)
+    """Namespaces to do without, by the guarantee that they give; other means then take over."""
+
+
+def visible_folders() -> tuple[str, ...]:
+    """Folders outside the system's that Python and its packages need, outermost only."""
+    package = Path(__file__).resolve().parents[3]
+    entries = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
+    entries += [e for e in sys.path if e.endswith(("site-packages", "dist-packages"))]
+    if site.ENABLE_USER_SITE:
+        entries.append(site.getusersitepackages())
+    entries += [e for e in sys.path if e and (Path(e) / "torch" / "__init__.py").exists()]
+    if "CUDA_HOME" in os.environ:
+        entries.append(os.environ["CUDA_HOME"])
+    found: list[str] = []
+    for entry in sorted({os.path.abspath(e) for e in entries if os.path.isdir(e)}):
+        inside = any(entry == f or entry.startswith(f + "/") for f in (*SYSTEM, *found))
+        if not inside and entry != "/":
+            found.append(entry)
+    return tuple(found)
+
+
+def child_environment(extra: Mapping[str, str], *, scratch: str, threads: int) -> dict[str, str]:
+    """The whole environment of a child: nothing of the user's but ``KEPT_VARIABLES`` and PATH."""
+    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    environment["PATH"] = os.pathsep.join(
+        [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
+    )
+    environment |= scratch_variables(scratch) | {"USER": "candidate"}
+    environment |= {"LOGNAME": "candidate", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    environment |= {"OPENBLAS_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    environment |= {"MAX_JOBS": str(threads)} | STEADY_ALLOCATOR
+    return environment | dict(extra)
+
+
+@dataclass(frozen=True)
+class Entered:
+    """Which namespaces a process has entered, and whether through a user namespace."""
+
+    granted: frozenset[str] = frozenset()
+    in_user_namespace: bool = False
+
+
+def scratch_variables(scratch: str) -> dict[str, str]:
+    """The variables that point to the scratch folder."""
+    names = (
+        "HOME",
+        "TMPDIR",
+        "TORCH_EXTENSIONS_DIR",
+        "TRITON_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+    )
+    return dict.fromkeys(names, scratch) | {"CUDA_CACHE_PATH": scratch + "/cuda"}
+
+
+def enter_namespaces(plan: Plan) -> Entered:
+    """Enter new namespaces in the calling process.
+
+    Its next child is the first process of a new process namespace, if 'processes' was granted.
+    """
+    wanted = {"processes": ("pid", "ipc"), "network": ("net",), "filesystem": ("mount",)}
+    granted = {name for name in wanted if name not in plan.refuse}
+    names = [n for g in granted for n in wanted[g]]
+    is_root = os.geteuid() == 0
+    for route in ((), ("user",)) if is_root else (("user",),):
+        try:
+            uid, gid = os.geteuid(), os.getegid()
+            kernel.unshare(*route, *names)
+        except OSError:
+            continue
+        if "network" in granted:
+            with contextlib.suppress(OSError):
+                loopback.bring_up()
+        if route:
+            Path("/proc/self/setgroups").write_text("deny")
+            Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+            Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+        return Entered(frozenset(granted), bool(route))
+    return Entered()
+
+
+def build_root(plan: Plan) -> None:
+    """Move the calling process into a fresh, read-only root with a scratch folder.
+
+    Raises:
+        OSError: this machine does not allow it.
+    """
+    root = plan.scratch
+    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
+    # First what is writable: Python itself may lie under the scratch, in /tmp.
+    size = plan.limits.scratch_bytes
+    for folder in (SCRATCH, "/dev/shm"):
+        os.makedirs(root + folder)
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV
+        most = f"size={size},nr_inodes={N_SCRATCH_FILES}"
+        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"{most},mode=1777")
+    if plan.cache is not None:
+        kernel.mount(plan.cache, root + SCRATCH, None, kernel.MS_BIND)
+    for folder in (*SYSTEM, *plan.visible):
+        _show(folder, root)
+    os.makedirs(root + "/etc")
+    for name in ETC:
+        _show("/etc/" + name, root)
+    _show("/sys", root)
+    gpus = [p.name for p in Path("/dev").glob("nvidia*") if not p.is_dir()]
+    for name in (*DEVICES, *gpus):
+        _show_device("/dev/" + name, root)
+    os.makedirs(root + "/proc")
+    kernel.mount("proc", root + "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
+    remount = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID
+    kernel.mount(None, root, None, remount)
+    kernel.pivot_root(root)
+
+
+def _show(path: str, root: str) -> None:
+    """Let the new root show a file or folder of the old one, read-only."""
+    if os.path.islink(path) and path in SYSTEM:
+        os.symlink(os.readlink(path), root + path)
+        return
+    if not os.path.exists(path):
+        return
+    target = root + path
+    if os.path.isdir(path):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        Path(target).touch()
+    kernel.mount(path, target, None, kernel.MS_BIND | kernel.MS_REC)
+    kernel.make_read_only(target)
+
+
+def _show_device(path: str, root: str) -> None:
+    with contextlib.suppress(OSError):
+        if stat.S_ISCHR(os.stat(path).st_mode):
+            Path(root + path).touch()
+            kernel.mount(path, root + path, None, kernel.MS_BIND)
+
+
+def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) -> set[str]:
+    """Become an unprivileged user without capabilities, with limits, for good.
+
+    ``granted`` is what namespaces have given already; what comes back is what was gained here.
+
+    Raises:
+        OSError: refused.
+    """
+    limits = plan.limits
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits.n_files, limits.n_files))
+    resource.setrlimit(resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+    kernel.forswear_capabilities()
+    is_reachable = "filesystem" in granted or all(map(_is_open_to_all, plan.visible))
+    if can_become(plan.uid) and not in_user_namespace:
+        if is_reachable:
+            os.setgroups([])
+            os.setresgid(plan.uid, plan.uid, plan.uid)
+            os.setresuid(plan.uid, plan.uid, plan.uid)
+        else:
+            os.chown(plan.cache or plan.scratch, 0, 0)
+    if limits.n_processes is not None:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NPROC, (limits.n_processes, limits.n_processes))
+    kernel.drop_capabilities()
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    # Reading its memory afterwards needs a dumpable process; changing the user had cleared it.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    gained = {"memory", "environment"} | ({"user"} if os.geteuid() == plan.uid else set())
+    return gained | _restrict_files(plan, granted) | _filter_calls(plan, granted)
+
+
+def most_processes(uid: int) -> int:
+    """How many processes and threads the user of a child may have, once it is that user.
+
+    The kernel counts them by user: where the child stays the caller's, those of today are more.
+    """
+    its_own = N_PROCESSES + POOLS * (os.cpu_count() or 1)
+    if can_become(uid):
+        return its_own
+    n_others = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if folder.stat().st_uid == os.getuid():
+                n_others += len(os.listdir(folder / "task"))
+    return its_own + 2 * n_others
+
+
+def can_become(uid: int) -> bool:
+    """Whether this process may turn into another user: root, where that user is known.
+
+    A rootless container's root is one user outside, and most numbers mean nobody there.
+    """
+    if os.geteuid() != 0:
+        return False
+    known = (map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines())
+    return any(first <= uid < first + count for first, _, count in known)
+
+
+def _is_open_to_all(folder: str) -> bool:
+    """Whether any user can reach a folder: Python itself may lie in root's home."""
+    parts = [Path(folder), *Path(folder).parents]
+    return all(part.stat().st_mode & stat.S_IXOTH for part in parts)
+
+
+def _restrict_files(plan: Plan, granted: set[str]) -> set[str]:
+    """With Landlock, what namespaces did not give."""
+    missing = {"filesystem", "processes"} - granted
+    read = [*SYSTEM, *plan.visible, *(f"/etc/{name}" for name in ETC), "/sys", "/proc"]
+    write = [plan.cache or plan.scratch, *map(str, Path("/dev").glob("nvidia*"))]
+    write += [f"/dev/{name}" for name in DEVICES]
+    try:
+        return landlock.restrict(
+            readable=read if "filesystem" in missing else None,
+            writable=write,
+            scope_signals="processes" in missing,
+        )
+    except OSError:
+        return set()
+
+
+def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
+    """With seccomp, and the network where namespaces did not give that."""
+    lacks_network = "network" not in granted
+    try:
+        seccomp.install(only_local_sockets=lacks_network, keeps_cores=bool(plan.cores))
+    except OSError:
+        return set()
+    return {"calls", "network"} if lacks_network else {"calls"}

@@ -1,0 +1,1 @@
+"""Whose code ran during a candidate's calls, seen from outside."""

@@ -1,0 +1,115 @@
+"""What kind of win it is, from what ran, not from what the source says.
+
+On a CPU the kernel says from outside whose code runs at random moments (``sampling``). On a GPU
+the child's own profiler names the kernels of one more call (``kernel_names`` says whose they are),
+and their sum must fit into the time that the judge's clock gave a timed call. The labels decide
+nothing about passing.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+from kernelwright.judge.children.runner import Runner
+from kernelwright.judge.kinds.kernel_names import is_own
+from kernelwright.judge.kinds.sampling import FEWEST_LOOKS, Looks
+from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.refusal import Refused
+
+KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
+LARGE_SHARE = 0.5
+"""Of the time that own code must take to be called a kernel."""
+NOTICEABLE_SHARE = 0.2
+"""Of the time that library code must take to be named as well."""
+LESS_WORK = 0.7
+"""Of the reference's arithmetic: a candidate that does less than this rearranges algebra."""
+LONGER, LONGER_NS = 1.3, 20_000
+"""A profiled call's kernels may add up to this much more than a timed call took: a profiler slows
+kernels down a little, and timed calls hold their launches too."""
+EVENT_NS = 8_000  # Python and profiler between two operators, on a Zen 5 core
+AGAINST = 2
+"""Looks at library code more than at own, where there are few: a kernel that takes four fifths of
+its call is so unlucky once in 25 times at most."""
+N_PROFILES = 3
+"""On a CPU, where they are quick: of one call an allocation may take most of the time."""
+COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
+
+
+def of(
+    runner: Runner,
+    oracle: Oracle,
+    looks: Looks | None,
+    *,
+    source: str,
+    timed_ns: float,
+    does_less: bool,
+) -> tuple[str, ...]:
+    """The kinds of one candidate; none where nothing can be seen of it.
+
+    ``source`` is its text; ``does_less``: it is too fast to do the reference's arithmetic, whoever
+    wrote its code.
+
+    Units:
+        ``timed_ns``: the median of its timed calls, in nanoseconds.
+    """
+    try:
+        own, library = _seen(runner, oracle, looks, source, timed_ns)
+        is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
+        # Counting takes a second to start, and says nothing about kernels of one's own.
+        is_algebra = does_less or (not is_kernel and _counted(runner) < LESS_WORK * oracle.flops)
+    except (Refused, TypeError, ValueError, AttributeError, KeyError, OverflowError):
+        return ()
+    found = []
+    if is_kernel:
+        found.append(KERNEL)
+    if library > NOTICEABLE_SHARE or not found:
+        found.append(LIBRARY)
+    if is_algebra:
+        found.append(ALGEBRA)
+    return tuple(found)
+
+
+def _counted(runner: Runner) -> float:
+    """The library's arithmetic in one call; infinite where it cannot be counted: a graph of
+    torch.compile's may refuse to be looked into."""
+    try:
+        return runner.count_flops()
+    except Refused:
+        return math.inf
+
+
+def _seen(
+    runner: Runner, oracle: Oracle, looks: Looks | None, source: str, timed_ns: float
+) -> tuple[float, float]:
+    """The shares of own and of library code in one call."""
+    if looks is not None and looks.n_told >= FEWEST_LOOKS and not 0 <= looks.n_against < AGAINST:
+        return looks.shares()
+    # Few looks catch a kernel of some microseconds, and as many may see own code as a library's:
+    # they can only speak against the profile, which takes for own what is no operator's, as the
+    # writing of files.
+    if looks is not None and (looks.n_against >= AGAINST or looks.is_nobodys):
+        return 0.0, 1.0
+    n_profiles = 1 if looks is None else N_PROFILES
+    profiles = [runner.profile(oracle.first_arguments) for _ in range(n_profiles)]
+    own = statistics.median(_shares(profile, source, timed_ns)[0] for profile in profiles)
+    return own, 1 - own
+
+
+def _shares(profile: dict[str, Any], source: str, timed_ns: float) -> tuple[float, float]:
+    """The shares of own and of library code in a profile, if it is one of a call like the timed."""
+    kernels = [(str(name), float(ns)) for name, ns in profile["kernels"]]
+    if kernels:
+        total = sum(ns for _, ns in kernels) or 1.0
+        if total > LONGER * timed_ns + LONGER_NS:
+            return 0.0, 1.0  # a decoy for the profiler
+        own = sum(ns for name, ns in kernels if is_own(name, source))
+        return own / total, 1 - own / total
+    operators = [(str(name), float(ns)) for name, ns in profile["operators"]]
+    # Beyond a timed call and the profiler it waited, for what is nobody's code: a loaded machine.
+    longest = LONGER * timed_ns + EVENT_NS * len(operators)
+    total = max(min(float(profile["wall_ns"]), longest), 1.0)
+    library = sum(ns for name, ns in operators if name.startswith(("aten::", COMPILED_REGION)))
+    library = min(library + EVENT_NS * len(operators), total)
+    return 1 - library / total, library / total

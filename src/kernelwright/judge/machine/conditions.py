@@ -1,0 +1,141 @@
+"""Clocks and neighbours while something is timed: what the machine tells, and nothing decided.
+
+It costs two looks at the table of processes, some milliseconds each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import psutil
+import torch
+
+from kernelwright.core.conditions import Conditions
+from kernelwright.judge.machine import nvml
+from kernelwright.judge.machine.place import Place
+
+MUCH = 0.1
+"""Of a processor's time: neighbours that take more are named in a warning. Times are counted in
+hundredths of a second, which is up to 0.03 of the shortest rounds."""
+
+
+class Watch:
+    """Looks at the machine when it is made, and once more at the end.
+
+    This process, those with the numbers ``ours``, and all below them are no neighbours.
+
+    Not covered:
+        A process of ours that ends in between and that nobody waits for is taken for a neighbour.
+    """
+
+    def __init__(self, place: Place, ours: Iterable[int] = ()) -> None:
+        self._ours = (os.getpid(), *ours)
+        self._gpu = torch.device(place.name).index if place.kind == "cuda" else None
+        self._unit = place.unit
+        self._cores = sorted(os.sched_getaffinity(0))
+        self._start_s = time.time()
+        self._busy_s, self._own = _busy_s(self._cores), _own(self._ours)
+        self._before = self._facts(set(self._own))
+
+    def end(self) -> Conditions:
+        """What happened since."""
+        own = _own(self._ours)
+        took_s = (time.time() - self._start_s) * len(self._cores)
+        busy_s, own_s = _busy_s(self._cores) - self._busy_s, _spent_s(self._own, own)
+        # No busy core at all: the machine does not count, for it ran this very program.
+        is_told = busy_s > 0 and took_s > 0
+        share = min(1.0, max(0.0, (busy_s - own_s) / took_s)) if is_told else None
+        return Conditions(
+            neighbour_share=share,
+            gpu_neighbour_share=self._gpu_share(set(own)),
+            before=self._before,
+            after=self._facts(set(own)),
+        )
+
+    def _facts(self, own: set[int]) -> dict[str, Any]:
+        facts = core_clocks(self._cores)
+        if self._gpu is not None:
+            facts["gpu"] = self._unit
+        with contextlib.suppress(nvml.Unknown):
+            if self._gpu is not None:
+                facts |= nvml.facts(self._gpu, own)
+        return facts
+
+    def _gpu_share(self, own: set[int]) -> float | None:
+        with contextlib.suppress(nvml.Unknown):
+            if self._gpu is not None:
+                return nvml.share_of_others(self._gpu, own, since_s=self._start_s)
+        return None
+
+
+def complaints(conditions: Conditions) -> list[str]:
+    """Warnings for neighbours that took a good part of the machine."""
+    shares = {
+        "of the processor's time": conditions.neighbour_share,
+        "of the GPU's time": conditions.gpu_neighbour_share,
+    }
+    return [
+        f"other programs took {share:.0%} {what} while it was timed"
+        for what, share in shares.items()
+        if share is not None and share > MUCH
+    ]
+
+
+def core_clocks(cores: list[int]) -> dict[str, Any]:
+    """The clocks of the slowest and the fastest core; a virtual machine may tell its host's
+    nominal clock, or nothing."""
+    with contextlib.suppress(OSError, NotImplementedError, AttributeError):
+        clocks = psutil.cpu_freq(percpu=True)
+        mhz = [clocks[core].current for core in cores if core < len(clocks)]
+        if any(mhz):
+            return {"core_mhz": [round(min(mhz)), round(max(mhz))]}
+    return {}
+
+
+def _busy_s(cores: list[int]) -> float:
+    """The seconds for which these cores have worked, or were taken away by a hypervisor."""
+    counted = psutil.cpu_times(percpu=True)
+    return sum(
+        sum(counted[core]) - counted[core].idle - counted[core].iowait - _guests(counted[core])
+        for core in cores
+        if core < len(counted)
+    )
+
+
+def _guests(counted: Any) -> float:
+    """Time of virtual machines, which the kernel counts twice (man 5 proc_stat)."""
+    return counted.guest + counted.guest_nice
+
+
+def _own(ours: Iterable[int]) -> dict[int, tuple[float, float]]:
+    """These processes and all below them, by number, with their processor time in seconds: their
+    own, and that of children whose end they waited for."""
+    found = {}
+    for pid in ours:
+        below: list[psutil.Process] = []
+        with contextlib.suppress(psutil.Error):
+            below = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        for process in below:
+            with contextlib.suppress(psutil.Error):
+                spent = process.cpu_times()
+                waited_s = spent.children_user + spent.children_system
+                found[process.pid] = spent.user + spent.system, waited_s
+    return found
+
+
+def _spent_s(
+    before: Mapping[int, tuple[float, float]], after: Mapping[int, tuple[float, float]]
+) -> float:
+    """The processor time that our processes took in between, in seconds."""
+    own_s = waited_s = 0.0
+    for pid, (own_now_s, waited_now_s) in after.items():
+        own_then_s, waited_then_s = before.get(pid, (0.0, 0.0))
+        own_s += own_now_s - own_then_s
+        waited_s += waited_now_s - waited_then_s
+    # Who ended in between had time before, which whoever waited for it now holds.
+    ended_s = sum(sum(times) for pid, times in before.items() if pid not in after)
+    return own_s + max(0.0, waited_s - ended_s)

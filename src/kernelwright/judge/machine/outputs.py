@@ -1,0 +1,111 @@
+"""A child's claims about its outputs: parsed, and checked for form before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelwright.core.evaluation import Status
+from kernelwright.judge.machine.cpu import is_repeated
+from kernelwright.judge.machine.layout import dtype_name, is_folded, span
+from kernelwright.judge.refusal import Refused
+
+MAX_SPREAD = 8
+"""An output may be a view that spans at most this many times its own size, or as much as the
+reference's own, or the arguments take."""
+SMALL_SPAN = 1 << 16  # elements that may be spanned whatever the output's size
+MAX_DEPTH = 8
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Where a child says that one output lies."""
+
+    name: str
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def span(self) -> int:
+        """Elements from the first to the end of the last."""
+        return span(self.shape, self.strides)
+
+
+def check_claims(
+    reply: Any, like: list[torch.Tensor], device: str, *, room_bytes: int = 0
+) -> list[Claim]:
+    """The claims in a reply, one per expected output on a kind of ``device``.
+
+    ``room_bytes``: what any may span, as the last step of a running result whose steps are as
+    large as the arguments.
+
+    Raises:
+        Refused: another number, type, shape, dtype or device than expected, or nonsense.
+    """
+    leaves = _flatten(reply)
+    if len(leaves) != len(like):
+        raise Refused(Status.WRONG_SHAPE, f"{len(leaves)} outputs instead of {len(like)}")
+    names = ["the output"] if len(like) == 1 else [f"output {n}" for n in range(len(like))]
+    return [_check(*row, device, room_bytes) for row in zip(names, leaves, like, strict=True)]
+
+
+def refuse_repeated(pid: int, claims: list[Claim], like: list[torch.Tensor]) -> None:
+    """Refuse outputs of a process in which one piece of memory has several addresses: whoever
+    wrote to one of their numbers would change others, and less was written than they hold.
+
+    Raises:
+        Refused: it is so.
+    """
+    spans = [
+        (claim.address, claim.address + claim.span * one.element_size())
+        for claim, one in zip(claims, like, strict=True)
+    ]
+    if is_repeated(pid, spans):
+        reason = "parts of an output are the same memory, mapped at several addresses"
+        raise Refused(Status.REJECTED, reason)
+
+
+def _flatten(reply: Any, depth: int = 0) -> list[Any]:
+    if isinstance(reply, dict) and depth < MAX_DEPTH:
+        for kind in ("list", "tuple"):
+            if isinstance(reply.get(kind), list):
+                return [leaf for item in reply[kind] for leaf in _flatten(item, depth + 1)]
+        if reply == {"plain": None}:
+            return []
+    return [reply]
+
+
+def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str, room_bytes: int) -> Claim:
+    if not (isinstance(leaf, dict) and "tensor" in leaf):
+        raise Refused(Status.REJECTED, f"{name} is not a plain torch.Tensor: {leaf!r:.100}")
+    claim, dtype, device = _parse(name, leaf["tensor"])
+    if claim.shape != tuple(like.shape):
+        seen, wanted = list(claim.shape), list(like.shape)
+        raise Refused(Status.WRONG_SHAPE, f"{name} has shape {seen} instead of {wanted}")
+    if dtype != dtype_name(like.dtype):
+        reason = f"{name} is {dtype} instead of {dtype_name(like.dtype)}"
+        raise Refused(Status.WRONG_DTYPE, reason)
+    if device != wanted_device:
+        raise Refused(Status.REJECTED, f"{name} is on {device}, not on {wanted_device}")
+    if is_folded(claim.shape, claim.strides) and not is_folded(claim.shape, like.stride()):
+        raise Refused(Status.REJECTED, f"{name} has elements that lie in the same memory")
+    usual = span(tuple(like.shape), like.stride())  # the reference's own may be a view
+    room = room_bytes // like.element_size()
+    if claim.span > max(usual, room, MAX_SPREAD * max(like.numel(), SMALL_SPAN)):
+        raise Refused(Status.REJECTED, f"{name} spans {claim.span} elements of memory")
+    return claim
+
+
+def _parse(name: str, place: Any) -> tuple[Claim, str, str]:
+    try:
+        address, shape, strides, dtype, device = place
+        numbers = [address, *shape, *strides]
+        sound = all(type(n) is int and 0 <= n < 1 << 62 for n in numbers)
+        if sound and len(shape) == len(strides) <= 64 and type(dtype) is type(device) is str:
+            return Claim(name, address, tuple(shape), tuple(strides)), dtype, device
+    except (TypeError, ValueError):
+        pass
+    raise Refused(Status.TAMPERED, f"{name} is described by nonsense: {place!r:.100}")

@@ -1,0 +1,25 @@
+"""Memory that the judge shares with its children."""
+
+from __future__ import annotations
+
+import os
+
+from kernelwright.judge.machine.place import Place
+
+
+class Region:
+    """Memory that a child shares with the judge; several children, if they trust each other.
+
+    Runners that share one take turns: every call is preceded by its arguments.
+    """
+
+    def __init__(self, place: Place, n_bytes: int) -> None:
+        self._place = place
+        self.fd, self.memory = place.share(n_bytes)
+
+    def close(self) -> None:
+        """Give the judge's side back; no tensor on it may be used any more."""
+        if self.memory.numel():
+            os.close(self.fd)
+            self._place.unshare(self.memory)
+            self.memory = self.memory.new_empty(0)

@@ -1,0 +1,131 @@
+"""How much of a device's memory judging a task takes, told before anything is allocated.
+
+Several judges share a device. Each asks for its part of the memory first, so that none of them
+runs out of it because of the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.task import Task
+from kernelwright.judge.machine.place import Place
+from kernelwright.load import open_reference
+from kernelwright.load.reference import CHECK_SEED, task_code
+
+CHAIRS_PER_JUDGE = 2
+"""At least: chairs are parts of a device's memory, and judges need several sizes."""
+COPIES, LIBRARY_COPIES, WORK_COPIES = 10, 4, 4
+"""Of the task's tensors, and of what its largest operator works on besides, that the judge, a
+candidate and the library settings that stay hold at a time, float64 included; and without a
+candidate."""
+CONTEXTS_BYTES = 11 * 500_000_000
+"""The judge's, five candidates', four library settings' and an empty module's: a CUDA context took
+0.5 GB on an H200."""
+OUT_OF_MEMORY = "out of memory"
+HELD_SHARE = 0.5
+"""Of a device's memory: whoever held so much is to blame where the judge had too little."""
+RELEASED_S = 2.0
+"""For a driver to take back what an ended process held."""
+WAIT_S = 20.0
+"""For others to give back what they hold beyond their part."""
+SLOW_WITHOUT_DATA = (torch.nn.RNNBase,)  # a loop in Python, 10 s for 512 steps
+
+
+def n_chairs(task: Task, place: Place, *, for_library: bool = False) -> tuple[int, int]:
+    """The chairs that a judge of this task needs, and how many the device has in all.
+
+    ``for_library``: to time the library settings one after the other, and nothing else.
+    """
+    in_all = place.most_judges * CHAIRS_PER_JUDGE
+    share = needed_bytes(task, for_library=for_library) / place.memory_bytes()
+    return min(in_all, max(CHAIRS_PER_JUDGE, math.ceil(share * in_all))), in_all
+
+
+def needed_bytes(task: Task, *, for_library: bool = False) -> int:
+    """The memory that a judge of this task needs for all of its processes together."""
+    own, largest = _sizes(task)
+    copies = LIBRARY_COPIES if for_library else COPIES
+    return CONTEXTS_BYTES + copies * own + WORK_COPIES * max(0, largest - own)
+
+
+def lacked_memory(evaluation: Evaluation) -> bool:
+    """Whether a candidate may have failed for want of memory that others held."""
+    said = " ".join(evaluation.reasons).lower()
+    return evaluation.status is Status.INFRA_ERROR or OUT_OF_MEMORY in said
+
+
+def wait_for_room(place: Place, task: Task) -> None:
+    """Return when a GPU has the memory that judging this task needs, half of it at most, or after
+    WAIT_S."""
+    if place.most_judges is None:
+        return
+    needed = min(needed_bytes(task), HELD_SHARE * place.memory_bytes())
+    deadline_s = time.monotonic() + WAIT_S
+    while place.free_bytes() < needed and time.monotonic() < deadline_s:
+        time.sleep(RELEASED_S / 20)
+
+
+def held_bytes(place: Place, end: Callable[[], None]) -> int:
+    """What of the device's memory comes free when a candidate is ended, if that is most of it; 0
+    otherwise."""
+    before, deadline_s = place.free_bytes(), time.monotonic() + RELEASED_S
+    end()
+    while time.monotonic() < deadline_s:
+        held = place.free_bytes() - before
+        if held > HELD_SHARE * place.memory_bytes():
+            return held
+        time.sleep(RELEASED_S / 20)
+    return 0
+
+
+def largest_bytes(task: Task) -> int:
+    """Of the task's tensors, or of its largest operator's where those are more; one at least."""
+    return max(1, *_sizes(task))
+
+
+@functools.lru_cache(maxsize=1)  # a large network takes a second
+def _sizes(task: Task) -> tuple[int, int]:
+    """Bytes of the task's inputs, weights and outputs, and of its largest operator's tensors.
+
+    Found out on tensors without memory; what a task does not do with those counts nothing.
+    """
+    own, largest = 0, _Largest()
+    what, advice = "the forward needs its data", "see what it says when it has them"
+    with contextlib.suppress(KernelwrightError):  # its first run says what is wrong with it
+        reference = open_reference(task)
+        with torch.device("meta"), torch.no_grad(), task_code(task, what, advice):
+            module = reference.build(CHECK_SEED)
+            inputs = reference.inputs(CHECK_SEED, "meta")
+            own = _bytes([inputs, module.state_dict()])
+            if not any(isinstance(m, SLOW_WITHOUT_DATA) for m in module.modules()):
+                with largest:
+                    own += _bytes(module(*inputs))
+    return own, largest.n_bytes
+
+
+class _Largest(TorchDispatchMode):
+    """Notes the operator with the largest inputs and outputs."""
+
+    n_bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.n_bytes = max(self.n_bytes, _bytes([args, kwargs, found]))
+        return found
+
+
+def _bytes(tree: Any) -> int:
+    tensors = (leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor))
+    return sum(t.numel() * t.element_size() for t in tensors)

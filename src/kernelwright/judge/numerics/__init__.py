@@ -1,0 +1,1 @@
+"""How far results lie from one another, and how far they may."""

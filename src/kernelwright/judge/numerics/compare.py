@@ -1,0 +1,310 @@
+"""Numerics: a candidate's outputs against float64, with the reference's own error as yardstick.
+
+Errors are those of ``measures``. A candidate may be FACTOR times as far from float64 as the
+reference itself on the same inputs, or as far as float64 moves when inputs and weights are changed
+by one unit in the last place (so that no one is blamed for an ill-conditioned task), or as far as
+any sound order of summation may be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from kernelwright.judge.numerics.growth import floor_error
+from kernelwright.judge.numerics.measures import (
+    as_real,
+    distances,
+    error_of,
+    finite_in_both,
+    largest_size,
+    row_scale,
+    same,
+    share_beyond,
+    typical_error,
+)
+from kernelwright.judge.numerics.pieces import cut_axis, pieces
+from kernelwright.judge.numerics.whole import compare_exactly
+from kernelwright.judge.refusal import WrongValues
+
+FACTOR = 4.0
+"""How much worse than the reference's own error a candidate may be: a choice, and the zoo's
+honest kernels and injected faults are its test."""
+CONDITION_FACTOR = 16.0
+"""Likewise beside the effect of moving the inputs by one ulp: every step of a sound computation
+rounds, not its inputs alone. For sums it is their growth, where that is larger. Where the reference
+rounds to types narrower than float32 it is FACTOR: the library adds those in float32."""
+ROUNDING = {"tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}
+"""The largest relative error of rounding to nearest."""
+USELESS = 0.25
+"""Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
+LOOSE_SHARE = 0.005
+"""Of an output's numbers that may hang on rounding on the task's own inputs: where more whole ones
+do, what they are is a convention that a candidate has to keep."""
+SPREAD = 2.0
+"""Times the share of an output's numbers that the reference has off by more than any sound sum is:
+the diagonal of a matrix of distances lets nobody be as far off elsewhere."""
+LOOSE_ROWS = 1 / 8
+"""Of an output's rows, likewise, as far as numbers were seen to jump: what is rounded to a step and
+goes through a product moves a whole row with it."""
+JUMPED = 1.5
+"""Times what a number was seen to jump when inputs moved in their last digits."""
+
+NARROW_ERROR = 2.0**-14
+"""Of a row's largest value: rounding a result to float16 is off by up to 2^-12."""
+TYPICAL, FEWEST_TYPICAL = 0.4, 1024
+"""Of the unit roundoff of a type narrower than float32: what rounding a result once is off by, as
+the root of a mean square; of so many numbers at least."""
+FEW_OFF = 1 / 32
+"""Of an output's largest error: what it is typically off by where few numbers are. Products that
+were rounded to bfloat16 come to an eighth."""
+TYPICAL_FACTOR = 3.0
+"""Times that. Rounding at every step of a softmax or a norm was 2.3 times the library's own, a
+product of 8 bits 4.0, an approximated GELU 6.2 (torch 2.13, a CPU)."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one call should return, and how far from it an answer may lie."""
+
+    exact: list[torch.Tensor]
+    """float64 (integers and booleans as they are), one per output."""
+    own: list[torch.Tensor]
+    """The reference's result in its own precision; empty where only ``exact`` is compared with."""
+    scales: list[torch.Tensor]
+    """The scale that each output's errors are measured on, as ``row_scale`` gives it."""
+    finite: list[torch.Tensor | None]
+    """Where an output is finite in both; None where that is everywhere."""
+    allowed: list[float]
+    """The allowed error of each output."""
+    reference_error: float
+    sound: list[float] = field(default_factory=list)
+    """The error of each output that any sound implementation may have everywhere."""
+    beyond: list[float] = field(default_factory=list)
+    """The share of its numbers that may be beyond that."""
+    typical: list[float] = field(default_factory=list)
+    """The reference's error as the root of a mean square, of outputs that are narrower than float32
+    or were before; nought of others, and empty where it says nothing."""
+    is_conditioned: bool = False
+    """Whether ``allowed`` takes the conditioning of the task into account."""
+    loose: list[torch.Tensor | None] = field(default_factory=list)
+    """Where a whole number changes with the inputs' roundings; empty until it is asked for."""
+    jumps: list[torch.Tensor | None] = field(default_factory=list)
+    """By how much of its row's scale a number moves with the inputs' roundings, likewise."""
+    loose_share: float = 1.0
+    """Of the elements that may differ there."""
+    warnings: tuple[str, ...] = field(default=())
+
+
+def expect(
+    own: list[torch.Tensor],
+    exact: list[torch.Tensor],
+    growth_ulp: list[float],
+    *,
+    by_row: bool = True,
+    narrow: torch.dtype = torch.float32,
+) -> Expected:
+    """What to expect where the reference returns ``own`` and float64 gives ``exact``; ``narrow``:
+    the narrowest type of its inputs and weights.
+
+    Without ``by_row`` errors are measured on an output's largest value: where single numbers
+    outweigh all others, algorithms that are stable by norm only (Strassen's) carry them elsewhere.
+
+    Units:
+        ``growth_ulp``: by how many ulp each output's sums may be off, see ``summation_growth``.
+    """
+    own, exact = as_real(own), as_real(exact)
+    scale = row_scale if by_row else largest_size
+    scales = [scale(e) if e.is_floating_point() else e.new_ones(()) for e in exact]
+    finite = [finite_in_both(o, e) for o, e in zip(own, exact, strict=True)]
+    errors = [
+        error_of(o, e, f, s) if e.is_floating_point() else 0.0
+        for o, e, f, s in zip(own, exact, finite, scales, strict=True)
+    ]
+    sound = [
+        floor_error(o.dtype, growth) if e.is_floating_point() else 0.0
+        for o, e, growth in zip(own, exact, growth_ulp, strict=True)
+    ]
+    allowed = [max(FACTOR * error, least) for error, least in zip(errors, sound, strict=True)]
+    beyond = [
+        SPREAD * share_beyond(*one, least / FACTOR) if most > least else 0.0
+        for *one, most, least in zip(own, exact, finite, scales, allowed, sound, strict=True)
+    ]
+    is_narrow = torch.finfo(narrow).bits < 32
+    typical = [
+        _typical(*one, widened_error=error if is_narrow and error > NARROW_ERROR else 0.0)
+        for *one, error in zip(own, exact, finite, scales, errors, strict=True)
+    ]
+    own = [
+        o.new_empty(0) if e.is_floating_point() and f is None else o
+        for o, e, f in zip(own, exact, finite, strict=True)
+    ]
+    error = max(errors, default=0.0)
+    return Expected(exact, own, scales, finite, allowed, error, sound, beyond, typical)
+
+
+def _typical(
+    own: torch.Tensor,
+    exact: torch.Tensor,
+    finite: torch.Tensor | None,
+    scale: torch.Tensor,
+    *,
+    widened_error: float,
+) -> float:
+    """What the reference is typically off by, or rounding a result of a narrow type if that is
+    more; ``widened_error``: the largest error of a result that was widened after it was rounded.
+    Nought of others, of few numbers, and where few of what was widened are off."""
+    is_narrow = own.element_size() < 4
+    is_asked = exact.is_floating_point() and (is_narrow or widened_error > 0)
+    if not is_asked or own.numel() < FEWEST_TYPICAL:
+        return 0.0
+    typical = typical_error(own, exact, finite, scale)
+    if not is_narrow:
+        return typical if typical > FEW_OFF * widened_error else 0.0
+    size = typical_error(exact.new_zeros(()).expand_as(exact), exact, finite, scale)
+    return max(typical, TYPICAL * torch.finfo(own.dtype).eps / 2 * size)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well outputs agree: the error that uses most of its allowance, and warnings."""
+
+    error: float = 0.0
+    allowed: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Of the allowance that the error uses."""
+        return self.error / self.allowed if self.allowed else 0.0
+
+
+def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
+    """How well ``outputs`` agree with what was expected.
+
+    Raises:
+        WrongValues: an output is farther from float64 than allowed; says where and by how much.
+    """
+    worst, warnings = Agreement(), []
+    for number, (value, exact) in enumerate(zip(as_real(outputs), expected.exact, strict=True)):
+        own, allowed = expected.own[number], expected.allowed[number]
+        mask, scale = expected.finite[number], expected.scales[number]
+        name = "the output" if len(outputs) == 1 else f"output {number}"
+        if not exact.is_floating_point():
+            loose = expected.loose[number] if expected.loose else None
+            warnings += compare_exactly(name, value, own, exact, loose, expected.loose_share)
+            continue
+        if mask is not None and not bool(same(value, own)[~mask].all()):
+            warnings.append(f"{name} has NaN or infinity where the reference differs")
+        error = error_of(value, exact, mask, scale)
+        if math.isinf(error) and math.isinf(allowed):
+            warnings.append(f"{name} is not finite where the reference is")
+            continue
+        if error > allowed:
+            where, share, of_rows = _worst(value, exact, mask, scale, allowed)
+            is_little = share <= expected.loose_share or of_rows <= LOOSE_ROWS
+            if is_little and expected.jumps and _are_jumps(value, expected, number):
+                warnings.append(f"{name}: numbers differ where the inputs' last digits decide")
+                _refuse_typical(name, value, expected, number)
+                continue
+            told = _told(value[where].item(), exact[where].item(), list(where))
+            if math.isinf(error):
+                raise WrongValues(f"{name} is not finite where the reference is, {told}")
+            raise WrongValues(
+                f"{name} is off by {error:.3g} of its row's largest value, {allowed:.3g} is "
+                f"allowed; worst {told}; {share:.2%} of the elements are beyond",
+                is_little=is_little,
+            )
+        _refuse_spread(name, value, expected, number, error)
+        _refuse_typical(name, value, expected, number)
+        worst = max(worst, Agreement(error, allowed), key=lambda one: one.share)
+    return replace(worst, warnings=tuple(warnings))
+
+
+def _told(found: float, wanted: float, where: list[int]) -> str:
+    """The two numbers and their place, in as many digits as tell them apart."""
+    digits = 6 if f"{found:.6g}" != f"{wanted:.6g}" else 17
+    return f"at {where}: {found:.{digits}g} instead of {wanted:.{digits}g}"
+
+
+def _refuse_spread(
+    name: str, value: torch.Tensor, expected: Expected, number: int, error: float
+) -> None:
+    """Refuse errors that only few numbers may have in more of them."""
+    sound, most = expected.sound[number], max(LOOSE_SHARE, expected.beyond[number])
+    if error <= sound or most >= 1.0:
+        return
+    told = expected.exact[number], expected.finite[number], expected.scales[number]
+    share = share_beyond(value, *told, sound)
+    if share > most:
+        raise WrongValues(
+            f"{name} is off by more than {sound:.3g} of its row's largest value in {share:.2%} of "
+            f"its elements, and only {most:.2%} of them are ill-conditioned"
+        )
+
+
+def _refuse_typical(name: str, value: torch.Tensor, expected: Expected, number: int) -> None:
+    """Refuse what is off everywhere by as much as rounding to a narrow type is now and then; what
+    is beyond the allowed jumped."""
+    usual = expected.typical[number] if expected.typical else 0.0
+    if not usual:
+        return
+    told = expected.exact[number], expected.finite[number], expected.scales[number]
+    error = typical_error(value, *told, expected.allowed[number])
+    if error > TYPICAL_FACTOR * usual:
+        raise WrongValues(
+            f"{name} is typically off by {error:.3g} of its row's largest value, "
+            f"{error / usual:.1f} times as much as the reference or its last rounding; "
+            f"{TYPICAL_FACTOR:g} times is allowed"
+        )
+
+
+def _are_jumps(value: torch.Tensor, expected: Expected, number: int) -> bool:
+    """Whether the numbers that are beyond what is allowed are off by no more than they jump."""
+    exact, mask, scale = expected.exact[number], expected.finite[number], expected.scales[number]
+    rows = zip(distances(value, exact, mask, scale), pieces(expected.jumps[number]), strict=True)
+    return all(bool((d <= expected.allowed[number] + JUMPED * jump).all()) for d, (jump,) in rows)
+
+
+def _worst(
+    value: torch.Tensor,
+    exact: torch.Tensor,
+    finite: torch.Tensor | None,
+    scale: torch.Tensor,
+    allowed: float,
+) -> tuple[tuple[int, ...], float, float]:
+    """Where the largest error is, and the shares of the elements that are beyond the allowed and
+    of the rows that hold them: all of them where there are no rows."""
+    worst, where, n_beyond, n_rows, start = -1.0, (), 0, 0, 0
+    for distance in distances(value, exact, finite, scale):
+        distance = distance.nan_to_num(math.inf, posinf=math.inf)
+        beyond = distance > allowed
+        n_beyond += int(beyond.sum())
+        n_rows += int(beyond.any(-1).sum()) if beyond.dim() > 1 else exact.numel()
+        if float(distance.max()) > worst:
+            worst = float(distance.max())
+            index = [int(i) for i in torch.unravel_index(distance.argmax(), distance.shape)]
+            if index:
+                index[cut_axis(exact)] += start
+            where = tuple(index)
+        start += distance.shape[cut_axis(exact)] if distance.dim() else 0
+    n_columns = exact.shape[-1] if exact.dim() > 1 else 1
+    return where, n_beyond / exact.numel(), n_rows * n_columns / exact.numel()
+
+
+def are_near(outputs: list[torch.Tensor], eager: list[torch.Tensor], usual: Expected) -> bool:
+    """Whether outputs agree with eager's on the same inputs, as well as errors usually allow."""
+    for value, other, allowed in zip(as_real(outputs), as_real(eager), usual.allowed, strict=True):
+        if not other.is_floating_point():
+            if not torch.equal(value, other):
+                return False
+            continue
+        mask = finite_in_both(other, other)
+        if mask is not None and not bool(same(value, other)[~mask].all()):
+            return False
+        error = error_of(value, other, mask)
+        if error > allowed + usual.reference_error:
+            return False
+    return True

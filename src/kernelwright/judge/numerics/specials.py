@@ -1,0 +1,68 @@
+"""NaN and infinities: among a task's own results, as behind a mask or beyond the type's range, and
+asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from kernelwright.judge.numerics.compare import Expected
+from kernelwright.judge.numerics.measures import as_real, row_scale, same
+from kernelwright.judge.refusal import WrongValues
+
+ASKING = {"isnan", "isinf", "isfinite", "isposinf", "isneginf", "nan_to_num", "nan_to_num_"}
+ASKING |= {"nanmean", "nansum", "nanmedian", "nanquantile"}
+
+FAR = 0.01
+"""Of a row's largest value: what is finite where the reference is not, and float64 is, may be so
+far from float64; nobody knows how well conditioned it is."""
+BEYOND = 2.0
+"""Times the largest number of a type: what is larger in float64 is infinite in it."""
+
+
+class Asking(TorchFunctionMode):
+    """While it is entered, it notes whether somebody asks for NaN or infinities, or leaves them
+    out: what a module does with those is part of it then."""
+
+    is_heard = False
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        self.is_heard |= getattr(func, "__name__", "") in ASKING
+        return func(*args, **(kwargs or {}))
+
+
+def require_specials(outputs: list[torch.Tensor], expected: Expected) -> None:
+    """See that they are where the reference has them in both precisions, and that nothing else
+    stands where it has them in its own: they, or what float64 has.
+
+    Raises:
+        WrongValues: one is not; says where.
+    """
+    rows = zip(as_real(outputs), expected.own, expected.exact, expected.finite, strict=True)
+    for number, (value, own, exact, finite) in enumerate(rows):
+        if finite is None or not exact.is_floating_point():
+            continue
+        wrong = ~exact.isfinite() & same(own, exact) & ~same(value, exact)
+        wrong |= _is_made_up(value, own, exact)
+        if bool(wrong.any()):
+            name = "the output" if len(outputs) == 1 else f"output {number}"
+            where = tuple(wrong.nonzero()[0].tolist())
+            raise WrongValues(
+                f"{name} is {value[where].item():.6g} instead of {exact[where].item():.6g} at "
+                f"{list(where)}; so are {float(wrong.double().mean()):.2%} of the elements"
+            )
+
+
+def _is_made_up(value: torch.Tensor, own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """Where it is finite, and neither the reference's nor what float64 has."""
+    asked = ~own.isfinite() & exact.isfinite() & value.isfinite()
+    if not bool(asked.any()):
+        return asked
+    is_beyond = exact.abs() > BEYOND * torch.finfo(own.dtype).max
+    far = (value - exact).abs() > FAR * row_scale(torch.where(is_beyond, 0.0, exact))
+    return asked & (is_beyond | far)

@@ -1,0 +1,164 @@
+"""What makes a task unfit to be judged, and what makes a win on it worth nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.task import Task
+from kernelwright.judge.machine.layout import dtype_name, leaves, map_tensors
+from kernelwright.judge.numerics.measures import all_finite, are_alike, differ, largest_size
+
+OVERFLOWED = 0.5
+"""Of an output: where more is no number, it says little about a kernel."""
+
+NOISE = 1e-6
+"""Of the reference's largest number: what float64 leaves of a nought that is rounded in float32."""
+
+ROUNDING = 4e-6
+"""Of a sum's value: by how much float32 moves it."""
+
+
+def require_deterministic(
+    outputs: list[torch.Tensor], module: torch.nn.Module, run: Callable[[], list[torch.Tensor]]
+) -> None:
+    """See that another ``run`` of the reference on the same inputs gives the same, and that its
+    results do not hang on how often it has been called.
+
+    Raises:
+        TaskError: they do.
+    """
+    found = run()
+    if not all(map(are_alike, outputs, found)):
+        raise TaskError(
+            "the reference is not deterministic",
+            seen="two runs on the same inputs differ",
+            do="put the module in eval() mode, or remove dropout and random states",
+        )
+    before = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    if not before:
+        return
+    later = run()
+    if not any(differ(*pair) for pair in before) or all(map(torch.equal, found, later)):
+        return
+    for buffer, value in before:
+        buffer.copy_(value)
+    if all(map(torch.equal, later, run())):  # from the same buffers the same: no atomics
+        raise TaskError(
+            "the reference's results hang on how often it has been called",
+            seen="buffers that each call changes, as spectral_norm's in train mode",
+            do="put the module in eval() mode",
+        )
+
+
+def require_known_types(tensors: Sequence[torch.Tensor]) -> None:
+    """See that there are numbers, and that torch can compare and scale those of all these types.
+
+    Raises:
+        TaskError: some are of 8 bits, or on the meta device.
+    """
+    if any(t.is_meta for t in tensors):
+        raise TaskError(
+            "there is nothing to compare on the meta device",
+            seen="a tensor without memory",
+            do="let the module take and give tensors with numbers",
+        )
+    short = [t.dtype for t in tensors if t.is_floating_point() and t.element_size() == 1]
+    if short:
+        raise TaskError(
+            "inputs and outputs of 8 bits cannot be judged",
+            seen=dtype_name(short[0]),
+            do="let the module take and give bfloat16, and cast inside",
+        )
+
+
+def require_float32(task: Task, tensors: Sequence[torch.Tensor]) -> None:
+    """See that the precision that a task asks for is lower than its own.
+
+    Raises:
+        TaskError: it is not.
+    """
+    kinds = {dtype_name(t.dtype) for t in tensors if t.is_floating_point()}
+    if kinds != {"float32"}:
+        raise TaskError(
+            f'{task.name} cannot be judged in "{task.precision}"',
+            seen=", ".join(sorted(kinds)),
+            do="leave the precision out, or give the task in float32",
+        )
+
+
+def meaningless(task: Task, error: float) -> TaskError:
+    """The error of a task whose precision leaves nothing of its results."""
+    return TaskError(
+        f"{task.name} means nothing in {task.precision}",
+        seen=f"errors of {error:.2g} of a row's largest value",
+        do="ask for a higher precision, or for none",
+    )
+
+
+def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[str]:
+    """Warnings about a reference, by its results on two draws.
+
+    Raises:
+        TaskError: their shapes differ, so that no candidate's can be checked beforehand.
+    """
+    shapes = [[list(t.shape) for t in results] for results in (outputs, other)]
+    if shapes[0] != shapes[1]:
+        raise TaskError(
+            "the output's shape depends on the inputs' values",
+            seen=f"{shapes[0]}, then {shapes[1]}",
+            do="pad it to a length that is always the same",
+        )
+    found = []
+    for number, (one, two) in enumerate(zip(outputs, other, strict=True)):
+        if min(map(_overflowed, (one, two))) > OVERFLOWED:
+            found.append(f"degenerate task: most of output {number} is NaN or beyond its type")
+    if all(map(torch.equal, outputs, other)):
+        found.append("degenerate task: the output does not depend on the inputs")
+    for number, (one, two) in enumerate(zip(outputs, other, strict=True)):
+        if one.numel() > 1 and _is_one_value(one, two):
+            found.append(f"degenerate task: output {number} is constant")
+    return found
+
+
+def _is_one_value(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether results on two draws are one number, but for rounding: as a softmax's sums are, and
+    as a determinant that stands in every row is not."""
+    if not one.is_floating_point():
+        return torch.equal(one, two) and bool((one == one.reshape(-1)[0]).all())
+    low, high = torch.stack([*one.aminmax(), *two.aminmax()]).double().aminmax()
+    room = max(2 * torch.finfo(one.dtype).eps, ROUNDING)
+    return bool((low == high) | (high - low < room * torch.maximum(low.abs(), high.abs())))
+
+
+def without_noise(
+    own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]
+) -> tuple[list[torch.Tensor], tuple[str, ...]]:
+    """float64's results, with noughts for outputs that are one but for rounding, as the mean of
+    what has been normalised is: there each precision has a noise of its own, which says nothing.
+    Warnings name them."""
+    found, warnings = list(exact), ()
+    for number, (one, wide) in enumerate(zip(own, exact, strict=True)):
+        if not wide.is_floating_point() or not bool(wide.any()):
+            continue
+        if float(largest_size(wide)) < NOISE * float(largest_size(one)):
+            found[number] = torch.zeros_like(wide)
+            warnings += (f"degenerate task: output {number} is nought but for rounding",)
+    return found, warnings
+
+
+def _overflowed(t: torch.Tensor) -> float:
+    """The share of NaN and infinities; -inf is what masks say."""
+    return 0.0 if all_finite([t]) else int((~t.isfinite() & (t != -math.inf)).sum()) / t.numel()
+
+
+def written(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:
+    """To which of these arguments a reference writes."""
+    given = map_tensors(torch.clone, arguments)
+    with torch.no_grad():
+        module(*given)
+    return list(map(differ, leaves(given), leaves(arguments)))

@@ -1,0 +1,31 @@
+"""Inputs and expected results that later candidates are checked with, as far as memory allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psutil
+import torch
+
+from kernelwright.judge.inputs.draws import Draw
+from kernelwright.judge.machine.layout import bytes_of
+
+SHARE = {"cpu": 0.15, "cuda": 0.05}
+"""Of the free memory; a GPU makes them anew in milliseconds."""
+
+
+class Kept(dict[tuple[str, Draw], Any]):
+    """What was offered first: all draws come in the same order for every candidate."""
+
+    def __init__(self, device: str) -> None:
+        kind = torch.device(device).type
+        free_bytes = psutil.virtual_memory().available
+        if kind != "cpu":
+            free_bytes, _ = torch.cuda.mem_get_info(device)
+        self._most_bytes = int(free_bytes * SHARE.get(kind, SHARE["cuda"]))
+
+    def offer(self, key: tuple[str, Draw], value: Any) -> None:
+        """Keep it, in place of what was kept under this key, if there is room."""
+        self[key] = value
+        if sum(map(bytes_of, self.values())) > self._most_bytes:
+            del self[key]

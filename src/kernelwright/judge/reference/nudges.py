@@ -1,0 +1,282 @@
+"""Inputs moved in their last digits: what a task's results owe to rounding alone."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from kernelwright.judge.inputs.distributions import is_whole
+from kernelwright.judge.inputs.patterns import is_mask
+from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
+from kernelwright.judge.numerics.allowances import conditioning
+from kernelwright.judge.numerics.compare import (
+    CONDITION_FACTOR,
+    FACTOR,
+    NARROW_ERROR,
+    SPREAD,
+    Expected,
+)
+from kernelwright.judge.numerics.measures import as_real, error_of, share_beyond
+from kernelwright.judge.refusal import FAILURES
+
+LOOSE_ULP = 16.0
+"""How far inputs are moved to see which whole numbers hang on rounding: CONDITION_FACTOR's."""
+N_RANDOM = 12
+"""Besides moving all up and all down: which of two sums is larger shows when terms part ways. Each
+shows half of what lies on a border: with four of them a quantiser by reciprocals was refused in one
+of twenty calls that had such a number."""
+N_TIED = 4
+"""Random ways that show what hangs on ties: a change there is as large as what is chosen."""
+TIED_SHARE = 1 / 32
+"""Of a row's whole numbers that zeros' last digits were seen to change: what is left of it is as
+likely to hang on ties."""
+FEW_NUMBERS, N_POOLED = 256, 8
+"""Of an output: the largest error of so few is luck, so the reference's is taken from as many runs
+more, on inputs that are moved. A mean of cosines whose terms cancel was refused in two of six."""
+N_LOOKED_AT = 1 << 10
+"""Numbers that tell whether all are whole."""
+N_SIZED = 1 << 16
+"""Numbers of a tensor that tell how large they usually are."""
+LEAST_TIED = 0.01
+"""Of a row's largest value: so much moves where another one is chosen."""
+Run = Callable[[list[Any]], list[torch.Tensor] | None]
+"""The reference's results; None where it fails."""
+Change = Callable[[torch.Tensor], torch.Tensor]
+WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
+
+
+def widen(t: torch.Tensor) -> torch.Tensor:
+    """In float64, or of complex numbers in it; integers and booleans as they are."""
+    return t.double() if t.is_floating_point() else t.to(WIDE.get(t.dtype, t.dtype))
+
+
+def by_rounding(
+    arguments: list[Any], expected: Expected, growths: list[float], *, times: float = 1.0
+) -> tuple[list[Any], Change, list[float]]:
+    """``arguments`` in float64, every element changed by about one unit in the last place of what
+    the reference computes in, or by so many ``times`` it; how its weights are changed likewise; and
+    by how many times the effect of one each output may be off.
+
+    That is its own dtype, or float32 where a reference widens it at once: one that rounds to a
+    narrow type shows that in its own error. It does so a few times, and adds up in float32. What is
+    exact stays: nobody rounds a mask, or labels.
+    """
+    is_narrow = are_narrow(arguments) and expected.reference_error > NARROW_ERROR
+    own = (lambda t: t) if is_narrow else _in_float32
+    exact = _are_exact(arguments, whole_too=True)
+    moved = _changed(arguments, exact, lambda t: _moved(own(t), 1.0, 1, times))
+
+    def moved_weight(t: torch.Tensor) -> torch.Tensor:
+        return widen(t) if is_mask(t) or _is_whole_valued(t) else _moved(own(t), 1.0, 2, times)
+
+    factors = [FACTOR if is_narrow else max(CONDITION_FACTOR, growth) for growth in growths]
+    return moved, moved_weight, factors
+
+
+def _are_exact(arguments: list[Any], *, whole_too: bool) -> list[bool]:
+    """Which tensors hold what was never rounded: masks, and whole numbers beside others that were.
+    A task compares them with numbers, and moved they are equal to none."""
+    tensors = leaves(arguments)
+    masks = [is_mask(flat_source(t)) for t in tensors]
+    exact = [m or (whole_too and _is_whole_valued(t)) for m, t in zip(masks, tensors, strict=True)]
+    others = [t for t, one in zip(tensors, exact, strict=True) if not (one or is_whole(t))]
+    return exact if others else masks
+
+
+def _is_whole_valued(t: torch.Tensor) -> bool:
+    """Whether floating-point numbers are whole ones; the first tell nearly all tensors."""
+    if not t.is_floating_point() or t.numel() == 0:
+        return False
+    return all(bool((x == x.round()).all()) for x in (t.flatten()[:N_LOOKED_AT], t))
+
+
+def are_narrow(arguments: list[Any]) -> bool:
+    """Whether some are of types narrower than float32."""
+    return any(t.is_floating_point() and t.element_size() < 4 for t in leaves(arguments))
+
+
+def _in_float32(t: torch.Tensor) -> torch.Tensor:
+    """At least."""
+    return t.float() if t.is_floating_point() and t.element_size() < 4 else t
+
+
+def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
+    """``arguments`` in float64, but for what is exact, moved by LOOSE_ULP in several ways;
+    ``zeros_too``: with zeros, by what numbers of the usual size move by, and with whole numbers:
+    on inputs beyond the task's own they may tie."""
+    exact = _are_exact(arguments, whole_too=not zeros_too)
+    for sign in (1.0, -1.0):
+        yield _changed(arguments, exact, lambda t, s=sign: _moved(t, s * LOOSE_ULP, None))
+    for number in range(N_RANDOM):
+        seeds = itertools.count(number, N_RANDOM)  # each tensor its own: x / s must part ways
+        at_random = partial(_moved_at_random, seeds=seeds, zeros_too=zeros_too)
+        yield _changed(arguments, exact, at_random)
+
+
+def _changed(arguments: list[Any], exact: list[bool], change: Change) -> list[Any]:
+    """``arguments`` with ``change`` made to what is not ``exact``."""
+    stays = iter(exact)
+    return map_tensors(lambda t: widen(t) if next(stays) else change(t), arguments)
+
+
+def _moved_at_random(t: torch.Tensor, seeds: Iterator[int], zeros_too: bool) -> torch.Tensor:
+    seed = next(seeds)
+    moved = _moved(t, LOOSE_ULP, seed)
+    if not (zeros_too and t.is_floating_point() and t.numel()):
+        return moved
+    size = _usual_size(t)
+    return moved + _moved(size.expand(t.shape), LOOSE_ULP, seed) - size
+
+
+def _usual_size(t: torch.Tensor) -> torch.Tensor:
+    """What a quarter of the numbers that are neither nought nor infinite are below: outliers, and
+    the -1e9 of what hides, would move all."""
+    some = t.flatten()[:: max(1, t.numel() // N_SIZED)].abs()
+    some = some[some.isfinite() & (some > 0)].float()
+    return some.quantile(0.25).to(t.dtype) if some.numel() else t.new_zeros(())
+
+
+def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
+    """``arguments`` in their own precision, moved by LOOSE_ULP in N_TIED ways, zeros too."""
+    for moved in _random(arguments, N_TIED, zeros_too=True):
+        yield _in_types_of(arguments, moved)
+
+
+def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
+    """``expected`` with what results owe to how equal numbers come in order allowed, where that is
+    more: of a row of zeros a router may choose any expert. Infinite where it is more than all that
+    is there: then nobody can say what is right."""
+    allowed = list(expected.allowed)
+    for moved in _random(arguments, N_TIED, zeros_too=True):
+        found = run(moved)
+        if found is not None:
+            moves = [conditioning(one, expected, n) for n, one in enumerate(found)]
+            # Either of two may have gone the other way. Less is rounding, which is told already.
+            moves = [2 * move if move > LEAST_TIED else 0.0 for move in moves]
+            allowed = [max(pair) for pair in zip(allowed, moves, strict=True)]
+    pairs = zip(allowed, expected.allowed, expected.beyond, strict=True)
+    beyond = [1.0 if wider > usual else share for wider, usual, share in pairs]
+    allowed = [math.inf if one > 1.0 else one for one in allowed]
+    return replace(expected, allowed=allowed, beyond=beyond)
+
+
+def pooled(runs: Sequence[Run], arguments: list[Any], expected: Expected) -> Expected:
+    """``expected`` with the reference's largest error over some runs more as the yardstick of
+    outputs of few numbers; ``runs`` as for ``loose_places``."""
+    few = [n for n, e in enumerate(expected.exact) if _is_few(e)]
+    allowed, beyond = list(expected.allowed), list(expected.beyond)
+    for moved in _random(arguments, N_POOLED, zeros_too=False) if few else ():
+        given = _in_types_of(arguments, moved)
+        with contextlib.suppress(*FAILURES):
+            own, exact = as_real(runs[1](given)), as_real(runs[0](map_tensors(widen, given)) or [])
+            for n in few:
+                told = own[n], exact[n], None, expected.scales[n]
+                error, sound = error_of(*told), expected.sound[n]
+                if math.isfinite(error):
+                    allowed[n] = max(allowed[n], FACTOR * error)
+                    beyond[n] = max(beyond[n], SPREAD * share_beyond(*told, sound / FACTOR))
+    return replace(expected, allowed=allowed, beyond=beyond)
+
+
+def _is_few(exact: torch.Tensor) -> bool:
+    return exact.is_floating_point() and 0 < exact.numel() <= FEW_NUMBERS
+
+
+def _in_types_of(arguments: list[Any], moved: list[Any]) -> list[Any]:
+    """What was moved in float64, in the precision of the arguments."""
+    dtypes = iter([t.dtype for t in leaves(arguments)])
+    return map_tensors(lambda t: t.to(next(dtypes)), moved)
+
+
+def _random(arguments: list[Any], n: int, *, zeros_too: bool) -> Iterator[list[Any]]:
+    return itertools.islice(nudges(arguments, zeros_too=zeros_too), 2, 2 + n)
+
+
+def all_loose(own: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    """Everywhere, of results of whole numbers: where rounding alone may decide them."""
+    return [torch.ones_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
+
+
+def loose_places(
+    runs: Sequence[Run], arguments: list[Any], own: list[torch.Tensor], *, zeros_too: bool
+) -> list[torch.Tensor | None]:
+    """Where results of whole numbers change with ``arguments``' last digits; empty if none are.
+
+    ``runs``: the reference in float64 and in its own precision, whose noise may decide as well;
+    ``own``: its results in its own. Where zeros are moved too, and much of a row changes, all of
+    the row does: of a hundred that tie for one place few have been seen in it.
+    """
+    loose = [torch.zeros_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
+    if all(mask is None for mask in loose):
+        return []
+    for results in _moved_results(runs, arguments, zeros_too=zeros_too):
+        for mask, one, other in zip(loose, results, own, strict=True):
+            if mask is not None:
+                mask |= one != other
+    return [None if m is None else _rows_of_ties(m) for m in loose] if zeros_too else loose
+
+
+def _moved_results(
+    runs: Sequence[Run], arguments: list[Any], *, zeros_too: bool
+) -> Iterator[list[torch.Tensor]]:
+    """What each of ``runs``, in float64 and in its own precision, gives for every nudge, where it
+    takes such."""
+    for moved in nudges(arguments, zeros_too=zeros_too):
+        for run, given in zip(runs, (moved, _in_types_of(arguments, moved)), strict=True):
+            results = None
+            with contextlib.suppress(*FAILURES):
+                results = run(given)
+            if results is not None:
+                yield as_real(results)
+
+
+def _rows_of_ties(loose: torch.Tensor) -> torch.Tensor:
+    if loose.dim() < 2:  # numbers that have nothing to do with one another, as a batch's
+        return loose
+    return loose | (loose.float().mean(-1, keepdim=True) > TIED_SHARE)
+
+
+def jumps(
+    runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
+) -> list[torch.Tensor | None]:
+    """By how much each floating-point number of the results moves with ``arguments``' last digits,
+    of its row's scale: a step of a quantiser, another choice. ``runs`` as for ``loose_places``."""
+    found = [torch.zeros_like(e) if e.is_floating_point() else None for e in expected.exact]
+    for results in _moved_results(runs, arguments, zeros_too=zeros_too):
+        _reach(found, results, expected)
+    return found
+
+
+def _reach(
+    found: list[torch.Tensor | None], results: list[torch.Tensor], expected: Expected
+) -> None:
+    """Raise ``found`` to where ``results`` lie farther from what was expected."""
+    rows = zip(found, results, expected.exact, expected.scales, strict=True)
+    for most, one, exact, scale in rows:
+        if most is not None:
+            move = (one - exact).abs_().div_(scale).nan_to_num_(0.0, 0.0, 0.0)
+            torch.maximum(most, move, out=most)
+
+
+def _moved(t: torch.Tensor, size_ulp: float, seed: int | None, times: float = 1.0) -> torch.Tensor:
+    """Every element by ``times`` ``size_ulp`` of its own dtype, or at random by that at most; of
+    narrow ones by ``times`` one, which is as much as many roundings of float32."""
+    if not (t.is_floating_point() or t.is_complex()):
+        return t
+    is_narrow = t.is_floating_point() and t.element_size() < 4
+    size_ulp = times * (min(size_ulp, 1.0) if is_narrow else size_ulp)
+    ulp = size_ulp * torch.finfo(t.dtype).eps / 2
+    if seed is None:
+        return widen(t) * (1 + ulp)
+    draw = torch.Generator(t.device).manual_seed(seed)
+    # In t's layout, and in place: inputs of 7 GB lacked room for three copies.
+    factor = torch.empty_like(t, dtype=torch.float64).uniform_(generator=draw)
+    factor.mul_(2 * ulp).add_(1 - ulp)
+    return factor.mul_(t) if t.is_floating_point() else factor * t

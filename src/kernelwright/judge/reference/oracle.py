@@ -1,0 +1,397 @@
+"""The oracle: what the reference returns, in float64 and in its own precision.
+
+It runs in the judge's process. No candidate shares memory with it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.task import Task, Workload
+from kernelwright.judge.inputs.distributions import (
+    CONSTANT,
+    EQUAL_TERMS,
+    LARGE,
+    NUMBERS,
+    OUTLIERS,
+    SPECIAL,
+    finite_as_usual,
+    is_telling,
+    is_whole,
+)
+from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
+from kernelwright.judge.inputs.fixed import find_fixed, renew, same_integers
+from kernelwright.judge.inputs.others import OTHERS_MISFIT, find_others
+from kernelwright.judge.inputs.patterns import is_mask, is_symmetric
+from kernelwright.judge.inputs.varied import Variation
+from kernelwright.judge.inputs.weights import constants, randomised
+from kernelwright.judge.machine import layout
+from kernelwright.judge.machine.layout import leaves, map_tensors
+from kernelwright.judge.machine.lowering import lower, rounded
+from kernelwright.judge.numerics.allowances import FURTHER, conditioned, explained, lie_on_borders
+from kernelwright.judge.numerics.compare import LOOSE_SHARE, ROUNDING, USELESS, Expected, expect
+from kernelwright.judge.numerics.growth import Terms, count_terms, summation_growth
+from kernelwright.judge.numerics.measures import are_alike, as_real, differ, narrowest
+from kernelwright.judge.reference import fitness, nudges, widened
+from kernelwright.judge.reference.asserting import HostFirst
+from kernelwright.judge.reference.convolutions import as_rounded, may_be_rounded
+from kernelwright.judge.reference.kept import Kept
+from kernelwright.judge.reference.observed import Observed, observe
+from kernelwright.judge.reference.products import quick_convolutions
+from kernelwright.judge.reference.spent import Spent
+from kernelwright.judge.refusal import FAILURES
+from kernelwright.load import open_reference
+from kernelwright.load.plain import flatten, weights_of
+from kernelwright.load.reference import MISFIT, task_code
+
+Seat = Callable[[], AbstractContextManager[Any]]
+
+
+class Oracle:
+    """The reference of one task, with the results that were asked for before.
+
+    ``seat`` is taken while the device is used; weights are drawn before, which may take seconds.
+
+    Raises:
+        TaskError: the reference does not run or is not deterministic.
+    """
+
+    def __init__(self, task: Task, device: str, secret: int, seat: Seat = nullcontext) -> None:
+        self.task = task
+        self.device = device
+        self.secret = secret
+        self.reference = open_reference(task)
+        self._drawing = threading.Lock()  # seeds and standard output are the whole process's
+        self.weight_seed = derive_seed(secret, "weights")
+        self.initial = self.reference.init_inputs(self.weight_seed)
+        module = self.reference.build(self.weight_seed)
+        with seat():
+            self._look(module.to(device))
+
+    def _look(self, module: torch.nn.Module) -> None:
+        """Run the reference, and note what all verdicts need."""
+        self.modules = {TASK: module}
+        self.spent, self._namings = Spent(), [*widened.NAMINGS]  # on expected results
+        self._kept = Kept(self.device)
+        self._variation = Variation(self.spent()(self._takes))
+        self.convolves = self.asks_for_specials = False
+        self.has_variance = self.factorises = False
+        self.mutates_arguments = True  # until more is known
+        self.changed: list[bool] = []  # arguments that it writes to: results like others
+        self.fixed_integers: list[bool] = []
+        self._guard = HostFirst(self.device)
+        draw = partial(self.reference.inputs, device=self.device)
+        self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
+        self.others: dict[str, Other] = {}
+        self._study()
+        run = partial(self._forward, arguments=self.first_arguments)
+        kept = constants(module, partial(self.reference.build, derive_seed(self.secret, "again")))
+        other = randomised(module, derive_seed(self.secret, "other weights"), run, kept)
+        self.modules, self.has_weights = {TASK: other, OWN_WEIGHTS: module}, other is not module
+        seed = derive_seed(self.secret, "others")
+        given = self.reference.other_inputs(seed, self.device)
+        self.others = find_others(given, self._look_at, seed)
+        self.precision = self.task.precision
+        if self.precision:
+            held = [self.first_arguments, list(self.state(TASK).values()), self.example]
+            fitness.require_float32(self.task, leaves(held))
+            self.expected(self.first, self.first_arguments)
+
+    def state(self, weights: str) -> dict[str, torch.Tensor]:
+        """The tensors of one set of weights, by name."""
+        return {name: t.detach() for name, t in weights_of(self.modules[weights]).items()}
+
+    @property
+    def first_arguments(self) -> list[Any]:
+        """``arguments`` of the task's first draw; not to be written to."""
+        return self._first_arguments or self.arguments(self.first)
+
+    def forget_first(self) -> None:
+        """Draw them anew from now on, because memory is scarce, where a draw repeats."""
+        pairs = zip(leaves(self.arguments(self.first)), leaves(self._first_arguments), strict=True)
+        if not any(differ(one, two) for one, two in pairs):
+            self._first_arguments = []
+
+    def kept_arguments(self, draw: Draw) -> list[Any]:
+        """``arguments`` of a draw that comes again; not to be written to."""
+        if draw == self.first:
+            return self.first_arguments
+        key = ("arguments", draw)
+        return self._kept[key] if key in self._kept else self._keep(key, self.arguments(draw))
+
+    def arguments(self, draw: Draw) -> list[Any]:
+        """The forward's arguments."""
+        if draw.distribution in self.others:
+            number = self.others[draw.distribution].number
+            return self.reference.other_inputs(draw.seed, self.device)[number]
+        with self._drawing:
+            own = renew(self.reference.inputs(draw.seed, self.device), self._fixed, draw.seed)
+        return self._variation.varied(own, draw, self.fixed_integers)
+
+    def workload(self) -> Workload:
+        """The task with the shapes that are judged."""
+        return Workload(self.task.digest, tuple(map(layout.shape_of, self.arguments(self.first))))
+
+    def expected(self, draw: Draw, arguments: list[Any]) -> Expected | None:
+        """What the call should return; None where the reference itself fails on these inputs."""
+        key = ("expected", draw)
+        if key in self._kept:
+            return self._kept[key]
+        try:
+            with self.spent():
+                expected = self._compute(draw, arguments)
+        except torch.OutOfMemoryError:
+            raise  # the machine's fault, not the reference's
+        except FAILURES as error:
+            if self._is_own(draw):
+                raise TaskError(
+                    f"the reference fails on its own inputs ({draw.distribution})",
+                    seen=f"{type(error).__name__}: {error}"[:300],
+                    do="run the task's file by itself and mend it",
+                ) from error
+            return None
+        if draw == self.first:
+            self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
+        return self._keep(key, expected)
+
+    def conditioned(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
+        """``expected`` with the allowance that an ill-conditioned task needs.
+
+        It costs more runs in float64, so it is asked for only before a refusal.
+        """
+        run, _ = runs = self._both(draw)
+        if expected.is_conditioned:
+            return expected
+        moved, factors = self._moved(draw, arguments, expected, 1.0)
+        further, _ = self._moved(draw, arguments, expected, FURTHER)
+        if moved is None:
+            return expected
+        is_own = self._is_own(draw)
+        # As initialisers leave them results may cancel, as the logarithm of a rotation's
+        # determinant: other weights tell of them.
+        is_bound = is_own and draw.distribution != OWN_WEIGHTS
+        most = USELESS if is_bound else math.inf
+        further = further or [torch.full_like(one, math.nan) for one in moved]  # tells of no jumps
+        wider = conditioned(moved, further, expected, factors, most=most)
+        wider = nudges.pooled(runs, arguments, wider)
+        wider = wider if is_own else nudges.tied(run, arguments, wider)
+        how = {"zeros_too": not is_own}
+        loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)
+        wider = replace(wider, loose=loose, loose_share=LOOSE_SHARE if is_own else 1.0)
+        return self._keep(("expected", draw), wider)
+
+    def _moved(
+        self, draw: Draw, arguments: list[Any], expected: Expected, times: float
+    ) -> tuple[list[torch.Tensor] | None, list[float]]:
+        """``nudges.by_rounding``, with the results in float64 or None for what is moved."""
+        growths = self._growth_ulp(draw, is_floor=False)
+        nudged, change, factors = nudges.by_rounding(arguments, expected, growths, times=times)
+        return self._in_float64(draw.weights, nudged, change), factors
+
+    def stepped(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
+        """``expected`` with how far each number jumps, which is asked for where few are wrong."""
+        is_other = not self._is_own(draw)
+        runs = self._both(draw)
+        jumps = expected.jumps or nudges.jumps(runs, arguments, expected, zeros_too=is_other)
+        return self._keep(("expected", draw), replace(expected, jumps=jumps))
+
+    def _both(self, draw: Draw) -> list[nudges.Run]:
+        """The reference in float64, and in its own precision."""
+        return [partial(self._in_float64, draw.weights), partial(self.run, weights=draw.weights)]
+
+    def _takes(self, changed: list[Any], usual: list[Any]) -> bool:
+        """Whether the reference gives as many numbers as always, finite where those of ``usual``
+        arguments are."""
+        try:
+            results = as_real(self.run(changed))
+            is_alike = layout.same_shapes(results, as_real(self.example))
+            return is_alike and finite_as_usual(results, lambda: self.run(usual))
+        except torch.OutOfMemoryError:
+            raise  # the machine's fault, not the reference's
+        except FAILURES:
+            return False
+
+    def _is_own(self, draw: Draw) -> bool:
+        """Whether the inputs are the task's as it draws them."""
+        return draw.distribution in (TASK, OWN_WEIGHTS, *self.others)
+
+    def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
+        """The reference's outputs in its own precision; ``arguments`` stay as they are."""
+        return [t.detach() for t in flatten(self._forward(self.modules[weights], arguments))]
+
+    def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> Any:
+        if self.mutates_arguments or any(self.returned):
+            arguments = map_tensors(torch.clone, arguments)
+        device = torch.device(self.device)
+        own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
+        with self._guard(), torch.no_grad(), torch.random.fork_rng(own, device_type=device.type):
+            torch.manual_seed(self.weight_seed)
+            return [*flatten(module(*arguments)), *layout.those(leaves(arguments), self.changed)]
+
+    def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
+        run = partial(self.run, arguments, draw.weights)
+        is_own = self._is_own(draw)
+        is_given = is_own or draw.distribution == SPECIAL
+        if not is_given and not is_telling(
+            draw.distribution, run, lambda: self.run(self.arguments(Draw(TASK, draw.seed)))
+        ):
+            return None  # before float64, which costs most
+        is_shaken = self._is_symmetric and not is_given
+        if is_shaken and not all(self._takes(x, arguments) for x in nudges.shaken(arguments)):
+            return None  # no longer definite, and the reference did not notice
+        own = as_real(run())
+        if not is_own and not layout.same_shapes(own, as_real(self.example)):
+            return None  # a length or a scale among the inputs decides them
+        if draw.distribution == NUMBERS and not self._repeats(arguments, own):
+            return None  # a chance that was nought no longer is, as dropout's
+        wide = map_tensors(nudges.widen, arguments)
+        while (exact := self._in_float64(draw.weights, wide)) is not None:
+            if layout.same_shapes(own, exact):
+                break
+            del self._namings[0]  # it reads the bits of its numbers
+        warnings = widened.NO_FLOAT64 if exact is None else ()
+        exact = [nudges.widen(t) for t in own] if exact is None else exact
+        exact, noise = fitness.without_noise(own, exact) if is_own else (exact, ())
+        growths = self._growth_ulp(draw, is_floor=True)
+        narrow = narrowest(leaves([arguments, list(self.state(draw.weights).values())]))
+        expected = expect(own, exact, growths, by_row=draw.distribution != OUTLIERS, narrow=narrow)
+        names_all = len(self._namings) == len(widened.NAMINGS)
+        if is_own and expected.reference_error > USELESS and names_all:
+            del self._namings[0]  # it rounds to narrow types for the rounding's sake
+            return self._compute(draw, arguments)
+        if not (warnings or self.precision):
+            is_useless = expected.reference_error > USELESS
+            if is_useless and (not is_given or draw.distribution == OWN_WEIGHTS):
+                return None  # nobody can say what is right
+            moved = partial(self._moved, draw, arguments, expected)
+            if is_own and (is_useless or lie_on_borders(moved, expected, narrow)):
+                expected = expect(own, [nudges.widen(t) for t in own], growths)
+                expected = replace(expected, is_conditioned=True, loose_share=LOOSE_SHARE)
+                warnings = widened.OTHER_IN_FLOAT64
+        loose = nudges.all_loose(own) if draw.distribution == LARGE else []
+        expected = replace(expected, warnings=(*warnings, *noise), loose=loose)
+        if not is_own or warnings:  # numbers of a few values may all be rounded to themselves
+            expected = replace(expected, typical=[])
+        if self.precision:
+            return self._lowered(draw, arguments, expected)
+        if self.convolves and may_be_rounded(self.device):
+            return as_rounded(expected, run, is_own=is_own)
+        return expected
+
+    def _lowered(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected | None:
+        """``expected`` with the errors allowed that the precision asked for explains.
+
+        Those are what float64 does with rounded inputs and weights, and, where torch.autocast has
+        the precision, what the reference does under it. None where they explain nearly anything.
+
+        Raises:
+            TaskError: they do so on the task's own inputs.
+        """
+        if self.precision == "tf32" and not self.flops:
+            return expected  # it is about products only
+        to_precision = partial(rounded, precision=self.precision)
+        given = map_tensors(lambda t: nudges.widen(to_precision(t)), arguments)
+        runs = [self._in_float64(draw.weights, given, to_precision)]
+        if self.precision != "tf32":
+            module = lower(self.modules[draw.weights], self.precision, is_held=False)
+            runs.append([t.detach() for t in flatten(self._forward(module, arguments))])
+        found = [r for r in runs if r is not None]
+        wider = explained(expected, found, 2 * ROUNDING[self.precision])
+        if wider.reference_error <= USELESS or (draw.distribution == TASK and draw != self.first):
+            return wider
+        if draw == self.first:
+            raise fitness.meaningless(self.task, wider.reference_error)
+        return None
+
+    def _growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
+        """By how many ulp each output's sums may be off under a distribution; beside what moves
+        with the inputs, sums over several axes count only ``is_floor``, or of equal terms."""
+        is_equal = draw.distribution in EQUAL_TERMS
+        terms = self.others.get(draw.distribution, self).terms
+        counts = terms.added if is_floor or draw.distribution == CONSTANT else terms.usual
+        return [summation_growth(n, equal_terms=is_equal) for n in counts]
+
+    def _in_float64(
+        self, weights: str, arguments: list[Any], change: nudges.Change | None = None
+    ) -> list[torch.Tensor] | None:
+        """The outputs in float64, with a ``change`` of weights so changed; None if it fails."""
+        with quick_convolutions(self.device):
+            run = partial(self._forward, arguments=arguments)
+            found = widened.run_in_float64(self.modules[weights], run, self._namings, change)
+        return found and [nudges.widen(t) for t in as_real(found)]
+
+    def _keep(self, key: tuple[str, Draw], value: Any) -> Any:
+        """``value``, kept where it may come again: a timed call's inputs never do."""
+        if key[1].distribution != TASK or key[1] == self.first:
+            self._kept.offer(key, value)
+        return value
+
+    def _study(self) -> None:
+        """Look at the reference once: determinism, terms per output, degenerate outputs."""
+        self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
+        arguments = self._first_arguments = self.arguments(self.first)
+        given = map_tensors(torch.clone, arguments)
+        seen = self._observed(given)
+        results, self.flops = seen.outputs, seen.flops
+        self._guard.settle()
+        changed = list(map(differ, leaves(given), leaves(arguments)))
+        self.mutates_arguments = any(changed)
+        self.returned = layout.lie_in(results, leaves(given))
+        outputs = [t.clone() for t in results] if any(self.returned) else results
+        n_added = [*seen.n_added, *[seen.most_added] * sum(changed)]
+        del given, results, seen
+        self.example = layout.without_memory(outputs)
+        inputs = leaves([arguments, list(self.state(TASK).values())])
+        fitness.require_known_types([*inputs, *outputs])
+        results = [*outputs, *layout.those(leaves(arguments), changed)]
+        self.terms = count_terms(inputs, results, self.flops, n_added)
+        self._is_symmetric = any(map(is_symmetric, leaves(arguments)))
+        self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
+        self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
+        again = partial(self._forward_unseeded, arguments)
+        fitness.require_deterministic(outputs, self.modules[TASK], again)
+        for number in range(1, 9):  # a yes or no is the same every other time
+            other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, number)))
+            found = self.run(other)
+            if not all(map(torch.equal, outputs, found)):
+                break
+        self.fixed_integers = same_integers(arguments, other)
+        self.warnings += fitness.degenerate(outputs, found)
+        self.changed = changed
+
+    def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], Terms]:
+        """The shapes of the results, and terms per output."""
+        seen = self._observed(map_tensors(torch.clone, arguments), OTHERS_MISFIT)
+        inputs = leaves([arguments, list(self.state(TASK).values())])
+        results = [*seen.outputs, *layout.those(leaves(arguments), self.changed)]
+        n_added = [*seen.n_added, *[seen.most_added] * sum(self.changed)]
+        terms = count_terms(inputs, results, seen.flops, n_added)
+        return layout.without_memory(seen.outputs), terms
+
+    def _observed(self, arguments: list[Any], misfit: tuple[str, str] = MISFIT) -> Observed:
+        context = f"with {layout.shapes_text(arguments)}"
+        with task_code(self.task, *misfit, context=context), self._guard():
+            seen = observe(lambda: self.modules[TASK](*arguments))
+        self.asks_for_specials |= seen.asks_for_specials
+        self.convolves |= seen.convolves
+        self.has_variance |= seen.takes_variance
+        self.factorises |= seen.factorises
+        return seen
+
+    def _repeats(self, arguments: list[Any], results: list[torch.Tensor]) -> bool:
+        return all(map(are_alike, results, as_real(self._forward_unseeded(arguments))))
+
+    def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
+        if self.mutates_arguments:
+            arguments = map_tensors(torch.clone, arguments)
+        with self._guard(), torch.no_grad():
+            return flatten(self.modules[TASK](*arguments))

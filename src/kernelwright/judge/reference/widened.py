@@ -1,0 +1,98 @@
+"""A module in float64, with everything that it holds."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from kernelwright.judge.reference.nudges import Change, widen
+from kernelwright.judge.refusal import FAILURES
+from kernelwright.load.copies import copied
+
+WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16), torch.float64)
+NARROWING = (torch.Tensor.half, torch.Tensor.bfloat16)
+NO_FLOAT64 = (
+    "float64 is not possible for this reference on this machine: its own result is compared",
+)
+OTHER_IN_FLOAT64 = (
+    "in float64 this reference gives something else, as one does that draws random numbers, or "
+    "whose results cancel, or whose inputs lie on borders: its own result is compared",
+)
+
+
+def in_float64(module: torch.nn.Module, change: Change | None = None) -> torch.nn.Module:
+    """A copy in float64, with a ``change`` its parameters by it before; tensors that are plain
+    attributes too, which ``Module.double`` leaves as they are."""
+    twin = copied(module)
+    if change is not None:
+        for weight in twin.parameters():
+            weight.data = change(weight.data)
+    for part in twin.modules():
+        for name, value in vars(part).items():
+            if isinstance(value, torch.Tensor):
+                vars(part)[name] = widen(value)
+    return twin._apply(widen)  # as double(), and complex ones too
+
+
+class NamedWider(TorchFunctionMode):
+    """While it is entered, float32 that is asked for by name is float64, and so are the types that
+    ``wider`` names. What looks at bits is left as it is."""
+
+    def __init__(self, wider: Mapping[torch.dtype, torch.dtype] = WIDER) -> None:
+        super().__init__()
+        self._wider = wider
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        wider = self._wider
+        if func is torch.Tensor.float or (func in NARROWING and torch.float16 in wider):
+            return args[0].double()
+        if func is not torch.Tensor.view:
+            args = [wider.get(one, one) if type(one) is torch.dtype else one for one in args]
+            if "dtype" in kwargs:
+                kwargs = {**kwargs, "dtype": wider.get(kwargs["dtype"], kwargs["dtype"])}
+        return func(*args, **kwargs)
+
+
+NAMINGS = (partial(NamedWider, WIDEST), NamedWider, contextlib.nullcontext)
+"""What becomes of types that are asked for by name, in the order in which they are tried: left as
+they are, a reference that computes angles in float32, or products in bfloat16, would be without an
+error of its own, and who computes them better would be wrong."""
+
+
+def run_in_float64(
+    module: torch.nn.Module,
+    run: Callable[[torch.nn.Module], Any],
+    namings: Sequence[Callable[[], Any]] = NAMINGS,
+    change: Change | None = None,
+) -> Any:
+    """What ``run`` gives for the module ``in_float64``; None if that fails."""
+    for naming in namings:
+        try:
+            with made_in_float64(), naming():
+                return run(in_float64(module, change))
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            return None
+        except FAILURES:
+            continue
+    return None
+
+
+@contextlib.contextmanager
+def made_in_float64() -> Iterator[None]:
+    """While it is entered, tensors are made in float64 where no type is named."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

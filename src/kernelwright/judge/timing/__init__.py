@@ -1,0 +1,1 @@
+"""Rounds of timed calls, and what they gave."""
