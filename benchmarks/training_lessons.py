@@ -17,8 +17,6 @@ import os
 
 os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
 
-import hashlib
-import importlib.util
 import itertools
 import json
 import multiprocessing
@@ -26,7 +24,6 @@ import random
 import re
 import signal
 import tempfile
-import types
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -34,6 +31,7 @@ from pathlib import Path
 
 import click
 import torch
+from opened import opened
 
 from kernelwright.compose.lessons import PROPOSER, Lesson, lessons
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
@@ -61,17 +59,6 @@ LEAST = 24
 FACTORS = (1, 4, 8, 16, 32)
 PRODUCT_SHARE = 0.15
 """Of tasks that write a long axis as a product, as people do."""
-
-
-def opened(text: str, folder: Path) -> types.ModuleType:
-    """The module; its name is its own, or Python would take the last one's for it."""
-    name = f"text_{hashlib.sha256(text.encode()).hexdigest()}"
-    path = folder / f"{name}.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def scaled(x: torch.Tensor, scale: float) -> torch.Tensor:

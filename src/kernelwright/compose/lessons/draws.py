@@ -116,6 +116,7 @@ class Lesson:
     candidate: Candidate
     form: str
     """Its name; where it has several ways, a comma and the one that this is."""
+    schedule: Schedule
 
 
 def prose(form: str) -> tuple[str, str]:
@@ -164,8 +165,8 @@ def lessons(
         trial = Task(name, ORIGIN, writing.text(is_trial=True))
         if task.digest not in seen and not faults(trial):
             seen.add(task.digest)
-            for text in dict.fromkeys(code for _, _, code, _ in written):
-                yield Lesson(task, Candidate(text, DIALECT), form)
+            for text, schedule in {code: page.schedule for _, page, code, _ in written}.items():
+                yield Lesson(task, Candidate(text, DIALECT), form, schedule)
 
 
 def _written(
