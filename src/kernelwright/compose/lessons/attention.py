@@ -70,7 +70,7 @@ def attention(page: Page) -> str:
     tile = min(page.schedule.tile, 64)
     given = "".join(f"{value}, " for value in page.given.values())
     given += f"{scale}, triton.next_power_of_2(max(width, 16))"
-    end = f"BLOCK={tile}, num_warps={page.schedule.tile_warps}"
+    end = f"BLOCK={tile}, num_warps=4"
     return answer(
         page,
         text,

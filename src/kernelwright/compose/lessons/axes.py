@@ -57,7 +57,7 @@ class Along:
     def launch(self, schedule: Schedule, given: str, *, is_at_once: bool = False) -> str:
         """The forward's call; of rows a part at a time, or the whole."""
         if self.way is ROW:
-            end = schedule.row("length") if is_at_once else schedule.of(schedule.block)
+            end = schedule.row("length") if is_at_once else schedule.along("length")
             return f"kernel[(x.numel() // length,)](x, {given}length, {end})"
         each = schedule.columns
         grid = f"(batch, triton.cdiv(width, {each}))"

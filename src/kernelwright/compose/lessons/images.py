@@ -59,7 +59,7 @@ def image_norm(page: Page) -> str:
     lines = [f"x = {page.first}.contiguous()", "out = torch.empty_like(x)", *lines]
     lines += [
         f"kernel[({n_programs},)](x, out{page.more}, {', '.join(names)}, "
-        f"{page.schedule.of(page.schedule.block)})",
+        f"{page.schedule.along('length')})",
         "return out",
     ]
     return answer(page, kernel, "\n".join(lines))
@@ -147,7 +147,7 @@ def plane(page: Page) -> str:
         f"""x = {page.first}.contiguous()
 length = x.stride(1)
 out = x.new_empty(x.shape[:2]{ones})
-kernel[(x.numel() // length,)](x, out{page.more}, length, {page.schedule.of(page.schedule.block)})
+kernel[(x.numel() // length,)](x, out{page.more}, length, {page.schedule.along("length")})
 return out""",
     )
 

@@ -247,6 +247,6 @@ def _by_rows(page: Page, kernel: str, target: str, end: str) -> str:
         f"""x, target = {page.first}.contiguous(), {target}.contiguous()
 rows, length = x.shape
 out = x.new_empty(rows)
-kernel[(rows,)](x, target, out, length{page.more}, {page.schedule.of(page.schedule.block)})
+kernel[(rows,)](x, target, out, length{page.more}, {page.schedule.along("length")})
 return out{end}""",
     )

@@ -238,7 +238,7 @@ def vector(page: Page) -> str:
         f"""a, b = {a}.contiguous(), {b}.contiguous()
 m, k = a.shape
 out = a.new_empty({"m, 1" if is_column else "m"})
-kernel[(m,)](a, b, out, k{page.more}, {page.schedule.of(page.schedule.block)})
+kernel[(m,)](a, b, out, k{page.more}, {page.schedule.along("k")})
 return out""",
     )
 
