@@ -6,6 +6,7 @@ import random
 import re
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,15 @@ def test_large_tasks_are_large_and_tried_out_small():
     for lesson in lessons(6, seed=1, size="gpu", forms=["pointwise", "product", "linear"]):
         longest = max(map(int, re.findall(r"^\w+ = (\d+)$", lesson.task.source, re.M)))
         assert longest > 256
+
+
+def test_large_tasks_run_at_their_own_size():
+    """Tried out small, lengths that must not be equal may be."""
+    for lesson in lessons(30, seed=5, size="gpu", forms=["linear grouped"]):
+        task = {"__name__": "task"}
+        exec(lesson.task.source, task)
+        with torch.device("meta"):
+            task["Model"](*task["get_init_inputs"]())(*task["get_inputs"]())
 
 
 def test_some_products_have_nothing_after_them():

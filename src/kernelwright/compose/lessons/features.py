@@ -222,7 +222,7 @@ def _grouped_fold(page: Page, text: str, lines: list[str], norm: tuple[str, str]
     more = page.more
     end = "return result"
     if is_kept and draw.random() < 0.5:
-        shape = draw.choice((f"1, {features}", f"1, {features}, 1", f"1, {features}, 1, 1"))
+        shape = draw.choice((f"1, {features}", f"1, {features}, 1, 1"))
         if draw.random() < 0.6:
             page.tuples["bias_shape"] = f"({shape})"
             page.arguments.append("bias_shape")
