@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.triton import TritonEmitter
-from kernelwright.propose.rules.emit.triton_product_cost import Tile, Way, split_cost_s
+from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
+from kernelwright.propose.rules.emit.triton.product_cost import Tile, Way, split_cost_s
 from kernelwright.testing.emitters import build
 from kernelwright.testing.nests import plain_product
 

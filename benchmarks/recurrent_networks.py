@@ -18,7 +18,7 @@ from torch import nn
 from kernelwright.propose.rules.assemble import assemble_supported
 from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda import CudaEmitter
+from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.testing.emitters import build, source
 

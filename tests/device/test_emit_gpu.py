@@ -10,8 +10,8 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.load import load
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda import CudaEmitter
-from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
+from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
 from kernelwright.propose.rules.proposer import Workshop, variants
 from kernelwright.testing.emitters import (
     SPECIAL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from kernelwright.propose.rules.emit.base import Schedule, Target
-from kernelwright.propose.rules.emit.cpp import CppEmitter
+from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
 from kernelwright.propose.rules.ir import Contraction, Kernel, Program
 
 TARGET = Target("cpu", 2)

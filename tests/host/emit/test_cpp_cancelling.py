@@ -7,7 +7,7 @@ from torch import nn
 
 from kernelwright.propose.rules.assemble import assemble_supported
 from kernelwright.propose.rules.capture import capture
-from kernelwright.propose.rules.emit.cpp import CppEmitter
+from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.testing.emitters import build, source
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.host.emit.random_kernels import kernels, memory_for
 from tests.host.emit.running import TARGET, run_emitted
 
-from kernelwright.propose.rules.emit.cpp_loop import Knobs
-from kernelwright.propose.rules.emit.cpp_nest import simplified
-from kernelwright.propose.rules.emit.cpp_schedule import guess, is_cuttable
+from kernelwright.propose.rules.emit.cpp.loop import Knobs
+from kernelwright.propose.rules.emit.cpp.nest import simplified
+from kernelwright.propose.rules.emit.cpp.schedule import guess, is_cuttable
 from kernelwright.propose.rules.interpret import run_step
 from kernelwright.propose.rules.ir import (
     Affine,

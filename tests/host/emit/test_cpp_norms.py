@@ -10,7 +10,7 @@ from torch.nn import functional
 from kernelwright.propose.rules.assemble import assemble_supported
 from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cpp import CppEmitter
+from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.testing.emitters import build, source
 

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.host.emit.running import TARGET, run_emitted
 
-from kernelwright.propose.rules.emit.cpp import CppEmitter
-from kernelwright.propose.rules.emit.cpp_gemm import product_of
-from kernelwright.propose.rules.emit.cpp_schedule import guess
+from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
+from kernelwright.propose.rules.emit.cpp.gemm import product_of
+from kernelwright.propose.rules.emit.cpp.schedule import guess
 from kernelwright.propose.rules.interpret import run_step
 from kernelwright.propose.rules.ir import (
     Affine,

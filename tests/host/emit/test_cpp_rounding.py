@@ -4,7 +4,7 @@ import pytest
 import torch
 from tests.host.emit.running import TARGET, run_emitted
 
-from kernelwright.propose.rules.emit.cpp import CppEmitter
+from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,

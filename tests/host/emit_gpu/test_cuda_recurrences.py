@@ -13,7 +13,7 @@ from torch import nn
 from kernelwright.propose.rules.assemble import assemble_supported
 from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda import CudaEmitter
+from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.interpret import interpret
 from kernelwright.propose.rules.ir import Recurrence, Ref

@@ -12,7 +12,7 @@ from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.cuda import CudaDialect
 from kernelwright.dialects.triton import TritonDialect
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda import CudaEmitter
+from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
 from kernelwright.testing.emitters import source
 from kernelwright.testing.nests import CASES
 

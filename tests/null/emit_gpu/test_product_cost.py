@@ -7,9 +7,9 @@ import math
 import pytest
 
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.triton import TritonEmitter
-from kernelwright.propose.rules.emit.triton_product_cost import Tile, Way, split_cost_s
-from kernelwright.propose.rules.emit.triton_product_schedule import product_choices
+from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
+from kernelwright.propose.rules.emit.triton.product_cost import Tile, Way, split_cost_s
+from kernelwright.propose.rules.emit.triton.product_schedule import product_choices
 from kernelwright.propose.rules.ir import Program, Ref
 from kernelwright.testing.nests import plain_product
 

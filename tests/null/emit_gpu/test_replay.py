@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from kernelwright.propose.rules.emit.gpu_replay import REPLAY
+from kernelwright.propose.rules.emit.gpu.replay import REPLAY
 
 
 def replay_of(module):

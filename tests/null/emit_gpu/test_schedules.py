@@ -12,11 +12,11 @@ from torch import nn
 from kernelwright.propose.rules.assemble import assemble_supported
 from kernelwright.propose.rules.capture import capture
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda import CudaEmitter
-from kernelwright.propose.rules.emit.triton import TritonEmitter
-from kernelwright.propose.rules.emit.triton_image import layouts
-from kernelwright.propose.rules.emit.triton_ops import pointwise
-from kernelwright.propose.rules.emit.triton_product_schedule import product_choices
+from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
+from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
+from kernelwright.propose.rules.emit.triton.image import layouts
+from kernelwright.propose.rules.emit.triton.ops import pointwise
+from kernelwright.propose.rules.emit.triton.product_schedule import product_choices
 from kernelwright.propose.rules.fuse import Fusion
 from kernelwright.propose.rules.ir import Program, Ref
 from kernelwright.testing.emitters import source

@@ -1,7 +1,7 @@
 """Which schedules the C++ emitter tries: none that can only lose."""
 
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cpp_schedule import alternatives, guess
+from kernelwright.propose.rules.emit.cpp.schedule import alternatives, guess
 from kernelwright.propose.rules.ir import Affine, Axis, Compute, Kernel, Load, Store, contiguous
 
 TARGET = Target("cpu", 2)

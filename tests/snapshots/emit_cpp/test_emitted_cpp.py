@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cpp import CppEmitter
+from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
 from kernelwright.propose.rules.ir import (
     Affine,
     Axis,

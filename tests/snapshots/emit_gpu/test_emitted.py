@@ -3,8 +3,8 @@
 import pytest
 
 from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda import CudaEmitter
-from kernelwright.propose.rules.emit.triton import TritonEmitter
+from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
+from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
 from kernelwright.testing.emitters import source
 from kernelwright.testing.nests import CASES
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.propose.inductor.wanted import Kernel, Made, Unsupported
-from kernelwright.propose.rules.emit.cpp_loader import BUILD, IMPORTS
+from kernelwright.propose.rules.emit.cpp.loader import BUILD, IMPORTS
 
 TORCH = (
     "at::", "c10::", "Vectorized", "randn_cpu", "rand_cpu", "WelfordHelper", "CascadeSum",

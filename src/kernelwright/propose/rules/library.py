@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
-from kernelwright.propose.rules.emit.gpu_around import around_steps, searches
+from kernelwright.propose.rules.emit.gpu.around import around_steps, searches
 from kernelwright.propose.rules.ir import Program, Step
 from kernelwright.propose.rules.rewrite import BIASES
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import fx
 
-from kernelwright.propose.rules.emit.triton_convolution_schedule import LEAST_CHANNELS
+from kernelwright.propose.rules.emit.triton.convolution_schedule import LEAST_CHANNELS
 from kernelwright.propose.rules.lower.graph import name_of
 from kernelwright.propose.rules.recurrent import CELLS
 from kernelwright.propose.rules.rewrite.terms import Term, shape_of, term_of

@@ -42,9 +42,9 @@ from kernelwright.propose.rules.rewrite import (
 
 EMITTERS = {
     "torch": "kernelwright.propose.rules.library:LibraryEmitter",
-    "cpp": "kernelwright.propose.rules.emit.cpp:CppEmitter",
-    "triton": "kernelwright.propose.rules.emit.triton:TritonEmitter",
-    "cuda": "kernelwright.propose.rules.emit.cuda:CudaEmitter",
+    "cpp": "kernelwright.propose.rules.emit.cpp.emitter:CppEmitter",
+    "triton": "kernelwright.propose.rules.emit.triton.emitter:TritonEmitter",
+    "cuda": "kernelwright.propose.rules.emit.cuda.emitter:CudaEmitter",
 }
 NAME = "rules"
 SEED = 0

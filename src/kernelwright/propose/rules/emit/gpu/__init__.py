@@ -1,0 +1,1 @@
+"""What CUDA and Triton share: axes, stages, launches, names."""
