@@ -25,7 +25,7 @@ from pathlib import Path
 
 from kernelwright.dialects.simt import machine
 from kernelwright.port.ladder import RungStatus, compiles, emulates
-from kernelwright.propose.port import State, translate
+from kernelwright.translate import State, translate
 
 ALL_TARGETS = ("gfx90a", "gfx942", "gfx1100")
 

@@ -26,10 +26,10 @@ from kernelwright.dialects.usable import usable_dialects
 from kernelwright.judge import JUDGE_VERSION, Judge, Nursery, library_candidate
 from kernelwright.judge.baselines import EAGER
 from kernelwright.load.suite import SuiteEntry
-from kernelwright.propose.asked import check_proposers
 from kernelwright.propose.base import Proposer, WaitingProposer
-from kernelwright.propose.carried import CarriedProposer
 from kernelwright.propose.feed import Feed, require_an_answer
+from kernelwright.propose.from_archive import CarriedProposer
+from kernelwright.propose.usable import check_proposers
 from kernelwright.result import History, OnProgress, Progress, Result
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects

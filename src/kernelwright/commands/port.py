@@ -16,10 +16,10 @@ from kernelwright.core.settings import parse_budget
 from kernelwright.core.task import Task
 from kernelwright.port import PortReport, RungStatus, port
 from kernelwright.port.project import DEFAULT_TARGETS
-from kernelwright.propose.port import State
 from kernelwright.propose.port.repair import Repair, Repairs
 from kernelwright.propose.swarm import SwarmProposer
 from kernelwright.terminal import Answer
+from kernelwright.translate import State
 
 COLOURS = {RungStatus.PASSED: "green", RungStatus.FAILED: "red", RungStatus.NOT_CHECKED: "yellow"}
 BUDGET = "5m"  # of the models: a few files with three questions each

@@ -10,7 +10,7 @@ from typing import Any
 from kernelwright.core.errors import TaskError
 from kernelwright.core.places import as_text
 from kernelwright.core.task import Task
-from kernelwright.load.bundled import bundled
+from kernelwright.load.inlined import bundled
 from kernelwright.load.packages import named_by_package
 from kernelwright.load.reference import open_reference
 

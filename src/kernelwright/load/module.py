@@ -14,9 +14,9 @@ from typing import Any
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError, nearest
 from kernelwright.core.task import Task
-from kernelwright.load import synthesis, travelling
-from kernelwright.load.bundled import bundled
+from kernelwright.load import pickling, synthesis
 from kernelwright.load.copies import copied
+from kernelwright.load.inlined import bundled
 from kernelwright.load.inputs import SYNTAX, expression
 from kernelwright.load.kernelbench import read_source
 from kernelwright.load.packages import named_by_package
@@ -189,7 +189,7 @@ def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: A
     payload = None
     if pickled:
         with task_code(task, f"{task.name} cannot be pickled", "give it as file.py:Class"):
-            payload = travelling.pickled(pickled, _own_folders())
+            payload = pickling.pickled(pickled, _own_folders())
     task = dataclasses.replace(task, source="".join(parts), payload=payload)
     open_reference(task)
     return bundled(task)

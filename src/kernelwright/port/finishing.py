@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.propose.port import Translation
 from kernelwright.propose.port.repair import N_TRIES, Repair, Repairs, Unfinished, mended
+from kernelwright.translate import Translation
 
 Climb = Callable[[Translation], tuple[Rung, ...]]
 

@@ -31,8 +31,8 @@ from kernelwright.dialects.amdgpu import (
 )  # fmt: skip
 from kernelwright.dialects.simt import machine
 from kernelwright.port.build_flags import NO_FLAGS, Flags
-from kernelwright.propose.port import Translation
-from kernelwright.propose.port.warp_synchrony import in_step
+from kernelwright.translate import Translation
+from kernelwright.translate.warp_synchrony import in_step
 
 LIMIT_S = 60.0
 HARMLESS = ("barrier-exit",)

@@ -17,7 +17,8 @@ from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
 from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
 from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_strangers
-from kernelwright.propose.port import (
+from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
+from kernelwright.translate import (
     Finding,
     State,
     Translation,
@@ -25,8 +26,7 @@ from kernelwright.propose.port import (
     translate_cmake,
     translate_python,
 )
-from kernelwright.propose.port.python_text import device_texts
-from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
+from kernelwright.translate.python_text import device_texts
 
 RUNGS = (0, 1, 2, 3, 4)
 COMPILERS = {"hip": "hipcc", "cuda": "nvcc"}

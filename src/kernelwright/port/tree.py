@@ -10,8 +10,8 @@ from pathlib import Path
 from kernelwright.core.errors import UsageError
 from kernelwright.port.build_flags import is_built
 from kernelwright.port.reach import includes_outside, inclusions, with_includes
-from kernelwright.propose.port import Finding, State, Translation
-from kernelwright.propose.port.unreadable import is_blank
+from kernelwright.translate import Finding, State, Translation
+from kernelwright.translate.unreadable import is_blank
 
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")

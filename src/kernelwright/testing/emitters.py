@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule
-from kernelwright.propose.rules.interpret import interpret
-from kernelwright.propose.rules.ir import Call, Program, Ref
+from kernelwright.propose.rules.ir.interpret import interpret
+from kernelwright.propose.rules.ir.ir import Call, Program, Ref
 
 _NUMBERS = itertools.count()
 SPECIAL = (

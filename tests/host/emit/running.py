@@ -6,7 +6,7 @@ import torch
 
 from kernelwright.propose.rules.emit.base import Schedule, Target
 from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.ir import Contraction, Kernel, Program
+from kernelwright.propose.rules.ir.ir import Contraction, Kernel, Program
 
 TARGET = Target("cpu", 2)
 

@@ -12,8 +12,8 @@ from tests.host.emit.running import TARGET, run_emitted
 from kernelwright.propose.rules.emit.cpp.loop import Knobs
 from kernelwright.propose.rules.emit.cpp.nest import simplified
 from kernelwright.propose.rules.emit.cpp.schedule import guess, is_cuttable
-from kernelwright.propose.rules.interpret import run_step
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.interpret import run_step
+from kernelwright.propose.rules.ir.ir import (
     Affine,
     Axis,
     Kernel,

@@ -11,8 +11,8 @@ from tests.host.emit.running import TARGET, run_emitted
 from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
 from kernelwright.propose.rules.emit.cpp.gemm import product_of
 from kernelwright.propose.rules.emit.cpp.schedule import guess
-from kernelwright.propose.rules.interpret import run_step
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.interpret import run_step
+from kernelwright.propose.rules.ir.ir import (
     Affine,
     Axis,
     Bound,

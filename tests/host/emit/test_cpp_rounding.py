@@ -5,7 +5,7 @@ import torch
 from tests.host.emit.running import TARGET, run_emitted
 
 from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Affine,
     Axis,
     Compute,

@@ -21,15 +21,15 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.load import load
-from kernelwright.propose.rules.assemble import assemble_supported
-from kernelwright.propose.rules.capture import capture
+from kernelwright.propose.rules.capture.capture import capture
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.triton.convolution_schedule import is_convolution
 from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
 from kernelwright.propose.rules.emit.triton.grid import grid_of
 from kernelwright.propose.rules.emit.triton.split import rows_of
-from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.ir import Contraction
+from kernelwright.propose.rules.fusion.assemble import assemble_supported
+from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.propose.rules.ir.ir import Contraction
 from kernelwright.propose.rules.proposer import Workshop, variants
 from kernelwright.testing.emitters import (
     SPECIAL,

@@ -5,8 +5,8 @@ from tests.host.port.conftest import needs_amd
 
 from kernelwright.dialects.simt import machine
 from kernelwright.port import RungStatus, port
-from kernelwright.propose.port import translate
 from kernelwright.testing.port_bench import chosen, evaluate
+from kernelwright.translate import translate
 
 DECLARED = {
     "hipfft": (

@@ -10,8 +10,8 @@ from kernelwright.core.errors import UsageError
 from kernelwright.dialects.amdgpu import WAVE_WIDTH, compile_hip
 from kernelwright.port import Rung, RungStatus, port
 from kernelwright.port.ladder import emulates
-from kernelwright.propose.port import translate
 from kernelwright.testing.port_bench import chosen, evaluate, programs
+from kernelwright.translate import translate
 
 LIBRARIES = chosen(["library_rand_device_pi", "library_blas_power_iteration"])
 GOOD = """#include <cstdio>

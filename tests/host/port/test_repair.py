@@ -9,8 +9,8 @@ from tests.null.swarm.conftest import scripted  # noqa: F401  the same server
 from tests.null.swarm.scripted import fail, say
 
 from kernelwright.cli import main
-from kernelwright.propose.port import translate
 from kernelwright.propose.port.repair import Unfinished, prompt, read
+from kernelwright.translate import translate
 
 SOURCE = """#include <cstdio>
 __global__ void add(unsigned* p) {

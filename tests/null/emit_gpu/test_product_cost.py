@@ -10,7 +10,7 @@ from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
 from kernelwright.propose.rules.emit.triton.product_cost import Tile, Way, split_cost_s
 from kernelwright.propose.rules.emit.triton.product_schedule import product_choices
-from kernelwright.propose.rules.ir import Program, Ref
+from kernelwright.propose.rules.ir.ir import Program, Ref
 from kernelwright.testing.nests import plain_product
 
 BEFORE, DESCRIPTORS, INSIDE = Way("before"), Way("before", descriptors=True), Way("inside")

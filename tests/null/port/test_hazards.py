@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelwright.propose.port import State, translate
+from kernelwright.translate import State, translate
 
 HEAD = "__global__ void k(int* p) {\n"
 

@@ -6,8 +6,8 @@ import pytest
 
 from kernelwright.port.ladder import differences
 from kernelwright.port.reach import inclusions, names_in_reach, with_includes
-from kernelwright.propose.port import State, translate
-from kernelwright.propose.port.table import load_map
+from kernelwright.translate import State, translate
+from kernelwright.translate.table import load_map
 
 HEAD = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from kernelwright.propose.port.table import TABLES, load_map
+from kernelwright.translate.table import TABLES, load_map
 
 COLUMNS = ["cuda", "hip", "kind", "since", "state", "note", "source"]
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.propose.port import State, translate
-from kernelwright.propose.port.table import load_map
+from kernelwright.translate import State, translate
+from kernelwright.translate.table import load_map
 
 
 def hip(text: str, **options) -> str:

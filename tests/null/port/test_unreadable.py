@@ -6,8 +6,8 @@ import pytest
 
 from kernelwright.core.errors import UsageError
 from kernelwright.port import RungStatus, port
-from kernelwright.propose.port.unreadable import unreadable
 from kernelwright.testing.port_bench import programs
+from kernelwright.translate.unreadable import unreadable
 
 SOURCES = Path(__file__).parents[3] / "src/kernelwright"
 

@@ -2,7 +2,7 @@
 
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cpp.schedule import alternatives, guess
-from kernelwright.propose.rules.ir import Affine, Axis, Compute, Kernel, Load, Store, contiguous
+from kernelwright.propose.rules.ir.ir import Affine, Axis, Compute, Kernel, Load, Store, contiguous
 
 TARGET = Target("cpu", 2)
 

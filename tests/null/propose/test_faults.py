@@ -7,10 +7,10 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.load import load
 from kernelwright.propose.rules import RulesProposer, proposer
-from kernelwright.propose.rules.assemble import assemble_supported
-from kernelwright.propose.rules.capture import capture
-from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.ir import Call
+from kernelwright.propose.rules.capture.capture import capture
+from kernelwright.propose.rules.fusion.assemble import assemble_supported
+from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.propose.rules.ir.ir import Call
 
 
 class Spectrum(torch.nn.Module):

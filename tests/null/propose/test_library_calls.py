@@ -15,12 +15,12 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.load import load
 from kernelwright.propose.rules import RulesProposer
-from kernelwright.propose.rules.assemble import assemble, assemble_supported
-from kernelwright.propose.rules.capture import capture
-from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.ir import Call, Kernel, Ref
+from kernelwright.propose.rules.capture.capture import capture
+from kernelwright.propose.rules.fusion.assemble import assemble, assemble_supported
+from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.propose.rules.ir.ir import Call, Kernel, Ref
+from kernelwright.propose.rules.ir.steps import call_text, layout_text
 from kernelwright.propose.rules.lower.graph import to_flow
-from kernelwright.propose.rules.steps import call_text, layout_text
 
 
 class Loop(nn.Module):

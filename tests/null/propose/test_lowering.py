@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from kernelwright.propose.rules import attention
-from kernelwright.propose.rules.assemble import assemble, assemble_supported
-from kernelwright.propose.rules.capture import CannotCapture, capture
-from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.interpret import interpret
-from kernelwright.propose.rules.ir import Attention, Call, Contraction, Kernel, Program, Reduce
+from kernelwright.propose.rules.capture.capture import CannotCapture, capture
+from kernelwright.propose.rules.fusion import attention
+from kernelwright.propose.rules.fusion.assemble import assemble, assemble_supported
+from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.propose.rules.ir.interpret import interpret
+from kernelwright.propose.rules.ir.ir import Attention, Call, Contraction, Kernel, Program, Reduce
 from kernelwright.propose.rules.lower.graph import to_flow
 
 R = torch.randn

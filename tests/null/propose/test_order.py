@@ -11,7 +11,7 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.load import load
 from kernelwright.propose.rules import RulesProposer
-from kernelwright.propose.rules.capture import capture
+from kernelwright.propose.rules.capture.capture import capture
 from kernelwright.propose.rules.order import FUSED, LAST, OWN, convolutions, leading, operators
 
 

@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from kernelwright.propose.rules.assemble import assemble
-from kernelwright.propose.rules.capture import capture
-from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.interpret import interpret
+from kernelwright.propose.rules.capture.capture import capture
+from kernelwright.propose.rules.fusion.assemble import assemble
+from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.propose.rules.ir.interpret import interpret
 from kernelwright.propose.rules.lower.graph import to_flow
 from kernelwright.propose.rules.rewrite import (
     BIASES,

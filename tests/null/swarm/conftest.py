@@ -1,7 +1,7 @@
 import pytest
 from tests.null.swarm.scripted import ScriptedServer
 
-from kernelwright.propose.swarm import server, width
+from kernelwright.propose.swarm import concurrency, server
 from kernelwright.propose.swarm.endpoint import open_endpoint
 from kernelwright.propose.swarm.keys import providers
 
@@ -25,8 +25,8 @@ def at_once(monkeypatch):
     """Tell how many questions are in each round; one until then."""
 
     def tell(n):
-        monkeypatch.setattr(width, "FIRST", n)
-        monkeypatch.setattr(width, "MAX_LOCAL", n)
+        monkeypatch.setattr(concurrency, "FIRST", n)
+        monkeypatch.setattr(concurrency, "MAX_LOCAL", n)
 
     tell(1)
     return tell

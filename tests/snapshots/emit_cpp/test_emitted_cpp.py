@@ -4,7 +4,7 @@ import pytest
 
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Affine,
     Axis,
     Compute,

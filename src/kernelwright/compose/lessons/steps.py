@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright.compose.chain import pick
-from kernelwright.compose.lessons import told
+from kernelwright.compose.lessons import constructor
 from kernelwright.compose.lessons.functions import MODULES, MORE, WRITTEN, kernel_lines
 from kernelwright.compose.lessons.page import Page
 from kernelwright.compose.operators import Operator
@@ -27,15 +27,15 @@ def steps(page: Page, low: int, high: int, *, learned: bool = True) -> None:
         if kind < 0.14 and learned:
             last = _learned(page)
         elif kind < 0.19 and learned:
-            last = told.learned_number(page)
+            last = constructor.learned_number(page)
         elif kind < 0.32:
-            last = told.numbered(page, last)
+            last = constructor.numbered(page, last)
         elif kind < 0.39:
-            last = told.held(page)
+            last = constructor.held(page)
         elif kind < 0.43:
-            last = told.clamped(page)
+            last = constructor.clamped(page)
         elif kind < 0.48:
-            last = told.self_product(page)
+            last = constructor.self_product(page)
         else:
             last = operator_step(page, last)
 

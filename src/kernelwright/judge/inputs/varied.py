@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from kernelwright.judge.inputs.borne import Chosen, Way, choose, mixed
+from kernelwright.judge.inputs.admissible import Chosen, Way, choose, mixed
 from kernelwright.judge.inputs.distributions import (
     BETWEEN,
     NUMBERS,

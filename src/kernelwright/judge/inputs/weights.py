@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.borne import halves
+from kernelwright.judge.inputs.admissible import halves
 from kernelwright.judge.machine.layout import same_shapes
 from kernelwright.judge.numerics.measures import all_finite
 from kernelwright.judge.refusal import FAILURES

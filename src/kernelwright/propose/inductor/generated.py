@@ -111,7 +111,7 @@ def _arguments(
     given: Sequence[Any], module: Any, inputs: Sequence[Any]
 ) -> Sequence[Argument] | None:
     """What each argument of a graph is; None where one is neither state nor input."""
-    from kernelwright.propose.rules.attributes import path_text
+    from kernelwright.propose.rules.candidate.attributes import path_text
 
     state = [*module.named_parameters(), *module.named_buffers()]
     known = {id(tensor): (path_text(module, path), path) for path, tensor in state}

@@ -12,9 +12,14 @@ from kernelwright.propose.inductor.cpp_text import cpp_kernels
 from kernelwright.propose.inductor.generated import Generated
 from kernelwright.propose.inductor.triton_text import triton_kernels
 from kernelwright.propose.inductor.wanted import Kernel, Unsupported
-from kernelwright.propose.rules.guard import checks_text, form_text, inputs_table, weights_table
-from kernelwright.propose.rules.module import file_text
-from kernelwright.propose.rules.splice import splice
+from kernelwright.propose.rules.candidate.guard import (
+    checks_text,
+    form_text,
+    inputs_table,
+    weights_table,
+)
+from kernelwright.propose.rules.candidate.module import file_text
+from kernelwright.propose.rules.candidate.splice import splice
 
 __all__ = ["Unsupported", "standalone"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernelwright.core.candidate import Brief, Candidate, Proposal
-from kernelwright.propose.port.finding import State
-from kernelwright.propose.port.python_text import translate_python
+from kernelwright.translate.finding import State
+from kernelwright.translate.python_text import translate_python
 
 
 class PortProposer:

@@ -15,10 +15,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kernelwright.core.call import Outcome
 from kernelwright.core.candidate import Brief
-from kernelwright.propose.port.finding import Finding, State
-from kernelwright.propose.port.translate import Translation, translate
 from kernelwright.propose.swarm.endpoint import Messages, open_endpoint
 from kernelwright.propose.swarm.ledger import Ledger
+from kernelwright.translate.finding import Finding, State
+from kernelwright.translate.translate import Translation, translate
 
 TEMPLATE = "repair-1"
 N_TRIES = 3  # of one file; errors that outlast three answers outlast more

@@ -12,9 +12,9 @@ from typing import Any
 
 from torch import fx
 
+from kernelwright.propose.rules.capture.recurrent import CELLS
 from kernelwright.propose.rules.emit.triton.convolution_schedule import LEAST_CHANNELS
 from kernelwright.propose.rules.lower.graph import name_of
-from kernelwright.propose.rules.recurrent import CELLS
 from kernelwright.propose.rules.rewrite.terms import Term, shape_of, term_of
 
 OWN, FUSED = "fused, own products", "fused"

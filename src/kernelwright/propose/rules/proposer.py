@@ -13,22 +13,22 @@ from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.load import open_reference
-from kernelwright.propose.rules.assemble import assemble_supported
-from kernelwright.propose.rules.capture import CannotCapture
+from kernelwright.propose.rules.candidate.module import write
+from kernelwright.propose.rules.candidate.naming import renamed
+from kernelwright.propose.rules.candidate.parts import Part, open_parts
+from kernelwright.propose.rules.candidate.patchwork import combined, write_patchwork
+from kernelwright.propose.rules.capture.capture import CannotCapture
 from kernelwright.propose.rules.emit.base import Emitter, Schedule, Target
-from kernelwright.propose.rules.flow import Unsupported
-from kernelwright.propose.rules.fuse import Fusion
-from kernelwright.propose.rules.ir import Program
-from kernelwright.propose.rules.module import write
-from kernelwright.propose.rules.naming import renamed
+from kernelwright.propose.rules.fusion.assemble import assemble_supported
+from kernelwright.propose.rules.fusion.flow import Unsupported
+from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.propose.rules.ir.ir import Program
 from kernelwright.propose.rules.order import (
     convolutions,
     in_order,
     is_mostly_products,
     operators,
 )
-from kernelwright.propose.rules.parts import Part, open_parts
-from kernelwright.propose.rules.patchwork import combined, write_patchwork
 from kernelwright.propose.rules.rewrite import (
     BIASES,
     IMAGES_TOO,
@@ -41,7 +41,7 @@ from kernelwright.propose.rules.rewrite import (
 )
 
 EMITTERS = {
-    "torch": "kernelwright.propose.rules.library:LibraryEmitter",
+    "torch": "kernelwright.propose.rules.emit.torch.emitter:LibraryEmitter",
     "cpp": "kernelwright.propose.rules.emit.cpp.emitter:CppEmitter",
     "triton": "kernelwright.propose.rules.emit.triton.emitter:TritonEmitter",
     "cuda": "kernelwright.propose.rules.emit.cuda.emitter:CudaEmitter",

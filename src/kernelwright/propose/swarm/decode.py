@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.propose.swarm.grouped import grouped
+from kernelwright.propose.swarm.grouped_query import grouped
 
 N_TOP = 50
 """Tokens to draw from, the likeliest: what transformers' ``generate`` does unless it is told."""

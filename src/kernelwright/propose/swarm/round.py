@@ -18,11 +18,11 @@ from kernelwright.propose.swarm import prompt
 from kernelwright.propose.swarm.answer import read
 from kernelwright.propose.swarm.attached import is_picture
 from kernelwright.propose.swarm.bandit import GENERATES, Arm, choose
+from kernelwright.propose.swarm.concurrency import width
 from kernelwright.propose.swarm.context import ATTACHED, DEFAULT, advice_on, parse_contexts
 from kernelwright.propose.swarm.endpoint import Messages, open_endpoint
 from kernelwright.propose.swarm.ledger import Ledger
 from kernelwright.propose.swarm.question import Question, next_question
-from kernelwright.propose.swarm.width import width
 
 NAME = "swarm"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Affine,
     Attention,
     Axis,
@@ -14,8 +14,8 @@ from kernelwright.propose.rules.ir import (
     Recurrence,
     Tensor,
 )
-from kernelwright.propose.rules.ops import AnyOp, stretches_named, with_indices, with_names
-from kernelwright.propose.rules.whole import with_tensors
+from kernelwright.propose.rules.ir.ops import AnyOp, stretches_named, with_indices, with_names
+from kernelwright.propose.rules.ir.whole import with_tensors
 
 
 def anonymous(

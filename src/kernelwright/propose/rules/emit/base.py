@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kernelwright.propose.rules.ir import Program, Step
+from kernelwright.propose.rules.ir.ir import Program, Step
 
 Schedule = Mapping[str, Any]
 """The choices an emitter made, by name; JSON values, so that they can be archived and refined."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from kernelwright.propose.rules.ir import Compute, Const, Iota, Op, Store
+from kernelwright.propose.rules.ir.ir import Compute, Const, Iota, Op, Store
 
 PRODUCTS = frozenset({"mul", "square"})
 QUOTIENT = "div"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kernelwright.propose.rules.flow import Node, Unsupported, permute
+from kernelwright.propose.rules.fusion.flow import Node, Unsupported, permute
 from kernelwright.propose.rules.lower.products import PRODUCTS, contract
 from kernelwright.propose.rules.lower.reductions import compute, softmax
 from kernelwright.propose.rules.lower.table import Result, cast, constant, point

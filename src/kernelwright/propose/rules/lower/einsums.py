@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kernelwright.propose.rules.flow import (
+from kernelwright.propose.rules.fusion.flow import (
     Node,
     Product,
     Unsupported,

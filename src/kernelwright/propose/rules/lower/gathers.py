@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelwright.propose.rules.flow import (
+from kernelwright.propose.rules.fusion.flow import (
     Gather,
     Node,
     Point,

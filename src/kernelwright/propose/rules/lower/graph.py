@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import fx
 
-from kernelwright.propose.rules.capture import Captured
-from kernelwright.propose.rules.flow import Node, Source, Unsupported, walk
-from kernelwright.propose.rules.interpret import dtype_name
-from kernelwright.propose.rules.ir import Tensor
+from kernelwright.propose.rules.capture.capture import Captured
+from kernelwright.propose.rules.fusion.flow import Node, Source, Unsupported, walk
+from kernelwright.propose.rules.ir.interpret import dtype_name
+from kernelwright.propose.rules.ir.ir import Tensor
 from kernelwright.propose.rules.lower.every import HANDLERS
 from kernelwright.propose.rules.lower.products import PRODUCTS
 from kernelwright.propose.rules.lower.table import Handler, result_of

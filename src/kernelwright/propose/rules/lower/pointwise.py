@@ -9,7 +9,7 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes
 
-from kernelwright.propose.rules.flow import (
+from kernelwright.propose.rules.fusion.flow import (
     HALF,
     Constant,
     Laid,
@@ -18,7 +18,7 @@ from kernelwright.propose.rules.flow import (
     Source,
     Unsupported,
 )
-from kernelwright.propose.rules.interpret import dtype_name
+from kernelwright.propose.rules.ir.interpret import dtype_name
 from kernelwright.propose.rules.lower.table import (
     Result,
     cast,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kernelwright.propose.rules.flow import (
+from kernelwright.propose.rules.fusion.flow import (
     Node,
     Product,
     Row,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.propose.rules.flow import Constant, Node, Point, broadcast
-from kernelwright.propose.rules.interpret import dtype_name
+from kernelwright.propose.rules.fusion.flow import Constant, Node, Point, broadcast
+from kernelwright.propose.rules.ir.interpret import dtype_name
 
 Handler = Callable[..., Any]
 HANDLERS: dict[str, Handler] = {}

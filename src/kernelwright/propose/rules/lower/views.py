@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kernelwright.propose.rules.flow import (
+from kernelwright.propose.rules.fusion.flow import (
     Constant,
     Node,
     Position,

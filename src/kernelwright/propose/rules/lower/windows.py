@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from kernelwright.propose.rules.flow import Node, Row, Unsupported, View, fold, row
+from kernelwright.propose.rules.fusion.flow import Node, Row, Unsupported, View, fold, row
 from kernelwright.propose.rules.lower.reductions import compute
 from kernelwright.propose.rules.lower.table import Result, cast, constant, lowers, point
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from kernelwright.propose.rules.capture import Captured
+from kernelwright.propose.rules.capture.capture import Captured
+from kernelwright.propose.rules.capture.recurrent import CELLS
 from kernelwright.propose.rules.lower.graph import name_of
-from kernelwright.propose.rules.recurrent import CELLS
 from kernelwright.propose.rules.rewrite.conditions import ASSUMES
 from kernelwright.propose.rules.rewrite.pattern import build, call, match, operator_of, parsed
 from kernelwright.propose.rules.rewrite.table import RULES, Rule

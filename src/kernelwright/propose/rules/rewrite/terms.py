@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from kernelwright.propose.rules.capture import REAL
+from kernelwright.propose.rules.capture.capture import REAL
 from kernelwright.propose.rules.lower.graph import name_of
 from kernelwright.propose.rules.lower.windows import spread
 

@@ -18,7 +18,7 @@ from kernelwright.propose.rules.emit.cpp.math import prelude
 from kernelwright.propose.rules.emit.cpp.rows import kernel_text
 from kernelwright.propose.rules.emit.cpp.schedule import first_schedules, knobs_of, neighbours
 from kernelwright.propose.rules.emit.cpp.types import MEMORY, SIZE_BYTES
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Attention,
     Call,
     Contraction,

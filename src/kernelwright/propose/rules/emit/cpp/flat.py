@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kernelwright.propose.rules.emit.cpp.loop import Loop
 from kernelwright.propose.rules.emit.cpp.nest import Nest
-from kernelwright.propose.rules.ir import Axis, Const, Load, Store
+from kernelwright.propose.rules.ir.ir import Axis, Const, Load, Store
 
 
 @dataclass(frozen=True)

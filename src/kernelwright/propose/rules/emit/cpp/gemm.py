@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kernelwright.propose.rules.axes import in_terms_of, joined
 from kernelwright.propose.rules.emit.cpp.loop import parameters
 from kernelwright.propose.rules.emit.cpp.rows import write_constants
 from kernelwright.propose.rules.emit.cpp.text import Text, Values
 from kernelwright.propose.rules.emit.cpp.types import HALVES
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.axes import in_terms_of, joined
+from kernelwright.propose.rules.ir.ir import (
     Axis,
     Compute,
     Const,
@@ -22,7 +22,7 @@ from kernelwright.propose.rules.ir import (
     Op,
     Store,
 )
-from kernelwright.propose.rules.ops import arguments, indices, with_indices
+from kernelwright.propose.rules.ir.ops import arguments, indices, with_indices
 
 TILE_KNOBS = ("mr", "nv", "mc", "nc", "kc")
 ACC = Compute("acc", "acc", (), "float32")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kernelwright.propose.rules.emit.cpp.nest import Nest, Pass, simplified
 from kernelwright.propose.rules.emit.cpp.text import Text, Values
-from kernelwright.propose.rules.ir import Axis, Contraction, Kernel, Op, Store, Tensor
+from kernelwright.propose.rules.ir.ir import Axis, Contraction, Kernel, Op, Store, Tensor
 
 
 @dataclass(frozen=True)

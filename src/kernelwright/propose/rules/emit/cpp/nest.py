@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kernelwright.propose.rules.axes import in_terms_of, joined
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.axes import in_terms_of, joined
+from kernelwright.propose.rules.ir.ir import (
     Axis,
     Compute,
     Const,
@@ -19,7 +19,7 @@ from kernelwright.propose.rules.ir import (
     Scan,
     Store,
 )
-from kernelwright.propose.rules.ops import arguments, indices, with_indices
+from kernelwright.propose.rules.ir.ops import arguments, indices, with_indices
 
 COSTS = {  # rough vector instructions, for choosing between recomputing and keeping a value
     "exp": 14, "expm1": 16, "log": 16, "log1p": 20, "log2": 16, "tanh": 22, "sigmoid": 18,

@@ -9,8 +9,8 @@ from kernelwright.propose.rules.emit.cpp.nest import Pass
 from kernelwright.propose.rules.emit.cpp.reduce import Accumulator, start
 from kernelwright.propose.rules.emit.cpp.scan import declare_carry, scan_column, scan_lanes
 from kernelwright.propose.rules.emit.cpp.types import SIZE_BYTES, arithmetic
-from kernelwright.propose.rules.ir import Axis, Compute, Load, Scan, Store
-from kernelwright.propose.rules.ops import arguments
+from kernelwright.propose.rules.ir.ir import Axis, Compute, Load, Scan, Store
+from kernelwright.propose.rules.ir.ops import arguments
 
 STACK_BYTES = 32 << 10
 """Larger row buffers do not go on the stack, which threads have little of."""

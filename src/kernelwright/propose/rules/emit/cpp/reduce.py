@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kernelwright.propose.rules.emit.cpp import ops
 from kernelwright.propose.rules.emit.cpp.text import Text, Values
 from kernelwright.propose.rules.emit.cpp.types import FLOATS, arithmetic, literal
-from kernelwright.propose.rules.ir import Reduce, Scan
+from kernelwright.propose.rules.ir.ir import Reduce, Scan
 
 LONG_SUM = 128
 """Additions into one float32 accumulator from which double is used: the error of n additions in a

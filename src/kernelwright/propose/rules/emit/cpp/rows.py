@@ -11,7 +11,7 @@ from kernelwright.propose.rules.emit.cpp.flat import write_flat
 from kernelwright.propose.rules.emit.cpp.loop import Knobs, Loop
 from kernelwright.propose.rules.emit.cpp.passes import write_element
 from kernelwright.propose.rules.emit.cpp.text import Text, Values
-from kernelwright.propose.rules.ir import Const, Kernel, Op
+from kernelwright.propose.rules.ir.ir import Const, Kernel, Op
 
 
 def kernel_text(kernel: Kernel, knobs: Knobs) -> str:

@@ -8,8 +8,8 @@ from kernelwright.propose.rules.emit.cpp.loop import Loop
 from kernelwright.propose.rules.emit.cpp.nest import Pass
 from kernelwright.propose.rules.emit.cpp.reduce import scan_dtype, scan_step, start
 from kernelwright.propose.rules.emit.cpp.types import arithmetic
-from kernelwright.propose.rules.ir import Scan, Store
-from kernelwright.propose.rules.ops import arguments
+from kernelwright.propose.rules.ir.ir import Scan, Store
+from kernelwright.propose.rules.ir.ops import arguments
 
 
 def declare_carry(loop: Loop, op: Scan, n: int | str) -> str:

@@ -12,7 +12,7 @@ from kernelwright.propose.rules.emit.cpp.flat import crossing
 from kernelwright.propose.rules.emit.cpp.gemm import Product, product_of
 from kernelwright.propose.rules.emit.cpp.loop import Knobs
 from kernelwright.propose.rules.emit.cpp.nest import Nest, simplified
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Axis,
     Compute,
     Contraction,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from kernelwright.propose.rules.emit.cpp import ops
 from kernelwright.propose.rules.emit.cpp.types import HALVES, MEMORY, Names, arithmetic, literal
 from kernelwright.propose.rules.emit.rounding import PRODUCTS, QUOTIENT, opposed_products
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Affine,
     Axis,
     Compute,

@@ -12,8 +12,18 @@ from dataclasses import dataclass, replace
 from kernelwright.propose.rules.emit.cuda.ops import BYTES, HALF, TYPES, held, literal, pointwise
 from kernelwright.propose.rules.emit.gpu.names import Lines, Names
 from kernelwright.propose.rules.emit.gpu.text import affine, grouped
-from kernelwright.propose.rules.indexing import extent
-from kernelwright.propose.rules.ir import Axis, Bound, Compute, Const, Iota, Kernel, Load, Op, Store
+from kernelwright.propose.rules.ir.indexing import extent
+from kernelwright.propose.rules.ir.ir import (
+    Axis,
+    Bound,
+    Compute,
+    Const,
+    Iota,
+    Kernel,
+    Load,
+    Op,
+    Store,
+)
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "not"})
 _RANK = tuple(TYPES)

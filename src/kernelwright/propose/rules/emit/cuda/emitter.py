@@ -10,12 +10,12 @@ from kernelwright.propose.rules.emit.cuda.kernel import emit_kernel
 from kernelwright.propose.rules.emit.cuda.loader import IMPORTS, definitions
 from kernelwright.propose.rules.emit.cuda.ops import TYPES, prelude
 from kernelwright.propose.rules.emit.cuda.schedule import kernel_choices, kernel_neighbours
-from kernelwright.propose.rules.emit.gpu.around import around_steps, with_search
 from kernelwright.propose.rules.emit.gpu.axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.propose.rules.emit.gpu.launch import Launched, Own, assemble
+from kernelwright.propose.rules.emit.gpu.runners import around_steps, with_search
 from kernelwright.propose.rules.emit.gpu.schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu.stages import Stages, split
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Contraction,
     Kernel,
     Program,

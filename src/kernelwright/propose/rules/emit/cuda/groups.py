@@ -8,11 +8,11 @@ blocks is needed. All blocks must run at the same time.
 
 from __future__ import annotations
 
-from kernelwright.propose.rules.emit.cuda.words import COMBINE
+from kernelwright.propose.rules.emit.cuda.reserved import COMBINE
 from kernelwright.propose.rules.emit.gpu.axes import size_of
 from kernelwright.propose.rules.emit.gpu.schedule import N_PROCESSORS
 from kernelwright.propose.rules.emit.gpu.stages import can_split, dtypes
-from kernelwright.propose.rules.ir import Kernel, Reduce, Scan, Store
+from kernelwright.propose.rules.ir.ir import Kernel, Reduce, Scan, Store
 
 N_RESIDENT = 2 * N_PROCESSORS
 """Blocks of 512 threads with 64 registers each that run at the same time."""

@@ -14,7 +14,7 @@ from typing import Any
 from kernelwright.propose.rules.emit.cuda import groups
 from kernelwright.propose.rules.emit.cuda.body import Body, Point, Value, at_lane, packed_tensors
 from kernelwright.propose.rules.emit.cuda.ops import TYPES, held, neutral
-from kernelwright.propose.rules.emit.cuda.words import COMBINE, RESERVED
+from kernelwright.propose.rules.emit.cuda.reserved import COMBINE, RESERVED
 from kernelwright.propose.rules.emit.gpu.axes import size_of, tensors_of
 from kernelwright.propose.rules.emit.gpu.launch import Launched
 from kernelwright.propose.rules.emit.gpu.names import Lines, Names, function_name
@@ -23,7 +23,7 @@ from kernelwright.propose.rules.emit.gpu.schedule import N_PROCESSORS, needs_int
 from kernelwright.propose.rules.emit.gpu.stages import dtypes
 from kernelwright.propose.rules.emit.gpu.text import decomposed, row_number
 from kernelwright.propose.rules.emit.rounding import opposed_products
-from kernelwright.propose.rules.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
+from kernelwright.propose.rules.ir.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
 
 _MAX_BLOCKS = 32 * N_PROCESSORS
 """Blocks of a grid-stride loop: as many as can be resident, so that none waits for a place."""

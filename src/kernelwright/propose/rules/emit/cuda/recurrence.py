@@ -15,7 +15,7 @@ from kernelwright.propose.rules.emit.cuda.recurrence_text import THREADS, WARPS
 from kernelwright.propose.rules.emit.gpu.launch import Launched
 from kernelwright.propose.rules.emit.gpu.names import function_name, wrapped
 from kernelwright.propose.rules.emit.gpu.schedule import N_PROCESSORS, Knobs
-from kernelwright.propose.rules.ir import Recurrence, Tensor, contiguous
+from kernelwright.propose.rules.ir.ir import Recurrence, Tensor, contiguous
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _KINDS = {"lstm": 0, "gru": 1, "rnn_tanh": 2, "rnn_relu": 3}

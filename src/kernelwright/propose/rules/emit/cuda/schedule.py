@@ -18,7 +18,7 @@ from kernelwright.propose.rules.emit.gpu.schedule import (
     power_of_two,
 )
 from kernelwright.propose.rules.emit.gpu.stages import can_split
-from kernelwright.propose.rules.ir import Kernel, Load, Store
+from kernelwright.propose.rules.ir.ir import Kernel, Load, Store
 
 MAX_KEPT = 32
 """Values of one row that a thread keeps in registers; more would spill."""

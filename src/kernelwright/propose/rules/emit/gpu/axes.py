@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from kernelwright.propose.rules.axes import in_terms_of, joined
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.axes import in_terms_of, joined
+from kernelwright.propose.rules.ir.ir import (
     Affine,
     Axis,
     Bound,
@@ -26,7 +26,7 @@ from kernelwright.propose.rules.ir import (
     Store,
     Tensor,
 )
-from kernelwright.propose.rules.ops import arguments, indices, with_indices, with_names
+from kernelwright.propose.rules.ir.ops import arguments, indices, with_indices, with_names
 
 SCAN_START = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}
 

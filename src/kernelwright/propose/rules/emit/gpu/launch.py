@@ -10,7 +10,7 @@ from kernelwright.propose.rules.emit.anonymous import anonymous
 from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.gpu.names import function_name
 from kernelwright.propose.rules.emit.gpu.stages import Stages
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Attention,
     Call,
     Contraction,
@@ -20,7 +20,7 @@ from kernelwright.propose.rules.ir import (
     Tensor,
     contiguous,
 )
-from kernelwright.propose.rules.prepared import overwritten
+from kernelwright.propose.rules.ir.prepared import overwritten
 
 Own = Kernel | Contraction | Recurrence | Attention
 

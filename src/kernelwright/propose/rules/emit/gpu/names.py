@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from kernelwright.propose.rules.ir import Attention, Contraction, Kernel, Recurrence
+from kernelwright.propose.rules.ir.ir import Attention, Contraction, Kernel, Recurrence
 
 WIDTH = 100
 """Columns of an emitted line."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kernelwright.propose.rules.emit.gpu.axes import cone
 from kernelwright.propose.rules.emit.gpu.stages import levels
-from kernelwright.propose.rules.ir import Kernel, Op, Reduce, Store
-from kernelwright.propose.rules.ops import arguments
+from kernelwright.propose.rules.ir.ir import Kernel, Op, Reduce, Store
+from kernelwright.propose.rules.ir.ops import arguments
 
 
 @dataclass(frozen=True)

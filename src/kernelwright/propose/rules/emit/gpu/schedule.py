@@ -13,7 +13,7 @@ from typing import Any
 from kernelwright.propose.rules.emit.base import Emitted, Schedule
 from kernelwright.propose.rules.emit.gpu.axes import size_of
 from kernelwright.propose.rules.emit.gpu.stages import can_split
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Attention,
     Call,
     Contraction,
@@ -23,7 +23,7 @@ from kernelwright.propose.rules.ir import (
     Recurrence,
     Scan,
 )
-from kernelwright.propose.rules.steps import references
+from kernelwright.propose.rules.ir.steps import references
 
 Knobs = Mapping[str, Any]
 

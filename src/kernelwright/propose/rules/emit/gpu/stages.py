@@ -17,7 +17,7 @@ from kernelwright.propose.rules.emit.gpu.axes import (
     start_value,
 )
 from kernelwright.propose.rules.emit.gpu.variance import Spread, spreads
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.ir import (
     Affine,
     Attention,
     Axis,
@@ -35,7 +35,7 @@ from kernelwright.propose.rules.ir import (
     Tensor,
     contiguous,
 )
-from kernelwright.propose.rules.ops import arguments
+from kernelwright.propose.rules.ir.ops import arguments
 
 _NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "any": False, "all": True}
 _VALUE_OF = {"argmax": "max", "argmin": "min"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kernelwright.propose.rules.ir import Affine, Axis
+from kernelwright.propose.rules.ir.ir import Affine, Axis
 
 _ATOM = re.compile(r"\w+(\[[^\]]*\])?|\([^()]*\)")
 

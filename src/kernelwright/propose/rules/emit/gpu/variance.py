@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kernelwright.propose.rules.emit.gpu.axes import cone, size_of
-from kernelwright.propose.rules.ir import Compute, Const, Kernel, Load, Op, Reduce, Store
+from kernelwright.propose.rules.ir.ir import Compute, Const, Kernel, Load, Op, Reduce, Store
 
 _TYPE = "float32"
 

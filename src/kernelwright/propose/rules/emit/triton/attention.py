@@ -17,7 +17,7 @@ from kernelwright.propose.rules.emit.gpu.launch import Launched
 from kernelwright.propose.rules.emit.gpu.names import function_name, wrapped
 from kernelwright.propose.rules.emit.gpu.schedule import Knobs, power_of_two
 from kernelwright.propose.rules.emit.triton.split import PRODUCTS, split_inside
-from kernelwright.propose.rules.ir import Attention, Tensor
+from kernelwright.propose.rules.ir.ir import Attention, Tensor
 
 WIDEST = 128
 """Columns of a head that a program keeps: more leave no registers for scores."""

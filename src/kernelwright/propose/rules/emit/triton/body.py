@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from kernelwright.propose.rules.emit.gpu.names import Lines, Names
 from kernelwright.propose.rules.emit.gpu.text import affine, grouped
 from kernelwright.propose.rules.emit.triton.ops import HALF, TYPES, held, literal, pointwise
-from kernelwright.propose.rules.indexing import extent
-from kernelwright.propose.rules.ir import (
+from kernelwright.propose.rules.ir.indexing import extent
+from kernelwright.propose.rules.ir.ir import (
     Bound,
     Compute,
     Const,

@@ -38,7 +38,7 @@ from kernelwright.propose.rules.emit.triton.image import (
 from kernelwright.propose.rules.emit.triton.kernel import RESERVED, function_text, launch_text
 from kernelwright.propose.rules.emit.triton.parts import FORMS
 from kernelwright.propose.rules.emit.triton.split import split_inside
-from kernelwright.propose.rules.ir import Axis, Contraction, Load, Stretch
+from kernelwright.propose.rules.ir.ir import Axis, Contraction, Load, Stretch
 
 _OWN = (
     "m", "n", "k", "tap", "rest", "step", "live_m", "live_n", "live_k", "tile", "tile_m", "tile_n",

@@ -11,7 +11,7 @@ from kernelwright.propose.rules.emit.triton.grid import grid_of
 from kernelwright.propose.rules.emit.triton.image import image_of, layouts
 from kernelwright.propose.rules.emit.triton.product_cost import SHARED_BYTES
 from kernelwright.propose.rules.emit.triton.product_schedule import tile_neighbours
-from kernelwright.propose.rules.ir import Compute, Contraction
+from kernelwright.propose.rules.ir.ir import Compute, Contraction
 
 LEAST_COLUMNS = 16
 """Of a tile on tensor cores."""

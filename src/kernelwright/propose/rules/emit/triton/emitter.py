@@ -7,9 +7,9 @@ from collections.abc import Iterator, Set
 from functools import partial
 
 from kernelwright.propose.rules.emit.base import Emitted, Schedule, Target
-from kernelwright.propose.rules.emit.gpu.around import around_steps, with_search
 from kernelwright.propose.rules.emit.gpu.axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.propose.rules.emit.gpu.launch import Launched, Own, assemble
+from kernelwright.propose.rules.emit.gpu.runners import around_steps, with_search
 from kernelwright.propose.rules.emit.gpu.schedule import Knobs, combine, distinct, neighbours
 from kernelwright.propose.rules.emit.gpu.stages import Stages, split, split_k
 from kernelwright.propose.rules.emit.triton import attention
@@ -32,8 +32,8 @@ from kernelwright.propose.rules.emit.triton.schedule import kernel_choices, kern
 from kernelwright.propose.rules.emit.triton.shifted import emit_shifted, shifted_kernels
 from kernelwright.propose.rules.emit.triton.split import split_kernels
 from kernelwright.propose.rules.emit.triton.tiles import emit_tiles, tile_choices
-from kernelwright.propose.rules.ir import Attention, Contraction, Kernel, Program, Scan, Step
-from kernelwright.propose.rules.prepared import lasting
+from kernelwright.propose.rules.ir.ir import Attention, Contraction, Kernel, Program, Scan, Step
+from kernelwright.propose.rules.ir.prepared import lasting
 
 _IMPORTS = ("import torch", "import triton", "import triton.language as tl")
 _LIBDEVICE = "from triton.language.extra import libdevice"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kernelwright.propose.rules.emit.triton.image import image_of, layouts
-from kernelwright.propose.rules.ir import Axis, Contraction, Stretch
+from kernelwright.propose.rules.ir.ir import Axis, Contraction, Stretch
 
 _ALIGNED = 8
 """Channels of a row are filled up to these: 16 bytes of float16, as descriptors want."""

@@ -14,7 +14,7 @@ from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.gpu.axes import size_of
 from kernelwright.propose.rules.emit.gpu.launch import allocation
 from kernelwright.propose.rules.emit.gpu.names import wrapped
-from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Tensor, contiguous
+from kernelwright.propose.rules.ir.ir import Affine, Axis, Contraction, Tensor, contiguous
 
 _TILE = 4096
 """Elements of a tile that is transposed."""

@@ -29,7 +29,7 @@ from kernelwright.propose.rules.emit.triton.ops import (
     reduce,
     scan,
 )
-from kernelwright.propose.rules.ir import Axis, Contraction, Kernel, Reduce, Scan
+from kernelwright.propose.rules.ir.ir import Axis, Contraction, Kernel, Reduce, Scan
 
 RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}

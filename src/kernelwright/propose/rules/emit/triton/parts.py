@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.triton import scaled, split
 from kernelwright.propose.rules.emit.triton.split import Rows, extent, rows_of
-from kernelwright.propose.rules.ir import Contraction, Tensor
+from kernelwright.propose.rules.ir.ir import Contraction, Tensor
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from kernelwright.propose.rules.emit.triton.kernel import RESERVED, function_tex
 from kernelwright.propose.rules.emit.triton.parts import FORMS, Parts
 from kernelwright.propose.rules.emit.triton.split import Rows, split_inside
 from kernelwright.propose.rules.emit.triton.triangle import end_of_k
-from kernelwright.propose.rules.ir import Affine, Axis, Contraction, Load
+from kernelwright.propose.rules.ir.ir import Affine, Axis, Contraction, Load
 
 _OWN = (
     "m", "n", "k", "live_m", "live_n", "live_k", "tile_m", "tile_n", "group", "height", "acc",

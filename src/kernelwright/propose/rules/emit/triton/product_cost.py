@@ -15,7 +15,7 @@ from kernelwright.propose.rules.emit.gpu.axes import size_of
 from kernelwright.propose.rules.emit.gpu.schedule import N_PROCESSORS
 from kernelwright.propose.rules.emit.triton.parts import FORMS, Form
 from kernelwright.propose.rules.emit.triton.split import rows_of
-from kernelwright.propose.rules.ir import Contraction, Load
+from kernelwright.propose.rules.ir.ir import Contraction, Load
 
 
 class Tile(NamedTuple):

@@ -17,7 +17,7 @@ from kernelwright.propose.rules.emit.triton.product_cost import (
     split_cost_s,
 )
 from kernelwright.propose.rules.emit.triton.split import rows_of
-from kernelwright.propose.rules.ir import Contraction
+from kernelwright.propose.rules.ir.ir import Contraction
 
 WHOLE_TILES = (
     Tile(128, 128, 32, 8, 3),

@@ -24,7 +24,7 @@ from kernelwright.propose.rules.emit.gpu.axes import size_of
 from kernelwright.propose.rules.emit.gpu.launch import allocation
 from kernelwright.propose.rules.emit.gpu.names import wrapped
 from kernelwright.propose.rules.emit.triton.split import Rows
-from kernelwright.propose.rules.ir import Contraction, contiguous
+from kernelwright.propose.rules.ir.ir import Contraction, contiguous
 
 LARGEST = """\
 @triton.jit

@@ -17,7 +17,7 @@ from kernelwright.propose.rules.emit.gpu.schedule import (
     power_of_two,
 )
 from kernelwright.propose.rules.emit.gpu.stages import can_split
-from kernelwright.propose.rules.ir import Kernel, Load, Store
+from kernelwright.propose.rules.ir.ir import Kernel, Load, Store
 
 MAX_IN_REGISTERS = 16384
 """Columns of a row that stays in registers: 16 float32 values a thread with 32 warps."""

@@ -22,7 +22,7 @@ from kernelwright.propose.rules.emit.triton.convolution import ConvolutionWriter
 from kernelwright.propose.rules.emit.triton.grid import Grid, grid_of
 from kernelwright.propose.rules.emit.triton.image import Image, image_name, weight_name
 from kernelwright.propose.rules.emit.triton.kernel import launch_text
-from kernelwright.propose.rules.ir import Affine, Contraction, Load, Stretch
+from kernelwright.propose.rules.ir.ir import Affine, Contraction, Load, Stretch
 
 _OWN = ("first", "part")
 _IMAGE_TILE = 4096

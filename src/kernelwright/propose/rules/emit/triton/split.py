@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.propose.rules.axes import in_terms_of, joined
 from kernelwright.propose.rules.emit.base import Derived
 from kernelwright.propose.rules.emit.gpu.axes import size_of
 from kernelwright.propose.rules.emit.gpu.launch import allocation
 from kernelwright.propose.rules.emit.gpu.names import wrapped
-from kernelwright.propose.rules.ir import Axis, Contraction, Load, Tensor, contiguous
+from kernelwright.propose.rules.ir.axes import in_terms_of, joined
+from kernelwright.propose.rules.ir.ir import Axis, Contraction, Load, Tensor, contiguous
 
 PRODUCTS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
 """Of two operands' parts, those that matter, the smallest first: the others are below one ulp."""

@@ -16,7 +16,7 @@ from kernelwright.propose.rules.emit.gpu.schedule import Knobs, needs_int64
 from kernelwright.propose.rules.emit.gpu.text import decomposed
 from kernelwright.propose.rules.emit.triton.body import Body, Tile, tile_name
 from kernelwright.propose.rules.emit.triton.kernel import RESERVED, function_text, launch_text
-from kernelwright.propose.rules.ir import Axis, Kernel, Load, Store
+from kernelwright.propose.rules.ir.ir import Axis, Kernel, Load, Store
 
 LEAST = 8
 """Points of an axis below which a tile is mostly empty."""

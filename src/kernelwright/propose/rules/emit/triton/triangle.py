@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelwright.propose.rules.ir import Compute, Const, Contraction, Iota, Store
+from kernelwright.propose.rules.ir.ir import Compute, Const, Contraction, Iota, Store
 
 _SIDES = {"ge": (1, 0), "gt": (1, 1), "le": (-1, 0), "lt": (-1, -1)}
 """By comparison: the side of the diagonal, and how far from it the first number is that holds."""

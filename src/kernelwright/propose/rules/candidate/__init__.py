@@ -1,0 +1,1 @@
+"""The text of a candidate around its kernels."""

@@ -1,0 +1,1 @@
+"""Library calls, run as they are or by torch.compile."""

@@ -1,0 +1,1 @@
+"""From a graph to a program: which values one kernel computes together."""

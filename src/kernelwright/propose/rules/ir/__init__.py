@@ -1,0 +1,1 @@
+"""The loop language between fusion and the emitters, and changes of it."""

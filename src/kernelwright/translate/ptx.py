@@ -1,0 +1,171 @@
+"""Inline PTX: instructions that have an expression in HIP C++, by ``ptx.toml``."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from kernelwright.dialects.simt.source import Edit, Source
+from kernelwright.translate.calls import Change
+from kernelwright.translate.finding import Finding, State
+from kernelwright.translate.table import TABLES
+
+_OPERAND = re.compile(r"%(\d+)")
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_ADDRESS = re.compile(r"\[\s*([%\w]+)\s*(?:\+\s*(\d+)\s*)?\]")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_REGISTERS = re.compile(r"\.reg\s*\.(\w+)\s+(.+)", re.S)
+_SEVERAL = re.compile(r"([%\w]+)<(\d+)>")
+
+
+@cache
+def _tables() -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, str]], dict[str, str]]:
+    """Instructions by opcode, special registers, and types of PTX in C++.
+
+    A row with ``types`` stands for one instruction of each: $t is PTX's name, $T is C++'s.
+    """
+    table = tomllib.loads((TABLES / "ptx.toml").read_text())
+    types = table["types"]
+    by_opcode = {}
+    for row in table["instruction"]:
+        for kind in row.get("types", [""]):
+            text = row["text"].replace("$T", types.get(kind, ""))
+            by_opcode |= {c.replace("$t", kind): row | {"text": text} for c in row["opcode"]}
+    return by_opcode, table["register"], types
+
+
+def ptx_changes(source: Source) -> Iterator[Change]:
+    """One change per asm statement: its C++, or a finding that says which instruction has none."""
+    for node in source.nodes("gnu_asm_expression"):
+        line = source.line(node)
+        try:
+            text, needs = _translate(*_parts(source, node))
+        except KeyError as error:
+            yield Change(
+                Finding(
+                    line, State.UNPORTED, "inline PTX", reason=f"no rule for {error.args[0]}",
+                    advice="write the C++ of it, or AMD's instruction behind #ifdef __HIP__",
+                )
+            )  # fmt: skip
+            continue
+        edit = Edit(node.start_byte, node.end_byte, text)
+        yield Change(Finding(line, State.REPAIRED, "inline PTX", text), (edit,), needs)
+
+
+def _parts(source: Source, node: Any) -> tuple[str, list[str]]:
+    """The PTX text and the C++ expressions of its operands, outputs first."""
+    code = node.child_by_field_name("assembly_code") or next(
+        c for c in node.named_children if c.type in ("string_literal", "concatenated_string")
+    )
+    pieces = _STRING.findall(source.text_of(code))
+    text = "".join(ast.literal_eval(piece) for piece in pieces)
+    operands = []
+    for kind in ("gnu_asm_output_operand_list", "gnu_asm_input_operand_list"):
+        for listed in (c for c in node.named_children if c.type == kind):
+            for operand in listed.named_children:
+                value = operand.child_by_field_name("value") or operand.named_children[-1]
+                operands.append(source.text_of(value))
+    return text, operands
+
+
+def _translate(text: str, operands: list[str]) -> tuple[str, tuple[str, ...]]:
+    """C++ for PTX ``text``.
+
+    Raises:
+        KeyError: its argument names the instruction or register without a rule.
+    """
+    body = _COMMENT.sub(" ", text).strip()
+    if body.startswith("{") and body.endswith("}") and ";" in body:
+        body = body[1:-1]
+    block = _Block(operands)
+    for part in body.split(";"):
+        block.add(part.strip())
+    return block.text(), tuple(dict.fromkeys(block.needs))
+
+
+class _Block:
+    """The instructions of one asm statement, its own registers and what they need."""
+
+    def __init__(self, operands: list[str]) -> None:
+        self.operands = operands
+        self.needs: list[str] = []
+        self.statements: list[str] = []
+        self.registers: dict[str, str] = {}
+        """Registers that the statement declares itself, and their types in C++."""
+        self.is_guarded = False
+
+    def add(self, part: str) -> None:
+        """One instruction or declaration."""
+        if not part:
+            return
+        if declared := _REGISTERS.fullmatch(part):
+            return self._declare(declared[1], declared[2])
+        guard = ""
+        if part.startswith("@"):
+            word, _, part = part[1:].partition(" ")
+            guard = f"if ({'!' * word.startswith('!')}{self._operand(word.lstrip('!'))}) "
+            self.is_guarded = True
+        opcode, _, rest = part.strip().partition(" ")
+        if opcode.startswith("mov.") and "{" in rest:
+            opcode += ".unpack" if rest.strip().startswith("{") else ".pack"
+        row = _tables()[0].get(opcode)
+        if row is None:
+            raise KeyError(opcode)
+        given = [word.strip() for word in rest.replace("{", "").replace("}", "").split(",")]
+        given = [word for word in given if word]
+        for index, allowed in row.get("literals", {}).items():
+            if int(index) >= len(given) or given[int(index)] not in allowed:
+                raise KeyError(part)
+        literal = {int(index) for index in row.get("literals", {})}
+        values = [w if i in literal else self._operand(w) for i, w in enumerate(given)]
+        try:
+            self.statements.append(guard + row["text"].format(*values))
+        except IndexError:
+            raise KeyError(part) from None
+        self.needs += [row["needs"]] if "needs" in row else []
+
+    def _declare(self, kind: str, names: str) -> None:
+        became = _tables()[2].get(kind)
+        if became is None:
+            raise KeyError(f"a register of type .{kind}")
+        for name in (word.strip() for word in names.split(",")):
+            several = _SEVERAL.fullmatch(name)
+            listed = [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name]
+            self.registers |= dict.fromkeys(listed, became)
+
+    def _operand(self, word: str) -> str:
+        if address := _ADDRESS.fullmatch(word):
+            return f"((char*)({self._operand(address[1])}) + {address[2] or 0})"
+        if word in self.registers:
+            return _local(word)
+        if match := _OPERAND.fullmatch(word):
+            if int(match[1]) >= len(self.operands):
+                raise KeyError(word)
+            return f"({self.operands[int(match[1])]})"
+        register = _tables()[1].get(word.replace("%%", "%"))
+        if register is not None:
+            self.needs += [register["needs"]] if "needs" in register else []
+            return register["text"]
+        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", word):
+            return word
+        if real := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", word):
+            return f"__uint_as_float(0x{real[1]}u)"
+        raise KeyError(word)
+
+    def text(self) -> str:
+        """An expression; a function called on the spot where there are registers or guards."""
+        if not self.statements:
+            return "__atomic_signal_fence(__ATOMIC_SEQ_CST)"  # asm("" ::: "memory")
+        if not self.registers and not self.is_guarded:
+            joined = [f"({s})" for s in self.statements]
+            return ", ".join(joined) if len(joined) > 1 else self.statements[0]
+        declared = "".join(f"{kind} {_local(n)}; " for n, kind in self.registers.items())
+        return f"[&] {{ {declared}{'; '.join(self.statements)}; }}()"
+
+
+def _local(register: str) -> str:
+    return f"ptx_{register.replace('%', '')}"
