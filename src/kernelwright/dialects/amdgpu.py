@@ -140,7 +140,7 @@ def rocm_tree() -> Path:
             (bitcode / f"{name}.bc").symlink_to(wheel / "lib" / f"{name}.bc")
         _write_constants(clang, bitcode)
 
-    return kept_folder("rocm", f"{wheel} {_version(clang)} {TREE_VERSION}", make)
+    return kept_folder("rocm", f"{wheel} {clang_version(clang)} {TREE_VERSION}", make)
 
 
 def _write_constants(clang: str, bitcode: Path) -> None:
@@ -176,7 +176,7 @@ def _constant(name: str, kind: str, value: int) -> str:
 
 
 @functools.cache
-def _version(clang: str) -> str:
+def clang_version(clang: str) -> str:
     run = subprocess.run([clang, "--version"], capture_output=True, text=True, check=False)
     return run.stdout.splitlines()[0] if run.stdout else ""
 

@@ -122,3 +122,13 @@ def test_what_works_on_for_a_stopped_process_is_ended_and_no_other(tmp_path, mon
         assert not is_measured.is_set()
         assert patient.step_aside(8) > 0.1
     thread.join()
+
+
+def test_a_link_in_a_locks_place_is_not_followed(tmp_path, monkeypatch):
+    """Anybody may put one into the folder for temporary files."""
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    room, target = turns.Turns("cpu"), tmp_path / "target"
+    room._once_more.symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links"), room.again():
+        pass
+    assert not target.exists()

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import DialectError
-from kernelwright.dialects.amdgpu import find_clang
+from kernelwright.dialects.amdgpu import clang_version, find_clang
+from kernelwright.dialects.kept import kept_folder
 from kernelwright.dialects.simt.lower import lower, lower_headers
 
 HERE = Path(__file__).parent
@@ -183,21 +184,19 @@ def _runtime() -> tuple[Path, ...]:
     assert clang is not None
     texts = [p.read_bytes() for p in (*sorted(HERE.glob("*.cpp")), HERE / "runtime.h")]
     texts.append((HEADERS / "simt/core.h").read_bytes())
-    key = hashlib.sha256(b"".join([*texts, clang.encode()])).hexdigest()[:16]
-    folder = Path(tempfile.gettempdir(), f"kernelwright-simt-{os.getuid()}-{key}")
+    of_clang = f"{clang} {clang_version(clang)}".encode()
+    version = hashlib.sha256(b"".join([*texts, of_clang])).hexdigest()
     names = ("runtime", "launch", "checks", "marks", "suspects")
-    built = tuple(folder / f"{name}.o" for name in names)
-    if all(path.exists() for path in built):
-        return built
-    folder.mkdir(exist_ok=True)
-    for name, path in zip(names, built, strict=True):
-        made = path.with_suffix(f".{os.getpid()}")
-        _compile(
-            [clang, "-std=c++17", "-O2", "-fno-pie", "-fdeclspec", f"-I{HEADERS}", f"-I{HERE}",
-             "-c", str(HERE / f"{name}.cpp"), "-o", str(made)]
-        )  # fmt: skip
-        made.rename(path)
-    return built
+
+    def make(folder: Path) -> None:
+        for name in names:
+            _compile(
+                [clang, "-std=c++17", "-O2", "-fno-pie", "-fdeclspec", f"-I{HEADERS}", f"-I{HERE}",
+                 "-c", str(HERE / f"{name}.cpp"), "-o", str(folder / f"{name}.o")]
+            )  # fmt: skip
+
+    folder = kept_folder("simt", version, make)
+    return tuple(folder / f"{name}.o" for name in names)
 
 
 def _compile(command: list[str]) -> None:

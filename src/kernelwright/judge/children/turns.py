@@ -204,7 +204,8 @@ def _taken(path: Path) -> dict[Path, int] | None:
 
 def _lock(path: Path, how: int) -> int:
     """A descriptor that holds the lock; closing it lets go, as being killed does."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # anybody may write to /tmp
+    descriptor = os.open(path, flags, 0o600)
     try:
         fcntl.flock(descriptor, how)
     except BaseException:

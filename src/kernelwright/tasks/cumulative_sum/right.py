@@ -27,9 +27,9 @@ FLAGS = ["-O3", "-march=native", "-std=c++17", "-fopenmp", "-shared", "-fPIC"]
 
 
 def build():
-    """The compiled library, kept under a name made from its text and flags."""
+    """The compiled library, in the folder that is named for such, or one of this process's own."""
     key = hashlib.sha256(" ".join([SOURCE, *FLAGS]).encode()).hexdigest()[:16]
-    folder = Path(os.environ.get("TORCH_EXTENSIONS_DIR") or tempfile.gettempdir())
+    folder = Path(os.environ.get("TORCH_EXTENSIONS_DIR") or tempfile.mkdtemp())
     library = folder / f"cumulative_sum_{key}.so"
     if not library.exists():
         folder.mkdir(parents=True, exist_ok=True)

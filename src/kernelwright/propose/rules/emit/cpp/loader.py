@@ -23,15 +23,33 @@ if platform.machine() in ("x86_64", "AMD64"):
     FLAGS.append("-mprefer-vector-width=512")
 
 
+def _own_folder():
+    """A folder for compiled kernels that nobody else may write to; None: there is none."""
+    if named := os.environ.get("TORCH_EXTENSIONS_DIR"):
+        os.makedirs(named, exist_ok=True)
+        return named
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.path.join(caches, "cpp-kernels")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    found = os.stat(folder)
+    is_own = found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return folder if is_own and os.access(folder, os.W_OK) else None
+
+
 def _build(source):
-    """Compile ``source`` once per machine, compiler and flags; later calls find the file."""
+    """Compile ``source`` once per processor, compiler and flags; later calls find the file."""
     compiler = os.environ.get("CXX", "g++")
-    key = "\\n".join([source, platform.platform(), compiler, *FLAGS])
-    folder = os.environ.get("TORCH_EXTENSIONS_DIR") or tempfile.gettempdir()
-    path = os.path.join(folder, f"kernels_{hashlib.sha256(key.encode()).hexdigest()[:24]}.so")
-    if not os.path.exists(path):
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    asked = [compiler, *FLAGS, "-###", "-E", "-x", "c++", os.devnull]  # its version; what is native
+    told = subprocess.run(asked, cwd="/", capture_output=True, text=True).stderr
+    key = "\\n".join([source, platform.platform(), told, *FLAGS])
+    folder = _own_folder()
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        name = f"kernels_{hashlib.sha256(key.encode()).hexdigest()[:24]}.so"
+        path = os.path.join(folder or scratch, name)
+        if not os.path.exists(path):
             text, built = os.path.join(scratch, "kernels.cpp"), os.path.join(scratch, "kernels.so")
             with open(text, "w") as file:
                 file.write(source)
@@ -40,7 +58,7 @@ def _build(source):
             if done.returncode:
                 raise RuntimeError(f"{compiler} failed:\\n{done.stderr}")
             os.replace(built, path)
-    return ctypes.CDLL(path)
+        return ctypes.CDLL(path)
 
 
 def _bind(name, n_pointers):
