@@ -311,7 +311,7 @@ class _Search:
         candidate = best[0].candidate if best else library_candidate(self.task, strongest or EAGER)
         path = write_source(candidate, Path(self.settings.out), self.task.name)
         if not interrupted:
-            ended = {"gpu": self.judge.environment.gpu, **self.ended, **self.judge.copying()}
+            ended = {**found_on(self.judge), **self.ended, **self.judge.copying()}
             self.archive.finish_run(self.run_id, ended)
         return Result(
             task=self.task,
@@ -339,6 +339,12 @@ class _Search:
                 cost_usd=usd,
             )
         )
+
+
+def found_on(judge: Judge) -> dict[str, Any]:
+    """What a run's end is kept with: on what, and by which judge, all that it found was found."""
+    there = judge.environment
+    return {"device": there.device, "environment": dict(there.facts), "judge": JUDGE_VERSION}
 
 
 def _limits(settings: Settings) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from functools import cached_property
 from pathlib import Path
 
 from kernelwright.archive import Archive
-from kernelwright.bench.suite import Outcome, chapter
+from kernelwright.bench import known
+from kernelwright.bench.known import Here
+from kernelwright.bench.suite import Outcome
 from kernelwright.core import plugins
 from kernelwright.core.call import EXAM, Call
 from kernelwright.core.call import Outcome as Ending
@@ -110,6 +112,7 @@ def run(
         settings, proposers=("policy",), models=tuple(policy.name for policy in examined),
         budget_s=0.0, dialects=(_usable(dialect, device),),
     )  # fmt: skip
+    here = Here.of(device, told)
     with Archive(told.archive) as archive:
         asked = [_Asked(p, entries, told, device, max_tokens, archive) for p in examined]
         for each in asked:
@@ -127,7 +130,7 @@ def run(
                 court.judge(said)
             except KernelwrightError as failed:
                 error = error_facts(failed)
-            return Outcome(entry, chapter(entry.task, told, device), error)
+            return Outcome(entry, known.chapter(entry.task, told, here), error)
 
         found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
     outcomes = [o or Outcome(e, was_run=False) for o, e in zip(found, entries, strict=True)]

@@ -61,7 +61,7 @@ def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
         if ended:
             with Archive(settings.archive) as archive:
                 archive.add_task(task, [judge.workload])
-                ended |= judge.copying() | {"gpu": judge.environment.gpu}
+                ended |= judge.copying() | search.found_on(judge)
                 archive.finish_run(archive.start_run(task, settings), ended)
 
 

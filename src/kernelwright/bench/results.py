@@ -141,6 +141,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         "baseline_ns": _baseline_ns(outcome),
         "copy_share": _copy_share(outcome),
         **({"ended": ended["why"]} if "why" in ended else {}),
+        **({"searched_at": outcome.earlier.finished_at} if outcome.earlier else {}),
     }
 
 
@@ -169,7 +170,16 @@ def line(outcome: Outcome) -> str:
     else:
         ratio = told["best"]["speedup"][told["strongest"]]
         said = f"{told['best']['dialect']} {ratio['median']:.2f} × {told['strongest']}"
-    return f"{told['task']['name']}: {said}"
+    return f"{told['task']['name']}: {said}{_since(outcome)}"
+
+
+def _since(outcome: Outcome) -> str:
+    """When and under what the figure was found, where it is no new one."""
+    if outcome.earlier is None:
+        return ""
+    ended = outcome.earlier.settings["ended"]
+    under = f"judge {ended['judge']}, torch {ended['environment'].get('torch')}"
+    return f"; skipped: searched on {outcome.earlier.finished_at[:10]} under {under}"
 
 
 def _level_table(levels: list[LevelSummary]) -> Table:

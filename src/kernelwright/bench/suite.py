@@ -6,12 +6,14 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kernelwright.archive import Archive, Run
+from kernelwright.bench import known
+from kernelwright.bench.known import Here
 from kernelwright.bench.lanes import WHOLE, Free, Lane
 from kernelwright.bench.processes import (
     INTERRUPTED,
@@ -24,12 +26,11 @@ from kernelwright.bench.processes import (
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.settings import Settings
-from kernelwright.core.task import Task
-from kernelwright.dialects.devices import gpu_name, resolve
-from kernelwright.judge import JUDGE_VERSION, Nursery, WarmProgram
+from kernelwright.dialects.devices import resolve
+from kernelwright.judge import Nursery, WarmProgram
 from kernelwright.judge.machine.place import place_of
 from kernelwright.load.suite import SuiteEntry, builtin_suite, folder_suite, kernelbench_suite
-from kernelwright.report.chapter import Chapter, chapters
+from kernelwright.report.chapter import Chapter
 from kernelwright.side_by_side import side_by_side
 
 LARGE_SHARE = 0.3
@@ -47,11 +48,13 @@ class Outcome:
     """Absent where nothing was judged."""
     error: dict[str, Any] | None = None
     """What, seen, do: why the search did not come to its end."""
-    ended: dict[str, Any] | None = None
+    ended: Mapping[str, Any] | None = None
     """What the search said at its end: why nothing was proposed, how fast the device copies."""
     was_run: bool = True
     """False where the time for the whole suite was over before its turn, or Ctrl-C ended its search
     before anything was judged: the same call goes on with it."""
+    earlier: Run | None = None
+    """The search that the archive holds and that made another one needless."""
 
 
 def suite_entries(
@@ -108,13 +111,15 @@ def run(
     """
     entries = [replace(e, task=e.task.in_precision(settings.precision)) for e in entries]
     device = resolve(Device.parse(settings.device))
+    here = Here.of(device, settings, n_cores=len(lanes[0].cores))
     Archive(settings.archive).close()  # made once, before several processes open it
     last_start = time.monotonic() + total_s
     locks = {id(entry): threading.Lock() for entry in entries}
     free = Free(lanes)
 
     def is_due(entry: SuiteEntry) -> bool:
-        return not _is_searched(entry.task, settings, device) and time.monotonic() < last_start
+        is_searched = known.search_of(entry.task, settings, here) is not None
+        return not is_searched and time.monotonic() < last_start
 
     def in_a_lane(work: Work, entry: SuiteEntry) -> Any:
         with free.one() as lane:
@@ -127,12 +132,10 @@ def run(
 
     def search(entry: SuiteEntry) -> Outcome:
         with locks[id(entry)]:
-            error, was_run = None, True
-            if not _is_searched(entry.task, settings, device):
-                was_run = time.monotonic() < last_start
-                if was_run:
-                    error = in_a_lane(search_task, entry)
-        return _outcome(Outcome(entry, error=error, was_run=was_run), settings, device)
+            earlier = known.search_of(entry.task, settings, here)
+            was_run = earlier is not None or time.monotonic() < last_start
+            error = in_a_lane(search_task, entry) if was_run and earlier is None else None
+        return _outcome(Outcome(entry, None, error, None, was_run, earlier), settings, here)
 
     def work(step: tuple[Callable[[SuiteEntry], Outcome | None], SuiteEntry]) -> Outcome | None:
         return step[0](step[1])
@@ -150,12 +153,12 @@ def run(
     return [outcomes.get(id(entry), Outcome(entry, was_run=False)) for entry in entries]
 
 
-def _outcome(found: Outcome, settings: Settings, device: Device) -> Outcome:
+def _outcome(found: Outcome, settings: Settings, here: Here) -> Outcome:
     """With what the archive says; who was interrupted before anything was judged was not run."""
-    told = chapter(found.entry.task, settings, device)
+    told = known.chapter(found.entry.task, settings, here)
     if told is None and found.error == INTERRUPTED:
         return Outcome(found.entry, was_run=False)
-    return replace(found, chapter=told, ended=_ended(found.entry.task, settings, device))
+    return replace(found, chapter=told, ended=known.ended(found.entry.task, settings, here))
 
 
 def _by_size(
@@ -190,56 +193,3 @@ def mixed(entries: Sequence[SuiteEntry]) -> list[SuiteEntry]:
         seen[entry.level] += 1
         keys.append(seen[entry.level] / sizes[entry.level])
     return [entry for _, entry in sorted(zip(keys, entries, strict=True), key=lambda pair: pair[0])]
-
-
-def _runs_here(archive: Archive, task: Task, device: Device) -> list[Run]:
-    """The task's runs that came to their end on such a device, whatever its number was."""
-    ended = [
-        (run, Device.parse(run.settings["device"]))
-        for run in archive.runs(task.digest)
-        if run.finished_at
-    ]
-    name = gpu_name(device)
-    return [
-        run
-        for run, on in ended
-        if on.kind == device.kind
-        and on.arch in ("", device.arch)
-        and run.settings.get("ended", {}).get("gpu", name) == name
-    ]
-
-
-def _is_searched(task: Task, settings: Settings, device: Device) -> bool:
-    """Whether the archive holds a search of this task that came to its end under this judge, on
-    such a device, with the same proposers and at least this budget."""
-    with Archive(settings.archive) as archive:
-        finished = [
-            run
-            for run in _runs_here(archive, task, device)
-            if run.settings["budget_s"] >= settings.budget_s
-            and run.settings.get("timed", True) >= settings.timed
-            and list(run.settings["proposers"]) == list(settings.proposers)
-        ]
-        verdicts = archive.evaluations(task=task.digest) if finished else []
-    here = (device.key, gpu_name(device))
-    judges = {
-        v.judge_version for v in verdicts if (v.environment.device, v.environment.gpu) == here
-    }
-    return bool(finished) and (not verdicts or JUDGE_VERSION in judges)
-
-
-def _ended(task: Task, settings: Settings, device: Device) -> dict[str, Any] | None:
-    """What the last search of a task on such a device said at its end."""
-    with Archive(settings.archive) as archive:
-        here = _runs_here(archive, task, device)
-    return here[-1].settings.get("ended") if here else None
-
-
-def chapter(task: Task, settings: Settings, device: Device) -> Chapter | None:
-    """What the archive says about a task on a device; None where nothing of it was judged."""
-    with Archive(settings.archive) as archive:
-        if task.digest not in {known.digest for known in archive.tasks()}:
-            return None
-        found = chapters(archive, task.digest)
-    here = (device.key, gpu_name(device))
-    return next((told for told in found if (told.device, told.gpu) == here), None)

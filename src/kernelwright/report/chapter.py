@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from kernelwright.archive import Archive
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.conditions import Conditions
-from kernelwright.core.evaluation import CANDIDATE, Evaluation
+from kernelwright.core.evaluation import CANDIDATE, Environment, Evaluation
 from kernelwright.core.task import Task
 from kernelwright.report.facts import ordered
 from kernelwright.report.spending import Spending, spending
@@ -106,12 +106,16 @@ class Chapter:
         ]
 
 
-def chapters(archive: Archive, task: str | None) -> list[Chapter]:
-    """Every task (or the one with this digest) on every device that it was judged on."""
+def chapters(
+    archive: Archive, task: str | None,
+    is_wanted: Callable[[Environment], bool] = lambda environment: True,
+) -> list[Chapter]:  # fmt: skip
+    """Every task (or the one with this digest) on every device that it was judged on, with the
+    verdicts of wanted environments."""
     tasks = archive.tasks() if task is None else [archive.task(task)]
     found = []
     for each in tasks:
-        whole = archive.history(each.digest)
+        whole = [p for p in archive.history(each.digest) if is_wanted(p[1].environment)]
         calls = archive.calls(each.digest)
         places = {(found.environment.device, found.environment.gpu) for _, found in whole}
         for device, gpu in sorted(places):

@@ -8,7 +8,7 @@ from tests.null.archive.nouns import proposal, verdict
 
 from kernelwright import bench
 from kernelwright.archive import Archive
-from kernelwright.bench import results, suite
+from kernelwright.bench import known, results, suite
 from kernelwright.bench.processes import INTERRUPTED
 from kernelwright.cli import main
 from kernelwright.core.device import Device
@@ -24,10 +24,15 @@ def settings(tmp_path):
     return Settings(archive=str(tmp_path / "archive.sqlite"), out=str(tmp_path / "out"))
 
 
-def searched(entry, settings, *, budget_s=60.0, version=JUDGE_VERSION, finished=True):
-    """An archive that holds a search of this task with one winner."""
+CPU = Device.parse("cpu")
+
+
+def searched(entry, settings, *, version=JUDGE_VERSION, finished=True, facts=None, **then):
+    """An archive that holds a search of this task with one winner, then and there."""
     said = proposal()
-    told = Settings(archive=settings.archive, budget_s=budget_s)
+    told = Settings(archive=settings.archive, **then)
+    here = known.Here.of(CPU, told)
+    there = Environment("cpu", {**here.facts, **(facts or {})})
     with Archive(settings.archive) as archive:
         workload = Workload(entry.task.digest, (("float32", (64, 64)),))
         archive.add_task(entry.task, [workload])
@@ -35,11 +40,15 @@ def searched(entry, settings, *, budget_s=60.0, version=JUDGE_VERSION, finished=
         archive.add_proposal(run, said)
         found = verdict(
             said.candidate, task=entry.task.digest, judge_version=version, kinds=("kernel",),
-            environment=Environment("cpu", {"threads": 2}), workload=workload.digest,
+            environment=there, workload=workload.digest,
         )  # fmt: skip
         archive.add_evaluation(run, found)
         if finished:
-            archive.finish_run(run)
+            archive.finish_run(run, ended(version, there))
+
+
+def ended(version, there):
+    return {"judge": version, "device": there.device, "environment": dict(there.facts)}
 
 
 def first_entry():
@@ -47,40 +56,79 @@ def first_entry():
 
 
 @pytest.mark.parametrize(
-    ("changed", "runs"),
+    ("then", "runs"),
     [
         ({}, False),
+        ({"budget_s": 90.0, "budget_usd": 1.0}, True),
+        ({"budget_s": 90.0, "budget_tokens": 1000}, True),
+        ({"budget_s": 90.0}, False),
         ({"budget_s": 30.0}, True),
         ({"finished": False}, True),
         ({"version": JUDGE_VERSION - 1}, True),
+        ({"dialects": ("torch",)}, True),
+        ({"proposers": ("rules", "swarm")}, True),
+        ({"models": ("openai:x",)}, True),
+        ({"contexts": ("reference",)}, True),
+        ({"attached": ("notes.txt",)}, True),
+        ({"seed": 1}, True),
+        ({"timed": False}, True),
+        ({"cache": "warm"}, True),
+        ({"facts": {"threads": 99}}, True),
+        ({"facts": {"torch": "1.0"}}, True),
+        ({"facts": {"triton": "1.0"}}, True),
+        ({"facts": {"compiler": "g++ 1.0"}}, True),
+        ({"facts": {"cudnn_tf32": True, "precision": "tf32"}}, False),
     ],
 )
-def test_only_what_the_archive_lacks_is_searched(settings, monkeypatch, changed, runs):
+def test_only_what_the_archive_lacks_is_searched(settings, monkeypatch, then, runs):
     entry = first_entry()
-    searched(entry, settings, **changed)
+    searched(entry, settings, **then)
     begun = []
     monkeypatch.setattr(suite, "in_a_process", lambda _, task, *__: begun.append(task.name))
     (outcome,) = bench.run([entry], settings=settings, limit_s=1)
     assert begun == (["softmax"] if runs else [])
-    assert outcome.was_run and outcome.chapter.best is not None
+    assert outcome.was_run and (outcome.earlier is None) is runs
+
+
+def test_a_search_that_is_not_repeated_is_said_with_its_date(settings):
+    entry = first_entry()
+    searched(entry, settings)
+    (outcome,) = bench.run([entry], settings=settings, limit_s=1)
+    date = outcome.earlier.finished_at[:10]
+    said = f"skipped: searched on {date} under judge {JUDGE_VERSION}, torch "
+    assert said in results.line(outcome)
+    told = results.answer("builtin", [outcome], settings).facts
+    assert told["tasks"][0]["searched_at"] == outcome.earlier.finished_at
+
+
+def test_what_another_judge_of_this_machine_found_is_no_chapter(settings, monkeypatch):
+    """The figures of a search that is repeated are its own, however fast an older one was."""
+    entry = first_entry()
+    searched(entry, settings, facts={"torch": "1.0"})
+    here = known.Here.of(CPU, settings)
+    assert known.chapter(entry.task, settings, here) is None
+    there = known.Here("cpu", {**here.facts, "torch": "1.0"})
+    assert known.chapter(entry.task, settings, there).best is not None
 
 
 @pytest.mark.parametrize(
-    ("then", "now", "counts"),
+    ("asked", "then", "now", "counts"),
     [
-        ("cuda", "cuda:sm_90:1", True),
-        ("cuda:1", "cuda:sm_90", True),
-        ("cuda:sm_90:1", "cuda:sm_90", True),
-        ("cuda:sm_80", "cuda:sm_90", False),
-        ("cpu", "cuda:sm_90", False),
+        ("cuda", "cuda:sm_90", "cuda:sm_90", True),
+        ("cuda:1", "cuda:sm_90", "cuda:sm_90", True),
+        ("cuda", "cuda:sm_80", "cuda:sm_90", False),
+        ("cpu", "cpu", "cuda:sm_90", False),
     ],
 )
-def test_a_search_counts_on_every_device_of_its_make(settings, then, now, counts):
+def test_a_search_counts_on_every_device_of_its_make(settings, asked, then, now, counts):
+    """Also where nothing was judged, because the library left nothing to win."""
     task = first_entry().task
     with Archive(settings.archive) as archive:
         archive.add_task(task)
-        archive.finish_run(archive.start_run(task, Settings(device=then)))
-    assert suite._is_searched(task, settings, Device.parse(now)) is counts
+        run = archive.start_run(task, Settings(device=asked))
+        archive.finish_run(run, ended(JUDGE_VERSION, Environment(then, {"gpu": "X"})))
+    here = known.Here(now, {"gpu": "X"})
+    assert (known.search_of(task, settings, here) is not None) is counts
 
 
 def test_no_search_begins_when_the_time_is_over(settings):

@@ -3,8 +3,7 @@
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
 from kernelwright.archive import Archive
-from kernelwright.bench import suite
-from kernelwright.core.device import Device
+from kernelwright.bench import known
 from kernelwright.core.evaluation import Environment
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION
@@ -24,7 +23,8 @@ def judged(path, names) -> Settings:
             place = Environment("cuda:sm_90", {"gpu": name})
             found = verdict(said.candidate, environment=place, judge_version=JUDGE_VERSION)
             archive.add_evaluation(run, found)
-            archive.finish_run(run)
+            ended = {"device": place.device, "environment": dict(place.facts)}
+            archive.finish_run(run, ended | {"judge": JUDGE_VERSION})
     return told
 
 
@@ -38,9 +38,9 @@ def test_each_has_a_chapter_with_a_name_of_its_own(tmp_path):
     assert all(one.where in page and f'id="{one.anchor}"' in page for one in found)
 
 
-def test_a_bench_takes_the_verdicts_of_the_gpu_that_is_here(tmp_path, monkeypatch):
-    told, device = judged(tmp_path, NAMES[:1]), Device.parse("cuda:sm_90")
+def test_a_bench_takes_the_verdicts_of_the_gpu_that_is_here(tmp_path):
+    told = judged(tmp_path, NAMES[:1])
     for name, is_known in zip(NAMES, (True, False), strict=True):
-        monkeypatch.setattr(suite, "gpu_name", lambda _, name=name: name)
-        assert suite._is_searched(TASK, told, device) is is_known
-        assert (suite.chapter(TASK, told, device) is not None) is is_known
+        here = known.Here("cuda:sm_90", {"gpu": name})
+        assert (known.search_of(TASK, told, here) is not None) is is_known
+        assert (known.chapter(TASK, told, here) is not None) is is_known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import platform
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from kernelwright.core.cores import fitting_threads, usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Environment
 from kernelwright.dialects.devices import gpu_name
+from kernelwright.dialects.toolchain import find_compiler
 from kernelwright.judge.machine.place import Place
 
 
@@ -32,6 +34,8 @@ def describe(device: Device, place: Place, threads: int, cache: str) -> Environm
     """Facts that a time depends on."""
     facts = {
         "torch": torch.__version__,
+        "triton": _version("triton"),
+        "compiler": _compiler(),
         "python": platform.python_version(),
         "system": platform.platform(),
         "processor": _processor(),
@@ -49,6 +53,19 @@ def describe(device: Device, place: Place, threads: int, cache: str) -> Environm
             "cudnn_tf32": torch.backends.cudnn.allow_tf32,
         }
     return Environment(device.key, facts)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _compiler() -> str:
+    """'g++ 12.2.0': what C++ candidates and the library's compiled settings are built with."""
+    found = find_compiler()
+    return f"{found.kind} {found.version}" if found else ""
 
 
 def _processor() -> str:
