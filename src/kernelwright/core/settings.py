@@ -20,11 +20,14 @@ class Settings:
     """Everything that a run can be told. Stored complete with each run."""
 
     device: str = "cpu"
+    """Where candidates run: 'cpu', 'cuda' or 'hip'; 'cuda:1' is the second GPU."""
     dialects: tuple[str, ...] = ()
     """Dialects to propose in; empty means all that this machine can run on the device."""
     proposers: tuple[str, ...] = ("rules",)
+    """Who proposes, in order: 'rules', 'swarm', 'policy', 'inductor', 'port' or a plugin's."""
     budget_s: float = 60.0
-    """The dial: everything else that grows with effort follows from it."""
+    """Time of one search, as seconds, '60s', '5m' or '1.5h'. It is the dial: everything else that
+    grows with effort follows from it."""
     budget_tokens: int = 0
     """Tokens that models may read and write in one run; 0 means not limited."""
     budget_usd: float = 0.0
@@ -38,7 +41,7 @@ class Settings:
     prices: tuple[str, ...] = ()
     """What models cost: 'MODEL=IN/OUT' in USD per million tokens read and written."""
     archive: str = "sqlite:///kernelwright-out/archive.sqlite"
-    """Any SQLAlchemy URL."""
+    """A file, a folder, or any SQLAlchemy URL."""
     out: str = "kernelwright-out"
     """Folder for the best sources and the reports."""
     threads: int = 0

@@ -1,11 +1,14 @@
 """docs/cli.md is the help of every command; `pytest --snapshot-update` writes it anew."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from tests.snapshots.help.settings_table import given_by, meaning, table
 
 from kernelwright.cli import main
+from kernelwright.core.settings import Settings
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "cli.md"
 INTRODUCTION = """\
@@ -52,19 +55,26 @@ A receipt is a JSON file: `task` and `candidate` (their text and digest), `setti
 `speedup`. Its repetition draws fresh seeds. It runs the task that the receipt holds in the judge's
 own process, as judging that task's file would: look at a stranger's receipt before you repeat it.
 
-The budget of a search is the time in which it begins candidates. Outside it lie what comes before
-(reading the task, computing what its inputs should give) and what was begun within: the first
-candidate with the library settings it is compared with, however long that takes, the few that are
-built beside it, as long as the search has not taken twice its budget, and the last measurement of
-up to three that look best. With outputs of hundreds of megabytes each of these takes minutes.
+The budget of a search is the time in which it begins candidates. Outside it lie
 
-Any option may stand in `kernelwright.toml` in the working folder, under the name of its setting
-(`budget_s = "5m"`, `dialects = ["cpp"]`); the command line wins.
+- reading the task, and computing what its inputs should give;
+- the first candidate and the library settings that it is compared with, however long they take;
+- the few that are built beside it, as long as the search has not taken twice its budget;
+- the last measurement of up to three that look best.
+
+With outputs of hundreds of megabytes each of these takes minutes.
+
+## Settings
+
+A setting may stand in `kernelwright.toml` in the working folder, under its name: `budget_s = "5m"`,
+`dialects = ["cpp"]`. It is a keyword argument of `kw.optimize` and `kw.judge` as well. The command
+line and arguments win. Options that are in no row, such as `--suite`, are no settings.
+
 """
 
 
 def document() -> str:
-    return INTRODUCTION + "".join(sections([], main))
+    return INTRODUCTION + table() + "".join(sections([], main))
 
 
 def sections(words: list[str], command: click.Command) -> Iterator[str]:
@@ -90,3 +100,10 @@ def test_the_document_is_what_help_prints(request):
     if request.config.getoption("update_snapshots"):
         DOCUMENT.write_text(document())
     assert DOCUMENT.read_text() == document(), "run pytest tests/snapshots/help --snapshot-update"
+
+
+def test_every_setting_has_a_meaning_and_an_option():
+    names = {field.name for field in dataclasses.fields(Settings)}
+    assert set(meaning()) == names
+    assert names - set(given_by()) == {"timed"}, "say in docs/cli.md which have no option"
+    assert all(f"\n| `{name}` | " in document() for name in names)
