@@ -29,7 +29,7 @@ from kernelwright.judge.inputs.distributions import (
     has_numbers,
     n_drawn,
 )
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw, derive_seed
+from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.kinds import kinds, profiling
 from kernelwright.judge.kinds.sampling import Looks
 from kernelwright.judge.machine.conditions import Watch, complaints
@@ -48,7 +48,7 @@ SLOWEST = 50.0
 """A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
 ORACLE_BUDGET_S = 10.0
 """Of the reference's own runs, once per task; then the remaining distributions are left out."""
-FEWEST_DRAWS = 7
+FEWEST_DRAWS = 8
 MOST_STARTING = 2
 """Profilers that start side by side: two seconds each on an H200, where the next candidate is
 checked and timed in one."""
@@ -71,7 +71,7 @@ class Examiner:
         self._oracle, self._baselines = oracle, baselines
         self._place, self._children = place, children
         self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
-        names = [OWN_WEIGHTS] if oracle.has_weights else []
+        names = [name for name in oracle.modules if name != TASK] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}

@@ -16,11 +16,8 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from kernelwright.judge.inputs.patterns import (
-    is_mask,
-    kept,
-    overlaps,
-)
+from kernelwright.judge.inputs.draws import LARGE_WEIGHTS
+from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps
 from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors, span
 from kernelwright.judge.numerics.measures import all_finite, as_real
 
@@ -184,6 +181,8 @@ def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
 
 EQUAL_TERMS = frozenset({"shifted", FAR, BELOW, CONSTANT, "one_hot", "sparse", "near_one"})
 """Distributions whose sums have many equal or nearly equal terms."""
+UNEVEN = frozenset({OUTLIERS, LARGE_WEIGHTS})
+"""Those where single numbers outweigh all others."""
 SPECIAL = "special"
 """The task's own inputs with a NaN and two infinities in each: how they are passed on is a matter
 for a warning."""

@@ -13,6 +13,8 @@ from kernelwright.judge.numerics.growth import Terms
 TASK, OWN_WEIGHTS = "task", "weights"
 """Distributions of the task's own inputs. All calls but the second's have weights that nobody has
 seen: a candidate may find out that a branch is scaled by 1e-6, and leave it out while it is."""
+LARGE_WEIGHTS = "large_weights"
+"""The task's own inputs, with weights such as no initialiser draws."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Draw:
 
     @property
     def weights(self) -> str:
-        return OWN_WEIGHTS if self.distribution == OWN_WEIGHTS else TASK
+        is_named = self.distribution in (OWN_WEIGHTS, LARGE_WEIGHTS)
+        return self.distribution if is_named else TASK
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from kernelwright.judge.inputs.distributions import (
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw
+from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.inputs.integers import WAYS, resample_integers
 
 Bears = Callable[[list[Any], list[Any]], bool]
@@ -41,7 +41,7 @@ class Variation:
         """The arguments of a draw, from the task's ``own``; those that are not changed are the
         same. Of integers those that are fixed are drawn anew, as in ``resample_integers``."""
         name, seed = draw.distribution, draw.seed
-        if name in (TASK, OWN_WEIGHTS):
+        if name in (TASK, OWN_WEIGHTS, LARGE_WEIGHTS):
             return own
         if name == SPECIAL:
             return with_specials(own, seed)

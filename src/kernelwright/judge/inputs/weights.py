@@ -63,40 +63,41 @@ def randomised(
     own, others = weights_of(module), weights_of(bold)
     if all(torch.equal(own[name], others[name]) for name in own):
         return module
-    is_borne = partial(_is_borne, run, instead_of=module)
-    if is_borne(bold):
+    bears = partial(is_borne, run, instead_of=module)
+    if bears(bold):
         return bold
     mild = copied(module)
     randomise_weights(mild, seed, kept=kept)
-    return _emboldened(mild, others, is_borne)
+    return emboldened(mild, others, bears)
 
 
 @torch.no_grad()
-def _emboldened(
+def emboldened(
     twin: torch.nn.Module,
     bold: dict[str, torch.Tensor],
-    is_borne: Callable[[torch.nn.Module], bool],
+    bears: Callable[[torch.nn.Module], bool],
+    most_tries: int = MOST_TRIES,
 ) -> torch.nn.Module:
-    """The module with as many of the bold weights as are borne: of one that is not, as a variance
-    below nought, the others are none the wiser."""
+    """The module with as many of the bold weights as it bears: of one that it does not, as a
+    variance below nought, the others are none the wiser."""
     weights = weights_of(twin)
     differing = [name for name in weights if not torch.equal(weights[name], bold[name])]
     waiting = halves(differing)
-    for _ in range(MOST_TRIES):
+    for _ in range(most_tries):
         if not waiting:
             break
         names = waiting.pop()
         before = {name: weights[name].clone() for name in names}
         for name in names:
             weights[name].copy_(bold[name])
-        if not is_borne(twin):
+        if not bears(twin):
             for name in names:
                 weights[name].copy_(before[name])
             waiting += halves(names)
     return twin
 
 
-def _is_borne(
+def is_borne(
     run: Callable[[torch.nn.Module], Any], twin: torch.nn.Module, *, instead_of: torch.nn.Module
 ) -> bool:
     """Whether nothing fails with a copy's weights, nothing that was finite is not, and results have

@@ -17,7 +17,14 @@ from kernelwright.core.evaluation import CANDIDATE, Numerics, Status
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.inputs.distributions import EMPTY, OUTLIERS, OVERFLOWING, RESAMPLED, SPECIAL
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
+from kernelwright.judge.inputs.draws import (
+    LARGE_WEIGHTS,
+    OWN_WEIGHTS,
+    TASK,
+    Draw,
+    Other,
+    derive_seed,
+)
 from kernelwright.judge.machine.outputs import Claim
 from kernelwright.judge.numerics.compare import Agreement, Expected, are_near, compare
 from kernelwright.judge.numerics.measures import differ, furthest
@@ -45,7 +52,11 @@ WARNING_ONLY = {
 }
 MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
 """Further calls on inputs of the first checks, as many as the time allows; one at least."""
-PLACES = {OWN_WEIGHTS: "", SPECIAL: "on inputs with NaN and infinities"}
+PLACES = {
+    OWN_WEIGHTS: "",
+    LARGE_WEIGHTS: "on large weights",
+    SPECIAL: "on inputs with NaN and infinities",
+}
 """Where something was wrong; of other distributions their inputs are named."""
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 LONGEST_HOLD = 6

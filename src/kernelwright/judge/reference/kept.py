@@ -24,8 +24,12 @@ class Kept(dict[tuple[str, Draw], Any]):
             free_bytes, _ = torch.cuda.mem_get_info(device)
         self._most_bytes = int(free_bytes * SHARE.get(kind, SHARE["cuda"]))
 
+    def has_room(self, n_bytes: int) -> bool:
+        """Whether as much may be kept beside it."""
+        return sum(map(bytes_of, self.values())) + n_bytes <= self._most_bytes
+
     def offer(self, key: tuple[str, Draw], value: Any) -> None:
         """Keep it, in place of what was kept under this key, if there is room."""
         self[key] = value
-        if sum(map(bytes_of, self.values())) > self._most_bytes:
+        if not self.has_room(0):
             del self[key]

@@ -149,6 +149,11 @@ def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
         yield _in_types_of(arguments, moved)
 
 
+def moved_once(arguments: list[Any]) -> list[Any]:
+    """``arguments`` in their own precision, moved by LOOSE_ULP at most, but for what is exact."""
+    return _in_types_of(arguments, next(_random(arguments, 1, zeros_too=False)))
+
+
 def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
     """``expected`` with what results owe to how equal numbers come in order allowed, where that is
     more: of a row of zeros a router may choose any expert. Infinite where it is more than all that

@@ -22,18 +22,18 @@ from kernelwright.judge.inputs.distributions import (
     EQUAL_TERMS,
     LARGE,
     NUMBERS,
-    OUTLIERS,
     SPECIAL,
+    UNEVEN,
     finite_as_usual,
     is_telling,
     is_whole,
 )
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs.fixed import find_fixed, renew, same_integers
+from kernelwright.judge.inputs.large_weights import sets_of_weights
 from kernelwright.judge.inputs.others import OTHERS_MISFIT, find_others
 from kernelwright.judge.inputs.patterns import is_mask, is_symmetric
 from kernelwright.judge.inputs.varied import Variation
-from kernelwright.judge.inputs.weights import constants, randomised
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.machine.lowering import lower, rounded
@@ -93,10 +93,12 @@ class Oracle:
         self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
         self._study()
-        run = partial(self._forward, arguments=self.first_arguments)
-        kept = constants(module, partial(self.reference.build, derive_seed(self.secret, "again")))
-        other = randomised(module, derive_seed(self.secret, "other weights"), run, kept)
-        self.modules, self.has_weights = {TASK: other, OWN_WEIGHTS: module}, other is not module
+        again = partial(self.reference.build, derive_seed(self.secret, "again"))
+        seed = derive_seed(self.secret, "other weights")
+        changes = (lambda own: own, nudges.moved_once)
+        runs = [lambda one, c=c: self._forward(one, c(self.first_arguments)) for c in changes]
+        self.modules = sets_of_weights(module, again, seed, runs, self._kept.has_room)
+        self.has_weights = self.modules[TASK] is not module
         seed = derive_seed(self.secret, "others")
         given = self.reference.other_inputs(seed, self.device)
         self.others = find_others(given, self._look_at, seed)
@@ -263,7 +265,8 @@ class Oracle:
         exact, noise = fitness.without_noise(own, exact) if is_own else (exact, ())
         growths = self._growth_ulp(draw, is_floor=True)
         narrow = narrowest(leaves([arguments, list(self.state(draw.weights).values())]))
-        expected = expect(own, exact, growths, by_row=draw.distribution != OUTLIERS, narrow=narrow)
+        by_row = draw.distribution not in UNEVEN
+        expected = expect(own, exact, growths, by_row=by_row, narrow=narrow)
         names_all = len(self._namings) == len(widened.NAMINGS)
         if is_own and expected.reference_error > USELESS and names_all:
             del self._namings[0]  # it rounds to narrow types for the rounding's sake
@@ -380,7 +383,8 @@ class Oracle:
     def _observed(self, arguments: list[Any], misfit: tuple[str, str] = MISFIT) -> Observed:
         context = f"with {layout.shapes_text(arguments)}"
         with task_code(self.task, *misfit, context=context), self._guard():
-            seen = observe(lambda: self.modules[TASK](*arguments))
+            inputs = leaves([arguments, list(self.state(TASK).values())])
+            seen = observe(lambda: self.modules[TASK](*arguments), inputs)
         self.asks_for_specials |= seen.asks_for_specials
         self.convolves |= seen.convolves
         self.has_variance |= seen.takes_variance

@@ -1,0 +1,95 @@
+"""Weights as large as training may make them. Behind a norm no input is large, so what is right for
+small numbers only, as a cap by a series or a softmax without its maximum, is seen by them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK
+from kernelwright.judge.inputs.weights import constants, emboldened, is_borne, randomised
+from kernelwright.judge.machine.layout import bytes_of
+from kernelwright.judge.numerics.compare import USELESS
+from kernelwright.judge.numerics.measures import furthest
+from kernelwright.judge.refusal import FAILURES
+from kernelwright.load.copies import copied
+from kernelwright.load.plain import flatten, weights_of
+
+FACTORS = (16.0, 4.0)
+"""Times as large as they were weights become at most, tried in this order."""
+N_OUTLIERS, FEWEST = 8, 256
+"""Numbers of a matrix that are larger still, by the same factor; of one with so many."""
+MOST_TRIES = 8
+"""Runs that find out which of them are borne, where not all are."""
+Run = Callable[[torch.nn.Module], Any]
+
+
+def sets_of_weights(
+    module: torch.nn.Module,
+    again: Callable[[], torch.nn.Module],
+    seed: int,
+    runs: Sequence[Run],
+    has_room: Callable[[int], bool],
+) -> dict[str, torch.nn.Module]:
+    """The module with its own weights and with others, by the names of draws; ``again`` makes it
+    anew. The usual ones first; large ones where there is room for as many bytes, see ``enlarged``
+    for the ``runs``."""
+    kept = constants(module, again)
+    other = randomised(module, seed, runs[0], kept)
+    sets = {TASK: other, OWN_WEIGHTS: module}
+    if other is not module and has_room(bytes_of(weights_of(other))):
+        sets |= enlarged(other, seed + 1, *runs, kept)
+    return sets
+
+
+def enlarged(
+    module: torch.nn.Module, seed: int, run: Run, run_moved: Run, kept: Collection[str] = ()
+) -> dict[str, torch.nn.Module]:
+    """A copy with large weights but those to be ``kept``, by its name among sets of weights: the
+    largest with which what ``run`` gives is finite, and near what ``run_moved`` gives, on inputs
+    that are moved in their last digits. None where no larger weights are."""
+    is_telling = partial(_is_telling, run, run_moved, module)
+    for factor in FACTORS:
+        twin = copied(module)
+        enlarge_weights(twin, seed, factor, kept)
+        if is_telling(twin):
+            return {LARGE_WEIGHTS: twin}
+    large = weights_of(twin)
+    twin = emboldened(copied(module), large, is_telling, most_tries=MOST_TRIES)
+    own, others = weights_of(module), weights_of(twin)
+    is_same = all(torch.equal(own[name], others[name]) for name in own)
+    return {} if is_same else {LARGE_WEIGHTS: twin}
+
+
+def _is_telling(
+    run: Run, run_moved: Run, instead_of: torch.nn.Module, twin: torch.nn.Module
+) -> bool:
+    """Whether results with a copy's weights say how right others are."""
+    if not is_borne(run, twin, instead_of=instead_of):
+        return False
+    try:
+        return furthest(flatten(run(twin)), flatten(run_moved(twin))) < USELESS
+    except FAILURES:
+        return False
+
+
+@torch.no_grad()
+def enlarge_weights(
+    module: torch.nn.Module, seed: int, factor: float, kept: Collection[str] = ()
+) -> None:
+    """Multiply every slice of every parameter by its own number between one and ``factor``, so that
+    there are some of all sizes; single numbers of matrices become larger than all others. Noughts,
+    signs, buffers and what is to be ``kept`` stay."""
+    draw = torch.Generator().manual_seed(seed)
+    for name, parameter in module.named_parameters():
+        if name in kept or not parameter.is_floating_point() or parameter.numel() == 0:
+            continue
+        slices = parameter.shape[:1] + (1,) * (parameter.dim() - 1)
+        parameter.mul_((factor ** torch.rand(slices, generator=draw)).to(parameter))
+        if parameter.dim() > 1 and parameter.numel() >= FEWEST:
+            places = torch.randint(parameter.numel(), (N_OUTLIERS,), generator=draw)
+            index = torch.unravel_index(places.to(parameter.device), parameter.shape)
+            parameter[index] = factor * parameter.abs().max() * parameter[index].sign()

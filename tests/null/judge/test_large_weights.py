@@ -1,0 +1,69 @@
+"""Weights are as large as the reference bears, where results still say something."""
+
+import torch
+
+from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK
+from kernelwright.judge.inputs.large_weights import FACTORS, enlarged, sets_of_weights
+from kernelwright.judge.inputs.weights import randomised
+
+X = torch.randn(8, 64)
+MOVED = X * (1 + 1e-6 * torch.randn(8, 64))
+
+
+def large(module, run):
+    twin = enlarged(module, 3, lambda one: run(one, X), lambda one: run(one, MOVED))
+    return twin.get(LARGE_WEIGHTS)
+
+
+def growth(module, twin):
+    """By how much each parameter's largest number has grown."""
+    own = dict(module.named_parameters())
+    return {
+        name: float((p / own[name]).detach().nan_to_num().max())
+        for name, p in twin.named_parameters()
+    }
+
+
+def test_a_norm_hides_no_logit_from_large_weights():
+    module = torch.nn.Sequential(torch.nn.LayerNorm(64), torch.nn.Linear(64, 256))
+    module = randomised(module, 7, lambda one: one(X))
+    before, after = module(X).abs().max(), large(module, lambda one, x: one(x))(X).abs().max()
+    assert before < 10 and after > 100
+
+
+def test_numbers_are_of_all_sizes_and_keep_their_signs_and_noughts():
+    module = torch.nn.Linear(64, 64)
+    with torch.no_grad():
+        module.weight[:, 3] = 0.0
+    twin = large(module, lambda one, x: one(x))
+    assert torch.equal(module.weight.sign(), twin.weight.sign())
+    ratio = (twin.weight / module.weight)[:, 4:].detach().amax(1)
+    assert bool((ratio < 3).any()) and bool((ratio > 8).any()) and bool((ratio >= 1).all())
+    assert growth(module, twin)["weight"] > FACTORS[0]
+
+
+def test_weights_are_smaller_where_the_largest_make_results_infinite():
+    module = torch.nn.Linear(64, 64, bias=False)
+    with torch.no_grad():
+        module.weight.fill_(0.5)
+    twin = large(module, lambda one, x: (one.weight * 8.0).exp())
+    assert 4.0 < growth(module, twin)["weight"] <= FACTORS[1] ** 2
+
+
+def test_weights_that_leave_rounding_alone_of_results_are_not_taken():
+    module = torch.nn.LayerNorm(64)
+    twin = large(module, lambda one, x: one.bias + (one.weight.sum() * 1e8 * x).sin())
+    assert twin is None or torch.equal(twin.weight, module.weight)
+
+
+def test_there_are_no_large_weights_where_there_are_none_or_no_room_is_left():
+    runs = [lambda one: one(X), lambda one: one(MOVED)]
+    plain, layer = torch.nn.ReLU(), torch.nn.Linear(64, 64)
+    assert sets_of_weights(plain, torch.nn.ReLU, 1, runs, lambda n: True).keys() == {
+        TASK,
+        OWN_WEIGHTS,
+    }
+    named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, lambda n: n < 1 << 20)
+    assert list(named) == [TASK, OWN_WEIGHTS, LARGE_WEIGHTS]
+    named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, lambda n: False)
+    assert list(named) == [TASK, OWN_WEIGHTS]
