@@ -27,6 +27,7 @@ from kernelwright.judge.machine.layout import (
     view,
 )
 from kernelwright.judge.machine.outputs import Claim, check_claims, refuse_repeated
+from kernelwright.judge.machine.pages import owed_ns
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region
 from kernelwright.judge.machine.spoil import Spoil
@@ -210,10 +211,8 @@ class Runner:
         Units:
             ``elapsed_ns`` in nanoseconds.
         """
-        how: dict[str, Any] = {
-            "spin": self.place.is_spinning and not may_be_long,
-            "glance": glance,
-        }
+        is_polled = self.place.is_spinning and not may_be_long
+        how: dict[str, Any] = {"spin": is_polled, "glance": glance}
         copied, spoil = take and not self.is_read, None
         if copied:
             how["then"] = self._copy
@@ -236,6 +235,7 @@ class Runner:
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
         # What ran before the word to go, woken by its own timers, may have seen the arguments.
         elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
+        elapsed_ns += owed_ns(self.child.pid, claims, self.like) if self.is_read else 0
         self._count_runs_on(answer.early_ns)
         outputs = self._outputs(claims) + self._written() if take else None
         if outputs and self.is_read:

@@ -1,0 +1,128 @@
+"""Pages of a result that nobody has written, on a CPU: who reads them has them made, later.
+
+Fresh memory is zeros, and takes no time before somebody touches it. The judge reads a stopped
+process, for which the kernel makes up what is not there. What making these pages takes is added
+to a call's time, whoever's it is: a result counts as if all of it had been written.
+
+Source:
+    /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst in Linux.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import mmap
+import os
+import time
+from collections.abc import Sequence
+
+import torch
+
+from kernelwright.judge.machine.cpu import mapped, merged
+from kernelwright.judge.machine.outputs import Claim
+
+LEAST_BYTES = 256 << 10
+"""Of all results together: what is smaller comes from memory that is there, or costs less than
+asking for new does."""
+PAGE_BYTES, HUGE_BYTES = mmap.PAGESIZE, 2 << 20
+SWAPPED, OF_A_FILE, ALONE = 1 << 62, 1 << 61, 1 << 56
+"""Beside the sign, which says that a page is there. Zeros that a process has only read are one page
+for all of them, and what it has not changed of a file is the file's: neither is its alone."""
+TRIED_BYTES, N_TRIES = 8 << 20, 4
+
+
+def owed_ns(pid: int, claims: Sequence[Claim], like: Sequence[torch.Tensor]) -> int:
+    """How long making those pages of a stopped process's outputs takes which are not there; 0 where
+    this machine does not tell of pages.
+
+    Units:
+        Nanoseconds.
+    Not covered:
+        Outputs of less than LEAST_BYTES.
+    """
+    sizes = [one.element_size() for one in like]
+    n_bytes = sum(one.numel() * size for one, size in zip(like, sizes, strict=True))
+    if n_bytes < LEAST_BYTES:
+        return 0
+    ends = [(c.address, c.address + c.span * s) for c, s in zip(claims, sizes, strict=True)]
+    spans = merged(ends)
+    try:
+        counts = [unwritten(pid, start, end) for start, end in spans if start < end]
+    except OSError:
+        return 0
+    # Between the rows of a view lies what is no part of it.
+    n_between = max(0, sum(end - start for start, end in spans) - n_bytes) // PAGE_BYTES
+    n_small = sum(small for small, _ in counts)
+    n_huge = sum(huge for _, huge in counts) - max(0, n_between - n_small)
+    n_small -= n_between
+    if max(n_small, n_huge) <= 0:
+        return 0
+    small_ns, huge_ns = _page_ns()
+    return int(max(0, n_small) * small_ns + max(0, n_huge) * huge_ns)
+
+
+def unwritten(pid: int, start: int, end: int) -> tuple[int, int]:
+    """How many pages of a process between two addresses nobody has written: those in stretches
+    that are partly there, and those in whole ones that a huge page could be.
+
+    Raises:
+        OSError: the process is gone, or this machine does not tell.
+    """
+    first, last = start // PAGE_BYTES, -(-end // PAGE_BYTES)
+    fd = os.open(f"/proc/{pid}/pagemap", os.O_RDONLY)
+    try:
+        told = bytearray(os.pread(fd, (last - first) * 8, first * 8))
+    finally:
+        os.close(fd)
+    if len(told) < (last - first) * 8:  # nothing can be mapped there
+        return 0, 0
+    words = torch.frombuffer(told, dtype=torch.int64)
+    is_there = (words < 0) | ((words & SWAPPED) != 0)
+    is_own = is_there & ((words & OF_A_FILE) == 0) & ((words & (ALONE | SWAPPED)) != 0)
+    if bool((is_there & ~is_own).any()):  # which is as good in memory that is shared
+        for part in mapped(pid):
+            if "s" in part.rights and part.start < end and start < part.end:
+                low, high = part.start // PAGE_BYTES - first, part.end // PAGE_BYTES - first
+                is_own[max(0, low) : high] |= is_there[max(0, low) : high]
+    return _by_stretches(~is_own, first)
+
+
+def _by_stretches(is_missing: torch.Tensor, first: int) -> tuple[int, int]:
+    """Missing pages, from the ``first`` on, of huge pages' places that miss some and that miss all.
+
+    Shapes:
+        is_missing: (n_pages,) bool
+    """
+    if not bool(is_missing.any()):
+        return 0, 0
+    side = HUGE_BYTES // PAGE_BYTES
+    ends = (first % side, -(first + len(is_missing)) % side)
+    counts = torch.nn.functional.pad(is_missing, ends).view(-1, side).sum(1)
+    is_whole = torch.nn.functional.pad(is_missing, ends, value=True).view(-1, side).all(1)
+    return int(counts[~is_whole].sum()), int(counts[is_whole].sum())
+
+
+@functools.cache
+def _page_ns() -> tuple[float, float]:
+    """What it takes to make a page of zeros, and a page's part of a huge one.
+
+    Units:
+        Nanoseconds.
+    """
+    return _made_ns(mmap.MADV_NOHUGEPAGE), _made_ns(mmap.MADV_HUGEPAGE)
+
+
+def _made_ns(advice: int) -> float:
+    best_ns = float("inf")
+    for _ in range(N_TRIES):
+        room = mmap.mmap(-1, TRIED_BYTES + HUGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            room.madvise(advice)
+        memory = torch.frombuffer(room, dtype=torch.uint8)
+        start = -memory.data_ptr() % HUGE_BYTES
+        pages = memory[start : start + TRIED_BYTES : PAGE_BYTES]
+        start_ns = time.perf_counter_ns()
+        pages.fill_(1)
+        best_ns = min(best_ns, time.perf_counter_ns() - start_ns)
+    return best_ns / (TRIED_BYTES // PAGE_BYTES)
