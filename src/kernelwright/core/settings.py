@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import tomllib
 from collections.abc import Iterable
@@ -11,13 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.task import PRECISIONS
 
 FILE_NAME = "kernelwright.toml"
+_CHOICES = {"cache": ("cold", "warm"), "precision": ("", *PRECISIONS)}
+_KINDS = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "a text",
+    tuple: "a list of texts",
+}  # fmt: skip
+"""What values of a type are called where no Python is written."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a run can be told. Stored complete with each run."""
+    """Everything that a run can be told. Stored complete with each run.
+
+    Raises:
+        UsageError: a value that does not fit.
+    """
 
     device: str = "cpu"
     """Where candidates run: 'cpu', 'cuda' or 'hip'; 'cuda:1' is the second GPU."""
@@ -56,6 +68,21 @@ class Settings:
     precision: str = ""
     """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the task."""
 
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            if not _is_a(kind, value):
+                raise _misfit(field.name, value, f"give {_KINDS[kind]}")
+        for name, known in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in known:
+                raise _misfit(name, value, nearest(value, filter(None, known)))
+        if not 0 < self.budget_s < math.inf:
+            raise _misfit("budget_s", self.budget_s, "give seconds, more than 0")
+        for name in ("budget_tokens", "budget_usd"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise _misfit(name, getattr(self, name), "give a number, or 0 for no limit")
+
 
 def load_settings(folder: Path, **arguments: Any) -> Settings:
     """Settings from ``folder/kernelwright.toml`` (if there) and ``arguments`` (None: not given).
@@ -77,22 +104,32 @@ def load_settings(folder: Path, **arguments: Any) -> Settings:
     for key, value in values.items():
         if key not in fields:
             raise UsageError(f'unknown setting "{key}"', seen=key, do=nearest(key, fields))
-        values[key] = _fit(key, value, type(fields[key].default))
+        values[key] = _converted(key, value, type(fields[key].default))
     return Settings(**values)
 
 
-def _fit(key: str, value: Any, kind: type) -> Any:
-    if kind is tuple and isinstance(value, (list, tuple)):
-        return tuple(value)
-    if kind is float and key.endswith("_s"):
-        return value if isinstance(value, float) else parse_seconds(str(value))
+def _converted(key: str, value: Any, kind: type) -> Any:
+    """The value, in the form that settings have it in where TOML or a caller has another."""
+    if kind is tuple and isinstance(value, (list, str)):
+        return tuple([value] if isinstance(value, str) else value)
+    if key == "budget_s" and isinstance(value, str):
+        return parse_seconds(value)
     if kind is float and type(value) is int:
         return float(value)
-    if not isinstance(value, kind):
-        raise UsageError(
-            f'setting "{key}" does not fit', seen=repr(value), do=f"give a {kind.__name__}"
-        )
     return value
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    """Whether a value is of a setting's type: a whole number is a number, a bool is none."""
+    if isinstance(value, bool):
+        return kind is bool
+    if isinstance(value, tuple):
+        return kind is tuple and all(isinstance(part, str) for part in value)
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _misfit(key: str, value: Any, remedy: str) -> UsageError:
+    return UsageError(f'setting "{key}" does not fit', seen=repr(value), do=remedy)
 
 
 def parse_seconds(text: str) -> float:
