@@ -1,4 +1,4 @@
-"""Documentation runs: every Python block is executed, every command line is parsed."""
+"""Documentation runs: every Python block is executed, every command line of a block is parsed."""
 
 import re
 import shlex
@@ -23,7 +23,16 @@ def blocks(language: str):
                 yield pytest.param(match[2], id=f"{path.name}-{n}")
 
 
+INDENTED = re.compile(r"(?:^|\n\n) {4}\S.*")
 PROGRAM = re.compile(r"benchmarks/\w+\.(?:py|sh)")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_all_code_is_fenced_and_says_its_language(path):
+    """What is not is read by no test here."""
+    outside = BLOCK.sub("", path.read_text())
+    assert not INDENTED.findall(outside)
+    assert "```" not in outside
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -42,7 +51,7 @@ def test_python_blocks_run(code, tmp_path):
 
 def command_lines():
     for block in blocks("sh"):
-        for line in block.values[0].splitlines():
+        for line in block.values[0].replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["kernelwright"]:
                 yield pytest.param(words[1:], id=" ".join(words))
