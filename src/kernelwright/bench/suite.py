@@ -70,12 +70,14 @@ def suite_entries(
     if suite != "builtin" and path is None:
         whose = "KernelBench checkout" if suite == "kernelbench" else "folder of tasks"
         raise UsageError(f"which {whose}?", do="add --path DIR", seen="no --path")
-    if (suite == "builtin" and path) or (suite != "kernelbench" and levels):
+    if suite != "kernelbench" and levels:
         raise UsageError(
-            "--path and levels belong to --suite kernelbench; --path to folder too",
-            seen=f"--suite {suite}",
-            do="leave them out",
+            "only kernelbench has levels",
+            seen=f"levels {', '.join(map(str, levels))} of {suite}",
+            do="leave the levels out",
         )
+    if suite == "builtin" and path:
+        raise UsageError("the built-in tasks have no path", seen=str(path), do="leave the path out")
     if path is None:
         entries = builtin_suite(device)
     elif suite == "folder":

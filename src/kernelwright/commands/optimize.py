@@ -47,7 +47,7 @@ def command(
     if (task is None) == (suite is None):
         raise UsageError(
             "give a task or a suite, one of them",
-            seen=f"TASK {task}, --suite {suite}",
+            seen=f"{task}, --suite {suite}" if task else "neither",
             do="kernelwright optimize FILE.py, or kernelwright optimize --suite builtin",
         )
     given = {key: value for key, value in settings.items() if value not in (None, ())}

@@ -25,6 +25,6 @@ def fitting_threads(threads: int, what: str = "threads") -> int:
         raise UsageError(
             f"{what} do not fit this machine",
             seen=f"{threads} threads, and {n_cores} cores that this process may use",
-            do=f"give --threads 1 to {n_cores}, or 0 for all of them",
+            do=f"give 1 to {n_cores} threads, or 0 for all cores",
         )
     return threads

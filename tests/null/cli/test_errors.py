@@ -34,7 +34,8 @@ WRONG = {
     "task and suite": (["optimize", "task.py", "--suite", "builtin"], "--suite builtin"),
     "a checkout that is not named": (["optimize", "--suite", "kernelbench"], "--path"),
     "an unknown problem": (["optimize", "--suite", "builtin", "--problem", "sofmax"], "softmax"),
-    "a level of the built-in suite": (["optimize", "--suite", "builtin", "--level", "1"], "leave"),
+    "a level of the built-in suite": (["optimize", "--suite", "builtin", "--level", "1"], "leave the levels out"),
+    "a path of the built-in suite": (["optimize", "--suite", "builtin", "--path", "x"], "leave the path out"),
     "constructor arguments that are not JSON": (["optimize", "task.py", "--init", "[1"], "[1024]"),
     "constructor arguments of another kind": (["optimize", "task.py", "--init", "7"], "[1024]"),
     "a task that is not there": (["optimize", "nothing.py"], "path"),
@@ -68,6 +69,19 @@ def test_wrong_use_is_one_error_that_says_what_to_do(run, ask, task, archive, ca
     code, answer = ask(*words)
     assert code == 2 and answer.keys() == {"error"}
     assert answer["error"]["what"] and remedy in answer["error"]["do"]
+
+
+SEEN = {
+    "neither task nor suite": (["optimize"], "neither"),
+    "task and suite": (["optimize", "task.py", "--suite", "builtin"], "task.py, --suite builtin"),
+    "a level alone": (["optimize", "--suite", "builtin", "--level", "1"], "levels 1 of builtin"),
+}
+
+
+@pytest.mark.parametrize("case", SEEN)
+def test_an_error_shows_what_was_given_and_nothing_else(ask, task, case):
+    words, seen = SEEN[case]
+    assert ask(*words)[1]["error"]["seen"] == seen
 
 
 @pytest.mark.parametrize("threads", [-3, 10**6])

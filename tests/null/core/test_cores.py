@@ -16,6 +16,7 @@ def test_threads_are_at_most_the_cores_of_this_process(monkeypatch):
         with pytest.raises(UsageError, match="do not fit this machine") as error:
             fitting_threads(n)
         assert f"{n} threads, and 2 cores" in error.value.seen
+        assert error.value.do == "give 1 to 2 threads, or 0 for all cores"
 
 
 def test_where_the_system_does_not_tell_all_cores_are_meant(monkeypatch):
