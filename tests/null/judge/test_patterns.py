@@ -16,6 +16,7 @@ from kernelwright.judge.inputs.patterns import (
     is_upper,
     overlaps,
     rows_are_permutations,
+    sums_to_one,
 )
 
 
@@ -34,6 +35,9 @@ PATTERNS = {
     "lower triangles": (torch.randn(3, 9, 14).tril(), is_lower),
     "upper triangle": (torch.rand(16, 16).triu(), is_upper),
     "diagonal": (torch.rand(16).diag(), is_diagonal),
+    "many small covariances": (symmetric(300, 3, 3), is_symmetric),
+    "many small triangles": (torch.randn(200, 4, 4).tril(), is_lower),
+    "many sorted triples": (torch.rand(64, 3).cumsum(-1), in_order),
     "transposed in memory": (torch.randn(20, 10).triu().mT, is_lower),
 }
 NONE = {
@@ -42,6 +46,8 @@ NONE = {
     "ones": torch.ones(16, 16),
     "too small to tell": symmetric(3, 3),
     "a row": torch.randn(16),
+    "few sorted pairs": torch.randn(15, 2).sort(-1).values,
+    "pairs of few numbers, never falling": torch.tensor([[0, 1], [1, 1], [0, 0]]).repeat(9, 1),
     "the first of its matrices only": torch.stack([symmetric(8, 8), torch.randn(8, 8)]),
 }
 
@@ -65,6 +71,43 @@ def test_inputs_that_are_always_the_same_keep_it_too(x, holds):
     for is_shuffled in (False, True):
         (changed,) = renew([x], Fixed([True], is_shuffled), 0)
         assert holds(changed) and not torch.equal(changed, x)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_that_sum_to_one_do_so_still(name, dtype):
+    x = torch.randn(16, 40).softmax(-1).to(dtype)
+    (changed,) = transform([x], name, 3)
+    assert sums_to_one(x) and sums_to_one(changed)
+    assert name in ("negated", "small") or not torch.equal(x, changed)
+    causal = torch.randn(2, 16, 16).masked_fill(torch.ones(16, 16).triu(1) > 0, -torch.inf)
+    (changed,) = transform([causal.softmax(-1)], name, 3)
+    assert sums_to_one(changed) and is_lower(changed)
+    (changed,) = renew([x], Fixed([True]), 3)
+    assert sums_to_one(changed) and not torch.equal(x, changed)
+    assert not sums_to_one(torch.rand(16, 40)) and not sums_to_one(torch.ones(16, 1))
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_whole_numbers_beside_others_are_their_own_in_another_order(name):
+    images, boxes = torch.randint(3, (64, 1)).float(), torch.rand(64, 4)
+    x = torch.cat([images, boxes], 1)
+    for given in (x, x.mT.contiguous().mT, x.view(4, 16, 5)):
+        (changed,) = transform([given], name, 3)
+        column = changed[..., 0].flatten()
+        assert torch.equal(column.sort().values, images.flatten().sort().values)
+        assert not torch.equal(column, images.flatten())
+        assert not torch.equal(changed[..., 1:], given[..., 1:])
+    (changed,) = renew([x], Fixed([True], is_shuffled=True), 3)
+    assert torch.equal(changed[:, 0].sort().values, images.flatten().sort().values)
+
+
+def test_numbers_are_not_whole_columns_for_being_nought_or_beside_nothing_else():
+    noughts, words = torch.zeros(64, 1), torch.randint(9, (64, 4)).float()
+    few = torch.rand(4, 2).mul(9).round() + 1
+    for x in (torch.cat([noughts, torch.rand(64, 4)], 1), words, few):
+        (changed,) = transform([x], "shifted", 3)
+        assert not bool((changed == x).any())
 
 
 @pytest.mark.parametrize("x", NONE.values(), ids=NONE)

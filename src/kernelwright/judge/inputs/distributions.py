@@ -17,7 +17,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS
-from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps
+from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps, with_whole_columns
 from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors, span
 from kernelwright.judge.numerics.measures import all_finite, as_real
 
@@ -296,7 +296,7 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
             how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
         function = _between if distribution == BETWEEN else DISTRIBUTIONS[distribution]
         changed = kept(x, function(wide, draw, **how).to(x.dtype))
-        return laid_out(changed, x)
+        return laid_out(with_whole_columns(x, changed, draw), x)
 
     return map_tensors(change, arguments)
 

@@ -11,7 +11,7 @@ import torch
 
 from kernelwright.judge.inputs.distributions import VARIED, is_whole, laid_out
 from kernelwright.judge.inputs.integers import resample_integers
-from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps
+from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps, with_whole_columns
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.numerics.measures import all_finite
 from kernelwright.judge.refusal import FAILURES
@@ -88,8 +88,8 @@ def renew(arguments: list[Any], fixed: Fixed, seed: int) -> list[Any]:
         changed = x.clone(memory_format=torch.preserve_format)
         if fixed.is_shuffled and _has_no_places(x):
             changed.copy_(_shuffled(x, seed))
-        changed.mul_((1 + VARIED * noise).to(x.dtype))
-        changed = kept(x, changed)
+        moved = changed * (1 + VARIED * noise).to(x.dtype)
+        changed = with_whole_columns(changed, kept(x, moved))
         return changed if overlaps(x) else laid_out(changed, x)
 
     return map_tensors(change, arguments)

@@ -8,6 +8,7 @@ import torch
 
 from kernelwright.judge.inputs.distributions import is_whole, laid_out
 from kernelwright.judge.inputs.patterns import (
+    SHORTEST,
     in_order,
     kept,
     overlaps,
@@ -66,8 +67,8 @@ def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor
 
 
 def _with_ends(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """``changed`` with the ends of the rows of ``x``, where those are in order."""
-    if in_order(x):
+    """``changed`` with the ends of the rows of ``x``, where those are in order and not short."""
+    if x.shape[-1] >= SHORTEST and in_order(x):
         changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
     return changed
 

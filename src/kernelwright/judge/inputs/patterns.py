@@ -1,5 +1,5 @@
 """What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, masks, rows
-of two halves, views.
+of two halves, rows that sum to one, columns of whole numbers, views.
 
 A kernel may rely on these, as on shapes. They are read off the task's own inputs and kept whenever
 the judge changes them.
@@ -7,12 +7,19 @@ the judge changes them.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from kernelwright.judge.machine.layout import is_folded
 
 SHORTEST = 8
-"""Of a row that is sorted, and of a matrix's side: by chance one row in 40,000 is sorted."""
+"""Of a row that is sorted, and of a matrix's side: by chance one row in 40,000 is sorted. Shorter
+ones are as good where there are so many that chance is no likelier."""
+FEWEST_PAIRS = SHORTEST * (SHORTEST - 1) // 2
+"""Of numbers on both sides of diagonals, of all matrices together."""
+ONE = 1e-5
+"""How near the sum of a row is to one, or two of its type's units roundoff for each number."""
 TURNED, TURNED_SHARE = 16, 0.1
 """Of a mask's numbers, one time few enough that whoever looks at one in a thousand sees none of
 them, another time so many that a mean shows it."""
@@ -24,11 +31,18 @@ def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     Shapes:
         All three alike.
     """
+    if not sums_to_one(x) or is_symmetric(x):
+        return _kept(x, changed)
+    shares = _kept(x, changed.abs()).float()
+    sums = shares.sum(-1, keepdim=True)
+    is_share = (sums > 0) & sums.isfinite()
+    return torch.where(is_share, shares / sums, x.float()).to(x.dtype)
+
+
+def _kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     if in_order(x):
         return changed.sort(-1).values
     changed = _twice(x, changed)
-    if not _is_matrix(x):
-        return changed
     if is_symmetric(x):  # before triangles: of a diagonal both are zeros
         changed = changed.tril() + changed.tril(-1).mT
     if is_lower(x):
@@ -37,13 +51,70 @@ def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def in_order(x: torch.Tensor) -> bool:
-    """Whether every row is sorted, and long enough that this is no chance: boundaries, offsets."""
-    if x.dim() == 0 or x.shape[-1] < SHORTEST or x.is_complex():
+    """Whether every row is sorted, and there is enough of them that this is no chance: boundaries,
+    offsets, ends of intervals."""
+    if x.dim() == 0 or x.shape[-1] < 2 or x.numel() == 0 or x.is_complex():
         return False
     first = x[(0,) * (x.dim() - 1)]
     if bool((first[1:] < first[:-1]).any()) or bool(first[0] == first[-1]):
         return False
+    if x.shape[-1] < SHORTEST:
+        rises = (x[..., 1:] > x[..., :-1]).all(-1)
+        if int(rises.sum()) * math.lgamma(x.shape[-1] + 1) < math.lgamma(SHORTEST + 1):
+            return False
     return bool((x[..., 1:] >= x[..., :-1]).all())
+
+
+def sums_to_one(x: torch.Tensor) -> bool:
+    """Whether all rows are shares of a whole, as probabilities; the first tells nearly all."""
+    if not x.is_floating_point() or x.dim() == 0 or x.shape[-1] < 2 or x.numel() == 0:
+        return False
+    room = max(ONE, x.shape[-1] * torch.finfo(x.dtype).eps)
+    for part in (x[(0,) * (x.dim() - 1)], x):
+        sums = part.sum(-1, dtype=torch.float64)
+        if bool((part < 0).any()) or not bool(((sums - 1).abs() <= room).all()):
+            return False
+    return room < 0.5
+
+
+def with_whole_columns(
+    x: torch.Tensor, changed: torch.Tensor, draw: torch.Generator | None = None
+) -> torch.Tensor:
+    """``changed`` with the columns of whole numbers that ``x`` has beside others, as numbers of
+    images beside boxes: with their own, in another order where one is to be drawn."""
+    columns = _whole_columns(x)
+    others = (in_order, is_symmetric, is_lower, is_upper, sums_to_one)
+    if not columns.numel() or any(holds(x) for holds in others):
+        return changed
+    rows, others = (t.reshape(-1, x.shape[-1]) for t in (x, changed))
+    order = slice(None)
+    if draw is not None:
+        order = torch.randperm(len(rows), generator=draw, device=x.device)
+    others = others.clone()
+    others[:, columns] = rows[order][:, columns]
+    return others.view(x.shape)
+
+
+def _whole_columns(x: torch.Tensor) -> torch.Tensor:
+    """Which columns hold whole numbers, not all noughts, in so many rows that this is no chance,
+    beside others that do not."""
+    none = torch.empty(0, dtype=torch.long)
+    if (
+        not x.is_floating_point()
+        or x.dim() < 2
+        or x.numel() < SHORTEST * x.shape[-1]
+        or overlaps(x)
+    ):
+        return none
+    columns = torch.arange(x.shape[-1], device=x.device)
+    for part in (x[(0,) * (x.dim() - 1)][None], x.flatten(0, -2)):
+        some = part[:, columns]
+        is_exact = some.abs() * torch.finfo(x.dtype).eps < 1 / 16  # larger ones are whole by type
+        columns = columns[((some == some.round()) & is_exact).all(0)]
+        if not columns.numel():
+            return none
+    columns = columns[(x.flatten(0, -2)[:, columns] != 0).any(0)]
+    return columns if columns.numel() < x.shape[-1] else none
 
 
 def comes_twice(x: torch.Tensor) -> bool:
@@ -58,8 +129,8 @@ def comes_in_pairs(x: torch.Tensor) -> bool:
 
 
 def _is_copy(x: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> bool:
-    """Whether the halves of long rows are the same, and not all of one number."""
-    if not x.is_floating_point() or one.shape != two.shape or one.shape[-1] < SHORTEST:
+    """Whether the halves of long rows, or of many, are the same, and not all of one number."""
+    if not x.is_floating_point() or one.shape != two.shape or not _are_many(one):
         return False
     first = (0,) * (x.dim() - 1)  # which tells nearly all tensors, and is little to look at
     if x.numel() == 0 or not torch.equal(one[first], two[first]) or not torch.equal(one, two):
@@ -119,12 +190,23 @@ def turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _is_matrix(x: torch.Tensor) -> bool:
-    return x.dim() > 1 and min(x.shape[-2:]) >= SHORTEST and x.numel() > 0
+    """Whether there are matrices with enough beyond their diagonals."""
+    if x.dim() < 2 or x.numel() == 0 or min(x.shape[-2:]) < 2:
+        return False
+    side = min(x.shape[-2:])
+    n_matrices = x.numel() // (x.shape[-1] * x.shape[-2])
+    return n_matrices * side * (side - 1) // 2 >= FEWEST_PAIRS
+
+
+def _are_many(rows: torch.Tensor) -> bool:
+    """Whether there are numbers enough to tell what rows have alike from chance."""
+    length = rows.shape[-1]
+    return length >= SHORTEST or (length > 1 and rows.numel() >= SHORTEST**2)
 
 
 def rows_are_permutations(x: torch.Tensor) -> bool:
     """Whether all rows hold the same numbers in some order, each number once."""
-    if x.dim() == 0 or x.shape[-1] < SHORTEST or x.numel() == 0:
+    if x.dim() == 0 or x.numel() == 0 or not _are_many(x):
         return False
     rows = x.sort(-1).values.flatten(0, -2) if x.dim() > 1 else x.sort(-1).values[None]
     return bool((rows[0, 1:] != rows[0, :-1]).all()) and bool((rows == rows[0]).all())
