@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import platform
-import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,20 +18,28 @@ from kernelwright.core import plugins
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import KINDS, Device
 from kernelwright.core.errors import DeviceError, KernelwrightError
-from kernelwright.dialects.devices import resolve
+from kernelwright.dialects.devices import gpu_name, resolve
 
 PRESENT, MISSING = "ok", "missing"
-OPTIONAL = {  # package: what its absence costs, how to get it
-    "triton": ("no Triton candidates", "pip install 'kernelwright[triton]' (Linux)"),
-    "openai": ("no swarm of models behind servers", "pip install 'kernelwright[swarm]'"),
-    "transformers": ("no models from local checkpoints", "pip install transformers"),
-    "tree_sitter_cuda": ("no port of CUDA programs", "pip install 'kernelwright[port]'"),
-    "pyarrow": ("no corpus of ported programs", "pip install 'kernelwright[data]'"),
-    "psycopg": ("no archive on PostgreSQL", "pip install 'kernelwright[postgres]'"),
+EXTRAS = {  # package: the extra that brings it, what its absence costs
+    "triton": ("triton", "no Triton candidates"),
+    "openai": ("swarm", "no swarm of models behind servers"),
+    "transformers": ("train", "no models from local checkpoints, and no training"),
+    "trl": ("train", "no training"),
+    "peft": ("train", "no training of an adapter"),
+    "accelerate": ("train", "no training"),
+    "datasets": ("train", "no training"),
+    "gguf": ("train", "no training from a .gguf file"),
+    "tree-sitter": ("port", "no port of CUDA programs, and none run without a GPU"),
+    "tree-sitter-cuda": ("port", "no port of CUDA programs, and none run without a GPU"),
+    "pyelftools": ("port", "no look at what is compiled for AMD GPUs"),
+    "msgpack": ("port", "no look at what is compiled for AMD GPUs"),
+    "pyarrow": ("data", "no datasets, no training from pairs, no corpus of ported programs"),
+    "psycopg": ("postgres", "no archive on PostgreSQL"),
 }
-BUBBLEWRAP = "not used: the judge's own sandbox refuses all that it does, and more (docs/judge.md)"
 GUARANTEE_REMEDY = (
-    "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1"
+    "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
+    "sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu)"
 )
 
 
@@ -122,16 +128,17 @@ def _devices() -> Iterator[Finding]:
                 device = resolve(Device(kind, index=index))
             except KernelwrightError:
                 break
-            yield Finding("devices", str(device), PRESENT, _gpu_name(device))
+            yield Finding("devices", str(device), PRESENT, _described(device))
 
 
-def _gpu_name(device: Device) -> str:
+def _described(device: Device) -> str:
+    """A GPU's name, and how much memory it has of its own."""
     import torch
 
     if device.kind == "metal":
         return platform.processor()
-    found = torch.cuda.get_device_properties(device.index)
-    return f"{found.name}, {found.total_memory / 2**30:.0f} GiB"
+    total_bytes = torch.cuda.get_device_properties(device.index).total_memory
+    return f"{gpu_name(device)}, {total_bytes / 2**30:.0f} GiB"
 
 
 def _dialects(devices: list[Finding]) -> Iterator[Finding]:
@@ -157,11 +164,12 @@ def _dialects(devices: list[Finding]) -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     for name in ("torch", "sqlalchemy"):
         yield Finding("packages", name, PRESENT, importlib.metadata.version(name))
-    for name, (cost, remedy) in OPTIONAL.items():
-        if importlib.util.find_spec(name) is None:
-            yield Finding("packages", name, MISSING, "not installed", cost, remedy)
-        else:
+    for name, (extra, cost) in EXTRAS.items():
+        try:
             yield Finding("packages", name, PRESENT, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            remedy = f"pip install 'kernelwright[{extra}]'"
+            yield Finding("packages", name, MISSING, "not installed", cost, remedy)
 
 
 def _isolation() -> Iterator[Finding]:
@@ -181,8 +189,6 @@ def _isolation() -> Iterator[Finding]:
         else:
             cost = f"not so here: {meaning}; judge only candidates that you trust"
             yield Finding("isolation", name, MISSING, seen, cost, remedy)
-    here = "installed" if shutil.which("bwrap") else "not installed"
-    yield Finding("isolation", "bubblewrap", PRESENT, f"{here}; {BUBBLEWRAP}")
 
 
 def _granted() -> tuple[frozenset[str], str]:

@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
@@ -110,6 +113,28 @@ def test_what_only_linux_can_isolate_is_one_error_elsewhere(task, ask, elsewhere
 
 def test_the_doctor_examines_other_systems_too(ask, elsewhere):
     code, answer = ask("doctor")
-    missing = [one for one in answer["isolation"] if one["name"] != "bubblewrap"]
-    assert code == 0 and missing
-    assert all(one["state"] == "missing" and "Linux" in one["remedy"] for one in missing)
+    found = answer["isolation"]
+    assert code == 0 and found
+    assert all(one["state"] == "missing" and "Linux" in one["remedy"] for one in found)
+
+
+def test_the_doctor_names_the_extra_that_brings_each_optional_package():
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    extras = {
+        re.match(r"[\w-]+", wanted)[0]: extra
+        for extra, packages in project["optional-dependencies"].items()
+        for wanted in packages
+        if extra != "test"
+    }
+    assert {name: extra for name, (extra, _) in doctor.EXTRAS.items()} == extras
+    found = {one.name: one for one in doctor.examine() if one.area == "packages"}
+    assert extras.keys() <= found.keys()
+    missing = {name: one for name, one in found.items() if one.state == doctor.MISSING}
+    assert all(f"kernelwright[{extras[name]}]" in one.remedy for name, one in missing.items())
+
+
+def test_the_doctor_names_what_forbids_user_namespaces_on_each_system(monkeypatch):
+    monkeypatch.setattr(doctor, "_granted", lambda: (frozenset(), "EPERM"))
+    for found in doctor._isolation():
+        for name in ("unprivileged_userns_clone", "apparmor_restrict_unprivileged_userns"):
+            assert f"sysctl kernel.{name}=" in found.remedy

@@ -12,6 +12,8 @@ from kernelwright.propose.rules.fusion.assemble import assemble_supported
 from kernelwright.propose.rules.fusion.fuse import Fusion
 from kernelwright.propose.rules.ir.ir import Call
 
+CPU = Device.parse("cpu")
+
 
 class Spectrum(torch.nn.Module):
     def forward(self, x, y):
@@ -37,7 +39,7 @@ def test_a_fault_in_one_variant_is_told_and_the_others_go_on(monkeypatch):
 
     monkeypatch.setattr(proposer, "_assembled", wrong_once)
     task = load(torch.nn.Softplus(), inputs=["float32[4,8]"])
-    brief = Brief(task, Device.parse("cpu"), ("cpp",))
+    brief = Brief(task, CPU, ("cpp",))
     with pytest.warns(RuntimeWarning, match=r"a fault.* AssertionError: the lowering of aten\.exp"):
         found = list(RulesProposer().propose(brief))
     names = {proposal.schedule["variant"] for proposal in found}
@@ -66,6 +68,14 @@ class InPlace(torch.nn.Module):
 def test_who_has_nothing_to_propose_says_why_and_nothing_else(module, why, capfd):
     task = load(module, inputs=["float32[4,2,8]"])
     with pytest.raises(StopIteration) as end:
-        next(RulesProposer().propose(Brief(task, Device.parse("cpu"), ("cpp",))))
+        next(RulesProposer().propose(Brief(task, CPU, ("cpp",))))
     assert why in end.value.value
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_emitter_that_cannot_be_imported_is_a_fault_of_ours(monkeypatch):
+    """None of them needs what may be missing: without a word its dialect would be gone."""
+    monkeypatch.setitem(proposer.EMITTERS, "cpp", "kernelwright.nowhere:CppEmitter")
+    brief = Brief(load(torch.nn.Softplus(), inputs=["float32[4,8]"]), CPU, ("cpp",))
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        proposer.emitters(brief)

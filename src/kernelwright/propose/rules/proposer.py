@@ -295,8 +295,5 @@ def emitters(brief: Brief) -> list[Emitter]:
     for dialect in brief.dialects:
         if dialect in EMITTERS:
             module, _, name = EMITTERS[dialect].partition(":")
-            try:
-                found.append(getattr(importlib.import_module(module), name)())
-            except ModuleNotFoundError:
-                continue
+            found.append(getattr(importlib.import_module(module), name)())
     return found
