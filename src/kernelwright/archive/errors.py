@@ -11,12 +11,18 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from kernelwright.core.errors import ArchiveError, DeviceError, KernelwrightError
 
 # The primary result code is the low byte: https://www.sqlite.org/rescode.html
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _MACHINE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
-_CLOSED_TO_US = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
-_POSTGRES_MACHINE = "53"  # class 53, insufficient resources; PostgreSQL manual, appendix A
-_POSTGRES_LOCKED = "55"  # class 55, object not in prerequisite state
+_CLOSED_TO_US = {
+    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH,
+}  # fmt: skip
+# States that begin so, and whole ones: PostgreSQL manual, appendix A
+_SERVER_MACHINE = ("53",)  # insufficient resources
+_SERVER_LOCKED = ("40", "55")  # transaction rollback, object not in prerequisite state
+_SERVER_CLOSED = ("25006",)  # read-only transaction
+_SERVER_FORBIDS = ("28", "42501")  # invalid authorization, insufficient privilege
+_SERVER_DAMAGED = ("XX001", "XX002")  # data and index corrupted
 
 
 @contextmanager
@@ -65,25 +71,51 @@ def _explain_sqlite(code: int, where: str, seen: str) -> KernelwrightError:
     if code in _MACHINE:
         return full(where, seen)
     if code in _CLOSED_TO_US:
-        return ArchiveError(
-            f"{where} cannot be opened for writing",
-            seen=seen,
-            do="check the path and its permissions, or name another archive",
-        )
-    return damaged(where, seen)
+        return _closed(where, seen)
+    if code in _DAMAGED:
+        return damaged(where, seen)
+    return _refused(where, seen)
 
 
 def _explain_server(error: DBAPIError, where: str, seen: str) -> KernelwrightError:
     state = getattr(error.orig, "sqlstate", None) or ""
-    if state.startswith(_POSTGRES_MACHINE):
+    if state.startswith(_SERVER_MACHINE):
         return full(where, seen)
-    if state.startswith(_POSTGRES_LOCKED):
+    if state.startswith(_SERVER_LOCKED):
         return _locked(where, seen)
+    if state.startswith(_SERVER_CLOSED):
+        return _closed(where, seen)
+    if state.startswith(_SERVER_FORBIDS):
+        return ArchiveError(
+            f"{where} does not allow this user what an archive needs",
+            seen=seen,
+            do="check the URL's user and password, and let that user make and write tables",
+        )
+    if state.startswith(_SERVER_DAMAGED):
+        return ArchiveError(
+            f"{where} is damaged", seen=seen, do="restore the database, or name another archive"
+        )
     if isinstance(error, OperationalError):
         return ArchiveError(
             f"{where} cannot be reached", seen=seen, do="check the URL and that the server runs"
         )
-    return damaged(where, seen)
+    return _refused(where, seen)
+
+
+def _closed(where: str, seen: str) -> ArchiveError:
+    return ArchiveError(
+        f"{where} cannot be opened for writing",
+        seen=seen,
+        do="check the path and its permissions, or name another archive",
+    )
+
+
+def _refused(where: str, seen: str) -> ArchiveError:  # a fault of ours, or of the database's
+    return ArchiveError(
+        f"{where} refused a statement",
+        seen=seen,
+        do="please report this; what is in the archive is unchanged",
+    )
 
 
 def _locked(where: str, seen: str) -> ArchiveError:

@@ -61,7 +61,16 @@ def full(path):
         connection.exec_driver_sql("CREATE TABLE more AS SELECT zeroblob(100000)")
 
 
-CASES = [damaged, foreign, newer, locked, absent, unknown_database, unknown_candidate, full]
+def refused(path):
+    Archive(path).close()
+    engine = connect(parse(path), create=False)
+    with explained(str(path)), engine.connect() as connection:
+        connection.exec_driver_sql("SELECT nocolumn FROM no_table")
+
+
+CASES = [
+    damaged, foreign, newer, locked, absent, unknown_database, unknown_candidate, full, refused,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
