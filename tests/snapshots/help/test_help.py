@@ -64,6 +64,14 @@ The budget of a search is the time in which it begins candidates. Outside it lie
 
 With outputs of hundreds of megabytes each of these takes minutes.
 
+## Plugins
+
+Dialects, proposers and loaders of other packages are found through the entry points
+`kernelwright.dialects`, `kernelwright.proposers` and `kernelwright.loaders`, beside the built-in
+ones. Two of one name are an error: no plugin takes the place of another or of what is built in.
+With the environment variable `KERNELWRIGHT_NO_PLUGINS` set, to anything, only what is built in is
+found.
+
 ## Settings
 
 A setting may stand in `kernelwright.toml` in the working folder, under its name: `budget_s = "5m"`,
