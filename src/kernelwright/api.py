@@ -66,11 +66,13 @@ def judge(
     *,
     inputs: Any = None,
     init: Any = None,
+    entry: str | None = None,
     receipt: Path | str | None = None,
     **settings: Any,
 ) -> Evaluation:
-    """One verdict on a candidate: an object, or the path of a file that defines ``ModelNew``.
+    """One verdict on a candidate: an object, or the path of a file.
 
+    ``entry`` is the class in it: ``ModelNew`` in a file, an object's own, unless another is named.
     With ``receipt`` it is written to that file too, with all that ``repeat`` needs.
 
     Raises:
@@ -80,6 +82,7 @@ def judge(
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
     if not isinstance(candidate, Candidate):
         candidate = read_candidate(Path(candidate))
+    candidate = replace(candidate, entry=entry or candidate.entry)
     task = task.in_precision(resolved.precision)
     if receipt is not None:
         Receipt.require_place(receipt)

@@ -1,0 +1,34 @@
+"""The public functions, up to where the machine would be asked."""
+
+import pytest
+
+import kernelwright as kw
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.task import Task
+
+TASK = Task("task", "builtin", "class Model: ...")
+SOURCE = "class Fast: ...\n"
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The candidates that came to the judge."""
+    found = []
+    monkeypatch.setattr(
+        "kernelwright.search.judge", lambda task, candidate, settings: found.append(candidate)
+    )
+    return found
+
+
+@pytest.mark.parametrize("entry, wanted", [(None, "ModelNew"), ("Fast", "Fast")])
+def test_the_class_in_a_candidates_file_can_be_named(judged, tmp_path, entry, wanted):
+    path = tmp_path / "fast.py"
+    path.write_text(SOURCE)
+    kw.judge(TASK, path, entry=entry)
+    assert [(c.source, c.entry) for c in judged] == [(SOURCE, wanted)]
+
+
+@pytest.mark.parametrize("entry, wanted", [(None, "Own"), ("Fast", "Fast")])
+def test_a_candidate_has_its_own_class_unless_one_is_named(judged, entry, wanted):
+    kw.judge(TASK, Candidate(SOURCE, "cpp", entry="Own"), entry=entry)
+    assert [(c.dialect, c.entry) for c in judged] == [("cpp", wanted)]
