@@ -337,6 +337,12 @@ def test_inputs_that_no_draw_changes_are_varied_a_little():
     assert float((one[1][0] - 1).abs().max()) <= VARIED
 
 
+def test_a_reason_can_tell_which_inputs_were_varied():
+    assert Fixed([False, True, False]).text().startswith("with argument 1, the same in every draw")
+    assert "argument 0 and 2" in Fixed([True, False, True]).text()
+    assert Fixed([False]).text() == "" == Fixed([]).text()
+
+
 def sums_to_two(x):
     assert abs(float(x.sum()) - 2) < 14e-3
     return x

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import OUTLIERS, RESAMPLED
+from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, OUTLIERS, RESAMPLED
 from kernelwright.judge.inputs.draws import Draw
+from kernelwright.judge.inputs.signs import find_signs
 from kernelwright.judge.inputs.varied import Variation
 
 
@@ -16,15 +18,19 @@ def _is_positive(changed: list[Any], own: list[Any]) -> bool:
     return float(changed[1].min()) > 0 and float(changed[1].max()) < 1
 
 
+def _nothing(given: list[Any]) -> list[torch.Tensor]:
+    return []
+
+
 def test_an_argument_that_does_not_bear_a_distribution_hides_no_other_from_it():
     own = [torch.rand(64, 64), torch.rand(64, 64) * 0.9 + 0.05]
-    x, p = Variation(_is_positive).varied(own, Draw("negated", 7), [False] * 2)
+    x, p = Variation(_is_positive, _nothing).varied(own, Draw("negated", 7), [False] * 2)
     assert torch.equal(x, -own[0]) and p is own[1]
 
 
 def test_where_one_argument_takes_no_outliers_the_others_get_them():
     own = [torch.rand(64, 64), torch.rand(64, 64) * 0.9 + 0.05]
-    variation = Variation(_is_positive)
+    variation = Variation(_is_positive, _nothing)
     for seed in (6, 7):  # each is the larger in its turn
         x, p = variation.varied(own, Draw(OUTLIERS, seed), [False] * 2)
         assert float(x.abs().max()) > 8 and float(p.max()) <= float(own[1].max())
@@ -33,7 +39,7 @@ def test_where_one_argument_takes_no_outliers_the_others_get_them():
 
 def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_to_choose():
     runs: list[Any] = []
-    variation = Variation(lambda changed, own: not runs.append(changed))
+    variation = Variation(lambda changed, own: not runs.append(changed), _nothing)
     own = [torch.rand(8, 8), torch.rand(8, 8)]
     for seed in (1, 2):
         variation.varied(own, Draw("huge", seed), [False] * 2)
@@ -44,7 +50,35 @@ def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_t
 def test_positions_get_larger_steps_where_the_reference_takes_them_and_else_another_order():
     positions = torch.arange(64)
     for most in (200, 63):
-        variation = Variation(lambda changed, own, most=most: int(changed[0].max()) <= most)
+        variation = Variation(lambda changed, own, m=most: int(changed[0].max()) <= m, _nothing)
         (found,) = variation.varied([positions], Draw(RESAMPLED, 7), [True])
         assert not torch.equal(found, positions) and found.unique().numel() == 64
         assert (int(found.max()) > 63) == (most == 200)
+
+
+PRICES = {
+    "each by itself": lambda x, y: [(x / y).log()],
+    "neighbours": lambda x, y: [(x[:, 1:] / x[:, :-1]).log()],
+    "roots of products": lambda x, y: [x.prod(-1) ** 0.25],
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("function", PRICES.values(), ids=PRICES)
+def test_what_is_no_number_with_the_other_sign_keeps_its_own(name, function):
+    own = [torch.rand(64, 4) + 0.1, torch.rand(64, 4) + 0.1]
+    variation = Variation(lambda changed, own: True, lambda given: function(*given))
+    x, y = variation.varied(own, Draw(name, 7), [False] * 2)
+    assert bool((x >= 0).all()) and (name == "negated" or not torch.equal(x, own[0]))
+    if name == "negated" and function is not PRICES["each by itself"]:
+        assert torch.equal(y, -own[1])
+
+
+def test_signs_are_kept_neither_where_results_are_numbers_nor_of_what_has_both():
+    positive, both = torch.rand(64, 4) + 0.1, torch.randn(64, 4)
+    functions = (torch.relu, lambda x: x.abs().log(), lambda x: (x * x).sqrt(), _nothing)
+    for function in functions:
+        assert find_signs([positive], lambda given, f=function: [*f(given[0])]) == {}
+    assert find_signs([both], lambda given: [given[0].log()]) == {}
+    assert find_signs([positive], lambda given: [given[0].log()]) == {0: 1}
+    assert find_signs([both, -positive], lambda given: [(-given[1]).sqrt()]) == {1: -1}

@@ -33,6 +33,13 @@ class Fixed:
     """Whether what lies along their longest axis changes places as well: one that differs by
     VARIED tells what is nearest, or largest, in the next one."""
 
+    def text(self) -> str:
+        """Which arguments are varied, for a reason that would else name inputs that nobody finds;
+        empty if none are."""
+        numbers = " and ".join(str(n) for n, one in enumerate(self.which) if one)
+        how = "the same in every draw, varied (floats by a 64th at most)"
+        return f"with argument {numbers}, {how}" if numbers else ""
+
 
 def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
     """Which tensors are to be varied, because they are the same in two draws, and what to warn of:

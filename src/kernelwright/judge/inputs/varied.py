@@ -23,6 +23,7 @@ from kernelwright.judge.inputs.distributions import (
 )
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.inputs.integers import WAYS, resample_integers
+from kernelwright.judge.inputs.signs import Run, Signs, find_signs, with_signs
 
 Bears = Callable[[list[Any], list[Any]], bool]
 """Whether the reference takes the first arguments in place of the second."""
@@ -32,8 +33,9 @@ class Variation:
     """Changes the inputs of one task, as far as its reference ``bears`` that: one that bears no
     change must keep no other from it. It is found out in the first draw of a distribution."""
 
-    def __init__(self, bears: Bears) -> None:
-        self._bears = bears
+    def __init__(self, bears: Bears, run: Run) -> None:
+        self._bears, self._run = bears, run
+        self._signs: Signs | None = None
         self._chosen: dict[tuple[str, int], Chosen] = {}
         self._power = 0.0
 
@@ -55,10 +57,16 @@ class Variation:
             return self._changed(own, (name, 0), ways)
         n_turns = n_drawn(own)
         if name == OUTLIERS:
-            ways = [partial(transform, own, one, seed) for one in (OUTLIERS, BETWEEN)]
+            ways = [partial(self._transformed, own, one, seed) for one in (OUTLIERS, BETWEEN)]
             return self._changed(own, (name, seed % max(1, n_turns)), ways)
-        ways = [partial(transform, own, name, seed)]
+        ways = [partial(self._transformed, own, name, seed)]
         return self._changed(own, (name, 0), ways) if n_turns > 1 else ways[0]()
+
+    def _transformed(self, own: list[Any], name: str, seed: int) -> list[Any]:
+        """The arguments under a distribution, but for signs that belong to the task."""
+        if self._signs is None:
+            self._signs = find_signs(own, self._run)
+        return with_signs(own, transform(own, name, seed), self._signs)
 
     def _changed(self, own: list[Any], key: tuple[str, int], ways: list[Way]) -> list[Any]:
         """Each tensor in the way that was chosen for it; all in the first where none is borne."""

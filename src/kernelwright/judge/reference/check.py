@@ -127,7 +127,7 @@ class Check:
             if refused.status is Status.RUNTIME_ERROR and self._is_excused(draw, expected):
                 self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {refused.reason[:200]}"])
                 return []
-            reason = ": ".join(filter(None, (self._place(draw), refused.reason)))
+            reason = ": ".join(filter(None, (self._whole_place(draw), refused.reason)))
             raise Refused(refused.status, reason) from None
         self.look(arguments, call)
         self._judge(draw, call.outputs, arguments, expected)
@@ -322,7 +322,7 @@ class Check:
             if self._is_excused(draw, expected):
                 self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {wrong}"])
                 return
-            where = where or self._place(draw)
+            where = where or self._whole_place(draw)
             raise Refused(Status.WRONG_VALUES, f"{where}: {wrong}".removeprefix(": ")) from None
         self.tally.add(draw.distribution, found, expected, where or self._place(draw))
 
@@ -330,6 +330,11 @@ class Check:
         if draw.distribution == TASK:
             return "on other weights" if self.oracle.has_weights else ""
         return PLACES.get(draw.distribution, f"on {draw.distribution} inputs")
+
+    def _whole_place(self, draw: Draw) -> str:
+        """For a refusal: with what was varied of the task's own, so that its author finds it."""
+        varied = "" if draw.distribution in self.oracle.others else self.oracle.fixed.text()
+        return ", ".join(filter(None, (self._place(draw), varied)))
 
     def _compared(
         self, draw: Draw, outputs: list[torch.Tensor], arguments: list[Any], expected: Expected

@@ -82,7 +82,7 @@ class Oracle:
         self.modules = {TASK: module}
         self.spent, self._namings = Spent(), [*widened.NAMINGS]  # on expected results
         self._kept = Kept(self.device)
-        self._variation = Variation(self.spent()(self._takes))
+        self._variation = Variation(self.spent()(self._takes), self.spent()(self.run))
         self.convolves = self.asks_for_specials = False
         self.has_variance = self.factorises = False
         self.mutates_arguments = True  # until more is known
@@ -90,7 +90,7 @@ class Oracle:
         self.fixed_integers: list[bool] = []
         self._guard = HostFirst(self.device)
         draw = partial(self.reference.inputs, device=self.device)
-        self._fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
+        self.fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
         self._study()
         again = partial(self.reference.build, derive_seed(self.secret, "again"))
@@ -136,7 +136,7 @@ class Oracle:
             number = self.others[draw.distribution].number
             return self.reference.other_inputs(draw.seed, self.device)[number]
         with self._drawing:
-            own = renew(self.reference.inputs(draw.seed, self.device), self._fixed, draw.seed)
+            own = renew(self.reference.inputs(draw.seed, self.device), self.fixed, draw.seed)
         return self._variation.varied(own, draw, self.fixed_integers)
 
     def workload(self) -> Workload:
@@ -383,8 +383,7 @@ class Oracle:
     def _observed(self, arguments: list[Any], misfit: tuple[str, str] = MISFIT) -> Observed:
         context = f"with {layout.shapes_text(arguments)}"
         with task_code(self.task, *misfit, context=context), self._guard():
-            inputs = leaves([arguments, list(self.state(TASK).values())])
-            seen = observe(lambda: self.modules[TASK](*arguments), inputs)
+            seen = observe(lambda: self.modules[TASK](*arguments), [arguments, self.state(TASK)])
         self.asks_for_specials |= seen.asks_for_specials
         self.convolves |= seen.convolves
         self.has_variance |= seen.takes_variance
