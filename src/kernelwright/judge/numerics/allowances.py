@@ -124,4 +124,5 @@ def explained(
             usual = max(usual, usual + least, *(FACTOR * error for error in of))
             errors += of
         allowed.append(usual)
-    return replace(expected, allowed=allowed, sound=allowed, reference_error=max(errors))
+    lowered = replace(expected, allowed=allowed, sound=allowed, reference_error=max(errors))
+    return replace(lowered, moved=[])

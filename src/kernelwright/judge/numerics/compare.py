@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from kernelwright.judge.numerics.growth import floor_error
+from kernelwright.judge.numerics.growth import MOVED, ULP32, floor_error
 from kernelwright.judge.numerics.measures import (
     as_real,
     distances,
@@ -23,6 +23,7 @@ from kernelwright.judge.numerics.measures import (
     row_scale,
     same,
     share_beyond,
+    share_of,
     typical_error,
 )
 from kernelwright.judge.numerics.pieces import cut_axis, pieces
@@ -51,6 +52,9 @@ LOOSE_ROWS = 1 / 8
 goes through a product moves a whole row with it."""
 JUMPED = 1.5
 """Times what a number was seen to jump when inputs moved in their last digits."""
+
+MOVED_ULP = 2.0
+"""That a number may be off by which is one of the inputs', as the sum of its parts."""
 
 NARROW_ERROR = 2.0**-14
 """Of a row's largest value: rounding a result to float16 is off by up to 2^-12."""
@@ -95,6 +99,8 @@ class Expected:
     """By how much of its row's scale a number moves with the inputs' roundings, likewise."""
     loose_share: float = 1.0
     """Of the elements that may differ there."""
+    moved: list[bool] = field(default_factory=list)
+    """Whether each output's numbers are inputs' that were only moved: they are exact."""
     warnings: tuple[str, ...] = field(default=())
 
 
@@ -123,6 +129,11 @@ def expect(
         error_of(o, e, f, s) if e.is_floating_point() else 0.0
         for o, e, f, s in zip(own, exact, finite, scales, strict=True)
     ]
+    moved = [
+        e.is_floating_point() and growth == MOVED and not error
+        for e, growth, error in zip(exact, growth_ulp, errors, strict=True)
+    ]
+    growth_ulp = [g if m else max(g, 0.0) for g, m in zip(growth_ulp, moved, strict=True)]
     sound = [
         floor_error(o.dtype, growth) if e.is_floating_point() else 0.0
         for o, e, growth in zip(own, exact, growth_ulp, strict=True)
@@ -142,7 +153,8 @@ def expect(
         for o, e, f in zip(own, exact, finite, strict=True)
     ]
     error = max(errors, default=0.0)
-    return Expected(exact, own, scales, finite, allowed, error, sound, beyond, typical)
+    expected = Expected(exact, own, scales, finite, allowed, error, sound, beyond, typical)
+    return replace(expected, moved=moved)
 
 
 def _typical(
@@ -207,6 +219,7 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
             is_little = share <= expected.loose_share or of_rows <= LOOSE_ROWS
             if is_little and expected.jumps and _are_jumps(value, expected, number):
                 warnings.append(f"{name}: numbers differ where the inputs' last digits decide")
+                _refuse_computed(name, value, expected, number)
                 _refuse_typical(name, value, expected, number)
                 continue
             told = _told(value[where].item(), exact[where].item(), list(where))
@@ -217,6 +230,7 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
                 f"allowed; worst {told}; {share:.2%} of the elements are beyond",
                 is_little=is_little,
             )
+        _refuse_computed(name, value, expected, number)
         _refuse_spread(name, value, expected, number, error)
         _refuse_typical(name, value, expected, number)
         worst = max(worst, Agreement(error, allowed), key=lambda one: one.share)
@@ -227,6 +241,31 @@ def _told(found: float, wanted: float, where: list[int]) -> str:
     """The two numbers and their place, in as many digits as tell them apart."""
     digits = 6 if f"{found:.6g}" != f"{wanted:.6g}" else 17
     return f"at {where}: {found:.{digits}g} instead of {wanted:.{digits}g}"
+
+
+def _refuse_computed(name: str, value: torch.Tensor, expected: Expected, number: int) -> None:
+    """Refuse other numbers where those of the inputs are only moved: nothing makes them inexact."""
+    if not (expected.moved and expected.moved[number]):
+        return
+    told = expected.exact[number], expected.finite[number], expected.scales[number]
+    share = _computed_share(value, *told)
+    if share:
+        raise WrongValues(
+            f"{name} has other numbers than its inputs', which the reference only moves, in "
+            f"{share:.2%} of its elements; {MOVED_ULP:g} units in the last place are allowed"
+        )
+
+
+def _computed_share(
+    value: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None, scale: torch.Tensor
+) -> float:
+    """The share of the numbers that are off by more than MOVED_ULP of their own, and of float32's
+    of their row's largest: what flushes the smallest to nought moves numbers all the same."""
+    ulp = torch.finfo(value.dtype).eps / 2
+    far = distances(value, exact, finite, scale)
+    own = (e.abs().div_(s).nan_to_num_() for e, s in pieces(exact, scale.expand(exact.shape)))
+    beyond = (d.sub_(o, alpha=MOVED_ULP * ulp) for d, o in zip(far, own, strict=True))
+    return share_of(beyond, MOVED_ULP * min(ulp, ULP32))
 
 
 def _refuse_spread(
@@ -295,16 +334,30 @@ def _worst(
 
 
 def are_near(outputs: list[torch.Tensor], eager: list[torch.Tensor], usual: Expected) -> bool:
-    """Whether outputs agree with eager's on the same inputs, as well as errors usually allow."""
-    for value, other, allowed in zip(as_real(outputs), as_real(eager), usual.allowed, strict=True):
-        if not other.is_floating_point():
-            if not torch.equal(value, other):
-                return False
-            continue
-        mask = finite_in_both(other, other)
-        if mask is not None and not bool(same(value, other)[~mask].all()):
+    """Whether outputs agree with eager's on the same inputs, as well as errors usually allow: the
+    largest, how many are as large as few may be, and what is typical."""
+    pairs = zip(as_real(outputs), as_real(eager), strict=True)
+    return all(_is_near(value, other, usual, number) for number, (value, other) in enumerate(pairs))
+
+
+def _is_near(value: torch.Tensor, other: torch.Tensor, usual: Expected, number: int) -> bool:
+    """Whether one output does."""
+    if not other.is_floating_point():
+        return torch.equal(value, other)
+    mask = finite_in_both(other, other)
+    if mask is not None and not bool(same(value, other)[~mask].all()):
+        return False
+    scale, allowed = row_scale(other), usual.allowed[number]
+    if error_of(value, other, mask, scale) > allowed + usual.reference_error:
+        return False
+    if usual.moved and usual.moved[number] and _computed_share(value, other, mask, scale):
+        return False
+    sound = usual.sound[number] if usual.sound else allowed
+    if allowed > sound:  # eager's own may be off as well
+        few = max(LOOSE_SHARE, usual.beyond[number])
+        if share_beyond(value, other, mask, scale, 2 * sound) > few:
             return False
-        error = error_of(value, other, mask)
-        if error > allowed + usual.reference_error:
-            return False
-    return True
+    typical = usual.typical[number] if usual.typical else 0.0
+    if not typical:
+        return True
+    return typical_error(value, other.float(), mask, scale.float()) <= TYPICAL_FACTOR * typical

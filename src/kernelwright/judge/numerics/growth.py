@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from kernelwright.judge.numerics.moving import is_computed, moves
 
 SUM_ULP = 28.0
 MAX_GROWTH, MAX_BIASED_GROWTH = 256.0, 768.0
@@ -19,6 +22,8 @@ ones is off by up to 622 ulp. SUM_ULP: Strassen's algorithm was 43 ulp off on an
 allowed with 12; two of three bfloat16 parts start at 108 there."""
 FLOAT64_ULP = 1000.0
 """A thousand steps of a recurrence were off by 36, in either of two orders."""
+MOVED = -SUM_ULP
+"""The growth of what adds nothing up, but moves numbers: two units in the last place are left."""
 ULP32 = 2.0**-24
 """Of sums: the library adds narrower types in float32, and float64 in its own."""
 
@@ -27,13 +32,15 @@ ADDING = ("sum", "mean", "var", "std", "norm")
 """In the names of operators that add up: those of norms give their statistics beside the result."""
 FACTORISING = "linalg_"
 """In the names of operators that hang on a matrix' rank, but for norms."""
+ASKING = "_local_scalar_dense"
+"""The operator that gives Python a number: what follows may be another thing in another call."""
 VARIANCES = ("var", "std", "layer_norm", "batch_norm", "group_norm")
 """In the names of operators that take a variance."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Of how many terms each output's numbers may be the sums."""
+    """Of how many terms each output's numbers may be the sums; nought of those only moved."""
 
     usual: list[float]
     """By arithmetic and axes."""
@@ -43,25 +50,29 @@ class Terms:
 
 class Adding(TorchDispatchMode):
     """While it is entered, it notes of every result how many numbers an operator that it comes from
-    adds up to one at most: a loss beside it makes no other result a long sum. And whether one takes
-    a variance, or a matrix apart."""
+    adds up to one at most: a loss beside it makes no other result a long sum. Nought of what only
+    moves the numbers of ``inputs``. And whether one takes a variance, or a matrix apart."""
 
-    def __init__(self) -> None:
+    def __init__(self, inputs: Iterable[torch.Tensor] = ()) -> None:
         super().__init__()
-        self._by_memory: dict[int, float] = {}
+        self._by_memory = dict.fromkeys(map(_memory, inputs), 0.0)
         self.most = 1.0
-        self.takes_variance = self.factorises = False
+        self.takes_variance = self.factorises = self._is_asked = False
 
     def of(self, t: torch.Tensor) -> float:
         """What was noted of a result."""
-        return self._by_memory.get(_memory(t), 1.0)
+        memory = _memory(t)
+        least = 0.0 if memory and not self._is_asked else 1.0
+        return max(least, self._by_memory.get(memory, 1.0))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
         given, results = _tensors((args, kwargs)), _tensors(found)
-        most = max(map(self.of, given), default=1.0)
+        most = max(map(self.of, given), default=0.0)
+        is_moved = moves(func, args, kwargs or {})
         name = func.overloadpacket.__name__
         self.takes_variance |= any(word in name for word in VARIANCES)
+        self._is_asked |= name == ASKING
         self.factorises |= FACTORISING in name and "norm" not in name
         if any(word in name for word in ADDING):
             n_given, n_results = _sizes(given), _sizes(results)
@@ -69,9 +80,12 @@ class Adding(TorchDispatchMode):
                 most = max(most, max(n_given) / min(n_results))
         self.most = max(self.most, most)
         written = set(map(_memory, given))
+        if func._schema.is_mutable and not is_moved:  # and it may give none of it back
+            results = [*results, *given]
         for t in results:  # memory that was given holds what it held before as well
-            before = self.of(t) if _memory(t) in written else 1.0
-            self._by_memory[_memory(t)] = max(most, before)
+            before = self.of(t) if _memory(t) in written else 0.0
+            least = float(is_computed(t, given, is_moved=is_moved))
+            self._by_memory[_memory(t)] = max(most, before, least)
         return found
 
 
@@ -96,16 +110,19 @@ def count_terms(
 ) -> Terms:
     """Of how many terms each output's numbers may be the sums, given the arithmetic of a whole
     call, and what operators add up to one number of each: each as if it were the only one, for
-    beside a large one a loss is no shorter a sum."""
+    beside a large one a loss is no shorter a sum. Nought where ``n_added`` is."""
     n_inputs = sum(t.numel() for t in inputs)
     longest = max((max(t.shape, default=1) for t in inputs), default=1)
     sizes = [max(1, t.numel()) for t in outputs]
-    usual = [max(flops / (2 * n), n_inputs / n, longest) for n in sizes]
+    pairs = zip(sizes, n_added, strict=True)
+    usual = [max(flops / (2 * n), n_inputs / n, longest) if added else 0.0 for n, added in pairs]
     return Terms(usual, list(map(max, usual, n_added)))
 
 
 def summation_growth(n_terms: float, *, equal_terms: bool) -> float:
-    """By how many ulp a sound sum of ``n_terms`` may be off."""
+    """By how many ulp a sound sum of ``n_terms`` may be off; MOVED of none."""
+    if not n_terms:
+        return MOVED
     if equal_terms:
         return min(n_terms / 2, MAX_BIASED_GROWTH)
     return min(math.sqrt(n_terms), MAX_GROWTH)
@@ -114,6 +131,6 @@ def summation_growth(n_terms: float, *, equal_terms: bool) -> float:
 def floor_error(dtype: torch.dtype, growth_ulp: float) -> float:
     """The error that any sound implementation may have, whatever the reference's own is."""
     ulp = torch.finfo(dtype).eps / 2
-    if dtype == torch.float64:  # of which nobody knows the reference's own
+    if dtype == torch.float64 and growth_ulp != MOVED:  # of which nobody knows the reference's own
         growth_ulp = max(growth_ulp, FLOAT64_ULP)
     return 2 * ulp + min(ulp, ULP32) * (SUM_ULP + growth_ulp)

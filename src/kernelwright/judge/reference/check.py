@@ -25,6 +25,7 @@ from kernelwright.judge.inputs.draws import (
     Other,
     derive_seed,
 )
+from kernelwright.judge.machine.layout import leaves
 from kernelwright.judge.machine.outputs import Claim
 from kernelwright.judge.numerics.compare import Agreement, Expected, are_near, compare
 from kernelwright.judge.numerics.measures import differ, furthest
@@ -33,8 +34,9 @@ from kernelwright.judge.reference import fitness
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, WrongValues
 
-VERIFIED_SHARE = 0.1
-"""Of the timed calls, compared with float64; all are compared with eager's result."""
+VERIFIED_SHARE, FEWEST_VERIFIED = 0.1, 3
+"""Of the timed calls, compared with float64, and how many at least: of seven none is drawn in half
+of the verdicts. All are compared with eager's result."""
 SURPRISE_SHARE = 0.2
 """Of the rounds, preceded by a checked call on another distribution."""
 RECHECKS_S, FEWEST_RECHECKS = 0.3, 2
@@ -111,6 +113,9 @@ class Check:
         """By distribution, so that what was worked out for one candidate serves the next."""
         self._holds: list[int] = []
         self._calls_left = 0
+        self._n_timed = self._n_verified = 0
+        self._unverified: list[tuple[Draw, list[Any], list[torch.Tensor]]] = []
+        """Some timed calls that were near eager's, drawn at random from all of them."""
 
     def run(self, draw: Draw, turn: Callable[..., Call]) -> list[torch.Tensor]:
         """The outputs of one checked call; none where the reference itself has no answer."""
@@ -207,8 +212,25 @@ class Check:
         """
         outputs, usual = calls.pop(CANDIDATE).outputs, self.oracle.usual
         is_near = EAGER in calls and are_near(outputs, calls.pop(EAGER).outputs, usual)
-        if not is_near or self._coin.random() < VERIFIED_SHARE:
-            self._judge(draw, outputs, arguments, self.oracle.expected(draw, arguments))
+        self._n_timed += 1
+        is_kept = self._is_small([*leaves(arguments), *outputs])
+        share = VERIFIED_SHARE if is_kept else max(VERIFIED_SHARE, FEWEST_VERIFIED / self._n_timed)
+        if not is_near or self._coin.random() < share:
+            self._verify(draw, arguments, outputs)
+        elif is_kept:
+            self._unverified.append((draw, arguments, outputs))
+            if len(self._unverified) > FEWEST_VERIFIED:
+                self._leave_one()
+
+    def _leave_one(self) -> None:
+        """Verify one kept call less, so that each timed call is among them as likely as others."""
+        n_unverified = self._n_timed - self._n_verified
+        place = self._coin.randrange(n_unverified)
+        del self._unverified[place if place < FEWEST_VERIFIED else -1]
+
+    def _verify(self, draw: Draw, arguments: list[Any], outputs: list[torch.Tensor]) -> None:
+        self._n_verified += 1
+        self._judge(draw, outputs, arguments, self.oracle.expected(draw, arguments))
 
     def is_surprised(self) -> bool:
         """Whether a round is to begin with another distribution, so that none is told apart."""
@@ -265,6 +287,10 @@ class Check:
 
     def finish(self) -> None:
         """What is left to verify after the last call."""
+        self._coin.shuffle(self._unverified)
+        while self._unverified and self._n_verified < FEWEST_VERIFIED:
+            self._verify(*self._unverified.pop())
+        self._unverified.clear()
         self._check_held(WATCHED)
         self._check_held(KEPT)
 

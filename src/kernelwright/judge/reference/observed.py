@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.judge.children.counting import counted
 from kernelwright.judge.numerics.growth import Adding
@@ -21,7 +22,8 @@ class Observed:
     outputs: list[torch.Tensor]
     flops: int
     n_added: list[float]
-    """By output, how many numbers an operator that it comes from added up to one at most."""
+    """By output, how many numbers an operator that it comes from added up to one at most; nought
+    where all of them only moved numbers of the inputs."""
     most_added: float
     """The most that any did: arguments that were written to may be the result."""
     takes_variance: bool
@@ -30,9 +32,10 @@ class Observed:
     asks_for_specials: bool
 
 
-def observe(call: Callable[[], Any]) -> Observed:
-    """Make the call, without gradients."""
-    with counted() as counter, torch.no_grad(), Adding() as adding, Asking() as asking:
+def observe(call: Callable[[], Any], inputs: Sequence[Any] = ()) -> Observed:
+    """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held."""
+    adding = Adding(t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor))
+    with counted() as counter, torch.no_grad(), adding, Asking() as asking:
         outputs = flatten(call())
     return Observed(
         outputs,
