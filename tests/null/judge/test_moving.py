@@ -39,6 +39,8 @@ def n_added(call) -> list[float]:
         lambda: X.transpose(1, 2),
         lambda: torch.zeros_like(X).copy_(X),
         lambda: X.bfloat16().float(),
+        lambda: torch.zeros(16, 8).scatter(0, PLACES, TABLE[:3, :5]),
+        lambda: torch.zeros(8, 8).index_put((PLACES[0] % 8,), X[0, 0, :5]),
     ],
 )
 def test_what_moves_numbers_adds_none(call):

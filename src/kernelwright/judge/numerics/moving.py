@@ -40,8 +40,9 @@ def moves(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     name = func.overloadpacket.__name__.removesuffix("_")
     if name not in MOVING or "reduce" in func._overloadname:
         return False
-    adds = kwargs.get("accumulate", False) or any(args[N_BEFORE_ACCUMULATE:])
-    return not ("index_put" in name and adds)
+    if "index_put" in name:
+        return not (kwargs.get("accumulate", False) or any(args[N_BEFORE_ACCUMULATE:]))
+    return True
 
 
 def is_computed(result: torch.Tensor, given: list[torch.Tensor], *, is_moved: bool) -> bool:
