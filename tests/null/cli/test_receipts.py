@@ -98,7 +98,7 @@ def test_a_receipt_of_a_machine_with_more_cores_says_so(ask, tmp_path, monkeypat
         receipt = Receipt(TASK, candidate, verdict(candidate, environment=machine))
         code, answer = ask("judge", "--repeat", receipt.write(tmp_path / "r.json"))
         assert code == 2 and "receipt's verdict" in answer["error"]["what"]
-        assert str(threads) in answer["error"]["seen"] and "--threads" in answer["error"]["do"]
+        assert str(threads) in answer["error"]["seen"] and "or 0 for all" in answer["error"]["do"]
 
 
 @pytest.mark.parametrize(
