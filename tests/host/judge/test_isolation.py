@@ -150,10 +150,22 @@ def test_packages_below_the_scratch_folder_can_be_read(zygote, monkeypatch):
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
 def test_what_is_granted_holds(zygote, refuse):
     child = start(zygote, refuse)
+    hold(child)
+    child.close()
+    skip_without(child.granted | refuse)
+
+
+def hold(child):
+    """Everything that the child was granted holds."""
     for guarantee, what in HOLDS:
         if guarantee in child.granted:
             assert "error" in call(child, what), what
-    child.close()
+
+
+def skip_without(granted):
+    """Say that the test is of less than it could be of, where this machine grants less."""
+    if missing := {guarantee for guarantee, _ in HOLDS} - granted:
+        pytest.skip(f"tested but for what this machine does not grant: {sorted(missing)}")
 
 
 def test_a_child_does_not_run_between_calls(zygote):

@@ -1,5 +1,7 @@
 """A kernel against itself, with real processes; benchmarks/judge_aa.py states the rate."""
 
+import pytest
+
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -21,18 +23,32 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-N_REPEATS = 5
+N_REPEATS, LEAST = 5, 4
 
 
-def test_a_kernel_against_itself_contains_one_more_often_than_not(nursery):
+@pytest.mark.slow
+def test_intervals_of_a_kernel_against_itself_hold_one(nursery):
+    """Four of five, at the second try at the latest: at the stated 95 % both miss in one of two
+    thousand runs, and where an interval holds 1 in half of the runs two of three miss."""
+    seen = []
+    for attempt in range(2):
+        spans = spans_of_itself(nursery, attempt)
+        if sum(span.low <= 1.0 <= span.high for span in spans) >= LEAST:
+            return
+        seen.append(spans)
+    pytest.fail(f"intervals do not hold 1: {seen}")
+
+
+def spans_of_itself(nursery, attempt):
+    """The speedups of copies of a module over the module."""
     task = Task("itself", "builtin", SOURCE)
     with Judge(task, settings=Settings(threads=1), nursery=nursery) as judge:
         verdicts = [
-            judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model  # {number}\n", "torch"))
+            judge.evaluate(
+                Candidate(f"{SOURCE}\nModelNew = Model  # {attempt} {number}\n", "torch")
+            )
             for number in range(N_REPEATS)
         ]
     for verdict in verdicts:
         assert 0 <= verdict.conditions.neighbour_share <= 1
-    spans = [verdict.timing.speedups["eager"] for verdict in verdicts]
-    # At the stated rate fewer than two of five come once in thirty thousand runs.
-    assert sum(span.low <= 1.0 <= span.high for span in spans) >= 2, spans
+    return [verdict.timing.speedups["eager"] for verdict in verdicts]

@@ -167,8 +167,9 @@ def test_nothing_of_the_user_is_seen(judge, monkeypatch, tmp_path):
     )
     monkeypatch.setenv("KERNELWRIGHT_SECRET", "x")
     evaluation = judge.evaluate(candidate(body), timed=False)
-    if {"filesystem", "processes"} <= set(evaluation.guarantees):
-        assert evaluation.passed, evaluation.reasons
+    if missing := {"filesystem", "processes"} - set(evaluation.guarantees):
+        pytest.skip(f"this machine does not grant: {', '.join(sorted(missing))}")
+    assert evaluation.passed, evaluation.reasons
 
 
 def test_the_judge_ends_all_that_it_started():

@@ -302,6 +302,7 @@ def test_a_module_of_which_nothing_can_be_captured_gives_nothing(tmp_path) -> No
 
 SUITE = ("attention", "conv_pool_epilogue", "cross_entropy", "cumulative_sum", "group_norm",
          "small_cnn", "transformer_block")  # fmt: skip
+ONE_VARIANT = ("attention", "cumulative_sum")
 
 
 @torch.no_grad()
@@ -312,6 +313,7 @@ def test_every_variant_of_a_built_in_task_is_right(name: str, tmp_path) -> None:
     text = (Path(kernelwright.tasks.__file__).parent / name / "task.py").read_text()
     task = task_of(tmp_path, text.replace('SIZE = "cpu"', 'SIZE = "small"'))
     firsts = {p.schedule["variant"]: p for p in reversed(proposals(task))}
+    assert len(firsts) >= (1 if name in ONE_VARIANT else 2), firsts
     inputs = open_reference(task).inputs(0)
     for proposal in firsts.values():
         candidate, module = built(task, proposal)

@@ -39,7 +39,9 @@ def test_the_same_seed_gives_the_same_lessons(seed, form):
 
 @pytest.mark.parametrize("form", sorted(FORMS))
 def test_a_lesson_is_a_task_that_runs_and_an_answer_that_a_policy_may_give(form):
-    for lesson in lessons(3, seed=3, forms=[form]):
+    made = list(lessons(3, seed=3, forms=[form]))
+    assert len(made) == 3
+    for lesson in made:
         assert check(lesson.task).task == lesson.task.digest
         assert all(prose(form))
         code = lesson.candidate.source
@@ -78,14 +80,18 @@ def test_tiles_of_a_product_fit_the_shared_memory_of_a_block():
 
 
 def test_large_tasks_are_large_and_tried_out_small():
-    for lesson in lessons(6, seed=1, size="gpu", forms=["pointwise", "product", "linear"]):
+    made = list(lessons(6, seed=1, size="gpu", forms=["pointwise", "product", "linear"]))
+    assert len(made) == 6
+    for lesson in made:
         longest = max(map(int, re.findall(r"^\w+ = (\d+)$", lesson.task.source, re.M)))
         assert longest > 256
 
 
 def test_large_tasks_run_at_their_own_size():
     """Tried out small, lengths that must not be equal may be."""
-    for lesson in lessons(30, seed=5, size="gpu", forms=["linear grouped"]):
+    made = list(lessons(30, seed=5, size="gpu", forms=["linear grouped"]))
+    assert len(made) == 30
+    for lesson in made:
         task = {"__name__": "task"}
         exec(lesson.task.source, task)
         with torch.device("meta"):
@@ -129,7 +135,9 @@ def test_learned_vectors_of_images_run_along_their_channels():
 
 def test_a_mean_of_windows_knows_no_gaps():
     """The modules of averages have no dilation; those of one axis hold tuples."""
-    for lesson in lessons(40, seed=8, forms=["pooling"]):
+    made = list(lessons(40, seed=8, forms=["pooling"]))
+    assert len(made) == 40
+    for lesson in made:
         code = lesson.candidate.source
         assert ("dilation" in code and "max_pool" in code) or "pool.dilation" not in code
         assert ("pool.kernel_size[0]" in code) == ("nn.AvgPool1d" in code)
