@@ -38,13 +38,12 @@ from swarm_table import show
 
 from kernelwright import search, select
 from kernelwright.archive import Archive
-from kernelwright.bench import suite_entries
 from kernelwright.core import plugins
 from kernelwright.core.device import Device
 from kernelwright.core.errors import ProposerError, TaskError
 from kernelwright.core.settings import Settings, parse_budget, parse_seconds
 from kernelwright.judge import Nursery, WarmProgram
-from kernelwright.load.suite import SIZES, SuiteEntry, builtin_suite
+from kernelwright.load.suite import SIZES, SuiteEntry, builtin_suite, suite_entries
 from kernelwright.propose.swarm.bandit import GENERATES
 from kernelwright.propose.swarm.context import DEFAULT, PARTS
 from kernelwright.result import Progress

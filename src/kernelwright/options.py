@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from kernelwright.bench.suite import SUITES
 from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import PRECISIONS
+from kernelwright.load.suite import LEVELS, SUITES
 
 
 def _options(*options: Callable) -> Callable:
@@ -44,7 +44,7 @@ INPUTS = _options(
     ),
 )
 MACHINE = _options(
-    click.option("--device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, …"),
+    click.option("--device", metavar="DEVICE", help="Work on cpu (default), cuda, cuda:1, …"),
     click.option(
         "--threads",
         type=click.IntRange(min=0),
@@ -76,8 +76,8 @@ PROPOSING = _options(
         "models",
         multiple=True,
         metavar="MODEL",
-        help="For the swarm: openai:NAME, anthropic:NAME, google:NAME, http://HOST/v1#NAME or "
-        "hf:FOLDER; repeatable.",
+        help="Let the swarm ask openai:NAME, anthropic:NAME, google:NAME, http://HOST/v1#NAME or "
+        "hf:FOLDER; repeatable. Default: none.",
     ),
     click.option(
         "--context",
@@ -93,7 +93,7 @@ PROPOSING = _options(
         "attached",
         multiple=True,
         metavar="FILE",
-        help="For prompts: what another profiler says, as text or a picture; repeatable.",
+        help="Show prompts what another profiler says, as text or a picture; repeatable.",
     ),
     click.option(
         "--price",
@@ -106,13 +106,14 @@ PROPOSING = _options(
         "--budget",
         multiple=True,
         metavar="LIMIT",
-        help="60s (default), 5m, 1.5h; for models also 200ktok, 2usd; per task; repeatable.",
+        help="Search each task for 60s (default), 5m, 1.5h; for models also 200ktok, 2usd; "
+        "repeatable.",
     ),
 )
 ARCHIVE = click.option(
     "--archive",
     metavar="URL",
-    help="A file, folder or database URL. Default: kernelwright-out/archive.sqlite.",
+    help="Keep all in this file, folder or database URL. Default: kernelwright-out/archive.sqlite.",
 )
 RECEIPT = click.option(
     "--receipt",
@@ -120,11 +121,33 @@ RECEIPT = click.option(
     metavar="FILE",
     help="Write the verdict to FILE, with all that repeating it needs.",
 )
+PART = _options(
+    click.option(
+        "--path",
+        type=click.Path(path_type=Path),
+        help="Where the suite's tasks are: a KernelBench checkout, or a folder.",
+    ),
+    click.option(
+        "--level",
+        "--levels",
+        "levels",
+        multiple=True,
+        callback=lambda _context, _option, given: _numbers(given),
+        metavar="N[,N…]",
+        help=f"Take only these levels of kernelbench; repeatable. Default: "
+        f"{','.join(map(str, LEVELS))}.",
+    ),
+    click.option(
+        "--problem",
+        "problems",
+        multiple=True,
+        metavar="NUMBER|NAME",
+        help="Take only this problem of the suite; repeatable. Default: all.",
+    ),
+)
+"""Which tasks of a suite."""
 SUITE = _options(
-    click.option("--suite", type=click.Choice(SUITES), help="Many tasks."),
-    click.option("--path", type=click.Path(path_type=Path), help="The checkout, or the folder."),
-    click.option("--level", "levels", type=int, multiple=True, help="Of the suite; repeatable."),
-    click.option("--problem", "problems", multiple=True, help="Number or name; repeatable."),
+    click.option("--suite", type=click.Choice(SUITES), help="Take every task of this suite."), PART
 )
 GPUS = click.option(
     "--gpus", metavar="N", help="With --device cuda: work on this many GPUs, or all. Default: 1."
@@ -144,6 +167,14 @@ def init_of(text: str | None) -> Any:
     if not isinstance(value, (list, dict)):
         raise UsageError("--init is neither a list nor an object", seen=text, do="write '[1024]'")
     return value
+
+
+def _numbers(given: tuple[str, ...]) -> tuple[int, ...]:
+    """The levels in '1,2', each given once or several times."""
+    words = [word.strip() for word in _words(given)]
+    if not all(word.isdecimal() for word in words):
+        raise UsageError("--level is not a number", seen=" ".join(given), do="write --level 1,2,3")
+    return tuple(map(int, words))
 
 
 def _words(given: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
 from kernelwright.judge.machine.place import place_of
+from kernelwright.load.suite import suite_entries
 
 pytestmark = [
     pytest.mark.gpu,
@@ -36,7 +37,7 @@ def test_lanes_are_the_two_gpus_with_cores_of_their_own():
 
 def test_a_suite_on_two_gpus_resumes_on_either(tmp_path):
     told = Settings(device="cuda", archive=str(tmp_path / "archive.sqlite"), budget_s=2.0)
-    entries = bench.suite_entries("builtin", device="cuda")[:4]
+    entries = suite_entries("builtin", device="cuda")[:4]
     on_two = bench.run(entries, settings=told, limit_s=120, lanes=lanes("cuda", gpus="2"))
     print([(outcome.entry.name, outcome.error, outcome.ended) for outcome in on_two])
     assert not [outcome.error for outcome in on_two if outcome.error]

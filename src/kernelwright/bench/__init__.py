@@ -1,5 +1,5 @@
 """Benches: a suite of tasks searched one by one, and the bench of programs to port."""
 
-from kernelwright.bench.suite import Outcome, run, suite_entries
+from kernelwright.bench.suite import Outcome, run
 
-__all__ = ["Outcome", "run", "suite_entries"]
+__all__ = ["Outcome", "run"]

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from kernelwright.archive import Archive, Run
@@ -24,19 +23,17 @@ from kernelwright.bench.processes import (
     survey_task,
 )
 from kernelwright.core.device import Device
-from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Nursery, WarmProgram
 from kernelwright.judge.machine.place import place_of
-from kernelwright.load.suite import SuiteEntry, builtin_suite, folder_suite, kernelbench_suite
+from kernelwright.load.suite import SuiteEntry
 from kernelwright.report.chapter import Chapter
 from kernelwright.side_by_side import side_by_side
 
 LARGE_SHARE = 0.3
 """Of a device's memory, that a task takes: no more than two of them can be judged side by side."""
 SIZE_LIMIT_S = 20.0
-SUITES = ("builtin", "kernelbench", "folder")
 
 
 @dataclass(frozen=True)
@@ -55,43 +52,6 @@ class Outcome:
     before anything was judged: the same call goes on with it."""
     earlier: Run | None = None
     """The search that the archive holds and that made another one needless."""
-
-
-def suite_entries(
-    suite: str, *, device: str, path: Path | None = None, levels: Sequence[int] = (),
-    problems: Sequence[str] = (), every: int = 1,
-) -> list[SuiteEntry]:  # fmt: skip
-    """The tasks of a suite: all, or those of these levels, problems, or every ``every``-th.
-
-    Raises:
-        UsageError: options that do not fit the suite, or a problem that it does not have.
-        TaskError: ``path`` is not a KernelBench checkout, or not a folder of tasks.
-    """
-    if suite != "builtin" and path is None:
-        whose = "KernelBench checkout" if suite == "kernelbench" else "folder of tasks"
-        raise UsageError(f"which {whose}?", do="add --path DIR", seen="no --path")
-    if suite != "kernelbench" and levels:
-        raise UsageError(
-            "only kernelbench has levels",
-            seen=f"levels {', '.join(map(str, levels))} of {suite}",
-            do="leave the levels out",
-        )
-    if suite == "builtin" and path:
-        raise UsageError("the built-in tasks have no path", seen=str(path), do="leave the path out")
-    if path is None:
-        entries = builtin_suite(device)
-    elif suite == "folder":
-        entries = folder_suite(path)
-    else:
-        entries = kernelbench_suite(path, levels or (1, 2, 3))
-    known = {str(entry.problem) for entry in entries} | {entry.name for entry in entries}
-    for problem in problems:
-        if problem not in known:
-            raise UsageError(
-                f'no problem "{problem}" in the suite', seen=problem, do=nearest(problem, known)
-            )
-    chosen = [e for e in entries if not problems or {str(e.problem), e.name} & set(problems)]
-    return [e for e in chosen if (e.problem - 1) % every == 0]
 
 
 def run(

@@ -12,7 +12,8 @@ from kernelwright.bench import exam, lanes, port_rates, results, suite
 from kernelwright.core.errors import UsageError
 from kernelwright.core.places import require_folder
 from kernelwright.core.settings import load_settings, parse_seconds
-from kernelwright.options import GPUS
+from kernelwright.load.suite import SUITES, suite_entries
+from kernelwright.options import ARCHIVE, GPUS, JSON, PART
 from kernelwright.terminal import Answer
 
 PORT = "port"
@@ -21,40 +22,64 @@ ONLY_PORT = ("hipify", "arch")
 ONLY_TASKS = ("path", "levels", "every", "device", "archive", "out", "policies")
 ONLY_SEARCH = ("budget_s", "limit_s", "total_s", "gpus")
 ONLY_POLICY = ("samples", "dialect", "max_tokens")
-NAMES = {"policies": "policy", "max_tokens": "max-tokens"}
+NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 
 
 @click.command("bench")
-@click.option("--suite", "name", type=click.Choice([*suite.SUITES, PORT]), required=True)
-@click.option("--path", type=click.Path(path_type=Path), help="The checkout, or the folder.")
-@click.option("--levels", metavar="LIST", help="Of kernelbench. Default: 1,2,3.")
-@click.option("--problem", "problems", multiple=True, help="Number or name; repeatable.")
-@click.option("--every", type=click.IntRange(min=1), help="Every N-th problem of each level.")
-@click.option("--device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, …")
-@click.option("--budget", "budget_s", metavar="TIME", help="Per task: 60s (default), 5m, 1.5h.")
-@click.option("--limit", "limit_s", metavar="TIME", help=f"Longest search: {LIMIT} (default).")
-@click.option("--total", "total_s", metavar="TIME", help="Begin no search after this long.")
+@click.option(
+    "--suite", "name", type=click.Choice([*SUITES, PORT]), required=True, help="What is run."
+)
+@PART
+@click.option(
+    "--every", type=click.IntRange(min=1), help="Take every N-th problem of each level. Default: 1."
+)
+@click.option("--device", metavar="DEVICE", help="Search on cpu (default), cuda, cuda:1, …")
+@click.option(
+    "--budget", "budget_s", metavar="TIME", help="Search each task for 60s (default), 5m, 1.5h."
+)
+@click.option("--limit", "limit_s", metavar="TIME", help=f"Stop a search after {LIMIT} (default).")
+@click.option(
+    "--total", "total_s", metavar="TIME", help="Begin no search after this long. Default: no end."
+)
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Searches, tasks judged, or programs of port, side by side: 1 (default; searches on "
-    "GPUs: 6 in all).",
+    help="Search so many tasks, judge so many, or run so many programs of port side by side. "
+    "Default: 1; searches on one GPU as many as it takes, on several 6 in all.",
 )
 @GPUS
-@click.option("--archive", metavar="URL", help="Default: kernelwright-out/archive.sqlite.")
-@click.option("--out", metavar="DIR", help="Folder for sources and the report: kernelwright-out.")
+@ARCHIVE
+@click.option(
+    "--out", metavar="DIR", help="Write sources and the report here. Default: kernelwright-out."
+)
 @click.option(
     "--policy", "policies", multiple=True, metavar="DIR[=N]",
-    help="A checkpoint to examine, with N answers to each task; repeatable.",
+    help="Examine this checkpoint, with N answers to each task; repeatable.",
 )  # fmt: skip
 @click.option(
-    "--samples", type=click.IntRange(min=1), help=f"Answers to each task: {exam.SAMPLES} (default)."
+    "--samples",
+    type=click.IntRange(min=1),
+    help=f"Ask a checkpoint for so many answers to each task. Default: {exam.SAMPLES}.",
 )
-@click.option("--dialect", help="Asked of checkpoints: cpp on a CPU, else triton (default).")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Of one answer of a checkpoint.")
-@click.option("--hipify", type=click.Path(path_type=Path), help="hipify-perl, run beside ours.")
-@click.option("--arch", metavar="LIST", help="AMD targets, for port: all that it knows rates of.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option(
+    "--dialect", help="Ask checkpoints for kernels in it. Default: cpp on a CPU, else triton."
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    help=f"Cut a checkpoint's answer after so many. Default: {exam.MAX_TOKENS}.",
+)
+@click.option(
+    "--hipify",
+    type=click.Path(path_type=Path),
+    help="Run this hipify-perl too, to compare. Default: ours alone.",
+)
+@click.option(
+    "--arch",
+    metavar="LIST",
+    help="Compile port's programs for these AMD targets. Default: all that are known.",
+)
+@JSON
 def command(name: str, as_json: bool, **options: Any) -> Answer:
     """Search every task of a suite, examine checkpoints on it, or run the bench of `port`.
 
@@ -95,10 +120,10 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
     keys = ("device", "budget_s", "archive", "out")
     settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
     require_folder(settings.out)
-    entries = suite.suite_entries(
+    entries = suite_entries(
         name, device=settings.device, path=given.get("path"),
-        levels=_numbers(given.get("levels", "")),
-        problems=given.get("problems", ()), every=given.get("every", 1),
+        levels=given.get("levels", ()), problems=given.get("problems", ()),
+        every=given.get("every", 1),
     )  # fmt: skip
     told = {
         "settings": settings,
@@ -117,13 +142,6 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
         **told,
     )
     return results.answer(name, outcomes, settings)
-
-
-def _numbers(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not all(word.isdigit() for word in words):
-        raise UsageError("--levels is not a list of numbers", seen=text, do="write --levels 1,2,3")
-    return [int(word) for word in words]
 
 
 def _port(given: dict[str, Any]) -> Answer:

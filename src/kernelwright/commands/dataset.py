@@ -26,16 +26,19 @@ def command() -> None:
 @command.command("build")
 @click.option(
     "--archive", "archives", multiple=True, required=True, metavar="URL",
-    help="A file, folder or database URL; repeatable.",
+    help="Take verdicts from this file, folder or database URL; repeatable.",
 )  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR")
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+    help="Write the dataset here.",
+)  # fmt: skip
 @click.option(
     "--exclude", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
-    help="Tests to stay clear of: a KernelBench checkout or a folder of tasks; repeatable.",
+    help="Leave out what is like these tests: a KernelBench checkout or a folder of tasks; "
+    "repeatable.",
 )  # fmt: skip
 @click.option(
     "--keep", type=click.IntRange(min=1), default=KEEP, show_default=True, metavar="K",
-    help="At most so many of a task in each dialect on each device.",
+    help="Keep at most so many of a task in each dialect on each device.",
 )  # fmt: skip
 @JSON
 def build_command(

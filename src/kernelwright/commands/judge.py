@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kernelwright import answers, api
-from kernelwright.bench import suite_entries
 from kernelwright.bench.lanes import lanes
 from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder, results
 from kernelwright.load import load
+from kernelwright.load.suite import suite_entries
 from kernelwright.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
 from kernelwright.progress import ShowProgress
 from kernelwright.receipt import Receipt
@@ -33,7 +32,7 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
 
 @click.command("judge")
 @click.argument("words", nargs=-1, metavar="[TASK] [CANDIDATE]")
-@click.option("--entry", metavar="NAME", help="The class in CANDIDATE: ModelNew.")
+@click.option("--entry", metavar="NAME", help="Judge this class of CANDIDATE. Default: ModelNew.")
 @INPUTS
 @MACHINE
 @RECEIPT
@@ -41,14 +40,14 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
     "--repeat",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Judge again what a receipt is about.",
+    help="Judge again what this receipt is about.",
 )
 @ARCHIVE
 @SUITE
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Tasks of a suite side by side: 1; 6 in all on several GPUs.",
+    help="Judge so many tasks of a suite side by side. Default: 1; on several GPUs 6 in all.",
 )
 @GPUS
 @JSON
@@ -97,9 +96,10 @@ def command(
         _only("a folder", given)
         return _judge_folder(task, candidate, given, settings)
     _only("a file", given)
-    read = dataclasses.replace(api.read_candidate(candidate), entry=given.get("entry", ENTRY))
-    receipt = given.get("receipt")
-    evaluation = api.judge(task, read, receipt=receipt, **_made(given), **machine)
+    read, receipt = api.read_candidate(candidate), given.get("receipt")
+    evaluation = api.judge(
+        task, read, entry=given.get("entry"), receipt=receipt, **_made(given), **machine
+    )
     return answers.verdict(evaluation, read, receipt)
 
 

@@ -27,26 +27,40 @@ AT_ONCE = 4  # for each process that judges: between two lines of progress
 
 
 @click.command("lessons")
-@click.option("--count", type=click.IntRange(min=1), required=True, metavar="N")
-@click.option("--archive", required=True, metavar="URL", help="Where verdicts are kept.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same gives the same.")
-@click.option("--size", type=click.Choice(list(SIZES)), default="small", show_default=True)
+@click.option(
+    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make so many tasks."
+)
+@click.option("--archive", required=True, metavar="URL", help="Keep tasks and verdicts here.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Draw by this seed; the same gives the same tasks.",
+)
+@click.option("--size", type=click.Choice(list(SIZES)), default="small", show_default=True,
+    help="How large: for a CPU, for a GPU, or just to look at correctness.",
+)  # fmt: skip
 @click.option(
     "--form", "forms", multiple=True, metavar="NAME",
-    help=f"Only of this form; repeatable: {', '.join(FORMS)}.",
+    help=f"Make only tasks of this form; repeatable. Default: all of {', '.join(FORMS)}.",
 )  # fmt: skip
 @click.option(
     "--schedules",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Kernels of each task, with other block sizes, warps and the like.",
+    help="Judge so many kernels of each task, with other block sizes, warps and the like.",
 )
 @click.option(
     "--timed", is_flag=True, help="Time what is right: which schedule is fast, and where."
 )
-@click.option("--device", metavar="DEVICE", help="cpu (default, Triton's interpreter), cuda, …")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--device", metavar="DEVICE", help="Judge on cpu (default, Triton's interpreter), cuda, …"
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
+    help="Judge so many tasks side by side.",
+)  # fmt: skip
 @JSON
 def lessons_command(
     count: int, archive: str, seed: int, size: str, forms: tuple[str, ...], schedules: int,

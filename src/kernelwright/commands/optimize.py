@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from kernelwright import answers, api, search
-from kernelwright.bench import suite_entries
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_budget
+from kernelwright.load.suite import suite_entries
 from kernelwright.options import ARCHIVE, INPUTS, JSON, MACHINE, PROPOSING, SUITE, init_of
 from kernelwright.progress import ShowProgress
 from kernelwright.terminal import Answer
@@ -20,11 +20,18 @@ from kernelwright.terminal import Answer
 @click.argument("task", metavar="[TASK]", required=False)
 @INPUTS
 @MACHINE
-@click.option("--dialect", "dialects", multiple=True, help="Propose in this dialect; repeatable.")
+@click.option(
+    "--dialect",
+    "dialects",
+    multiple=True,
+    help="Propose in this dialect; repeatable. Default: all that the device runs.",
+)
 @PROPOSING
-@click.option("--seed", type=int, help="Seed of the proposers.")
+@click.option("--seed", type=int, help="Let proposers draw by this seed. Default: 0.")
 @ARCHIVE
-@click.option("--out", metavar="DIR", help="Folder for sources and reports: kernelwright-out.")
+@click.option(
+    "--out", metavar="DIR", help="Write sources and reports here. Default: kernelwright-out."
+)
 @SUITE
 @JSON
 def command(

@@ -14,6 +14,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import parse_budget
 from kernelwright.core.task import Task
+from kernelwright.options import JSON
 from kernelwright.port import PortReport, RungStatus, port
 from kernelwright.port.project import DEFAULT_TARGETS
 from kernelwright.propose.port.repair import Repair, Repairs
@@ -28,34 +29,51 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
 @click.command("port")
 @click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
-@click.option("--to", type=click.Choice(["hip", "cuda"]), default="hip", show_default=True)
+@click.option("--to", type=click.Choice(["hip", "cuda"]), default="hip", show_default=True,
+    help="Translate to this.",
+)  # fmt: skip
 @click.option(
     "--arch",
     "targets",
     metavar="LIST",
     default=",".join(DEFAULT_TARGETS),
     show_default=True,
-    help="AMD targets to compile for.",
+    help="Compile for these AMD targets.",
 )
 @click.option(
     "--rungs",
     metavar="LIST",
-    help="0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. Default 0,1.",
+    help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. "
+    "Default: 0,1.",
 )
-@click.option("--arg", "arguments", multiple=True, help="For the program; repeatable.")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    help="Run the program with this argument, from rung 2 on; repeatable.",
+)
 @click.option(
     "--model",
     "models",
     multiple=True,
     metavar="MODEL",
-    help="Asked to finish what rules leave undone, as in optimize; repeatable.",
+    help="Ask this model, named as in optimize, to finish what rules leave undone; repeatable. "
+    "Default: none.",
 )
-@click.option("--price", "prices", multiple=True, metavar="MODEL=IN/OUT", help="As in optimize.")
-@click.option("--budget", multiple=True, metavar="LIMIT", help="Of the models: 5m (default), 2usd.")
-@click.option("--out", type=click.Path(path_type=Path), help="Default: PATH with -hip or -cuda.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="MODEL=IN/OUT",
+    help="What a model costs, as in optimize.",
 )
+@click.option(
+    "--budget", multiple=True, metavar="LIMIT", help="Ask models for up to 5m (default), 2usd, …"
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Write here. Default: PATH with -hip or -cuda."
+)
+@JSON
 def command(
     path: Path, to: str, targets: str, rungs: str | None, out: Path | None, as_json: bool,
     **given: Any,

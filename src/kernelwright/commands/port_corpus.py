@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from kernelwright.options import JSON
 from kernelwright.port.corpus import Pair, Reject, make_corpus
 from kernelwright.port.project import DEFAULT_TARGETS
 from kernelwright.report.facts import one_line
@@ -19,17 +20,19 @@ from kernelwright.terminal import Answer
 
 @click.command("port-corpus")
 @click.argument("tree", metavar="TREE", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR")
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+    help="Write the pairs here.",
+)  # fmt: skip
 @click.option(
     "--arch", metavar="LIST", default=",".join(DEFAULT_TARGETS), show_default=True,
-    help="AMD targets that a pair must compile for.",
+    help="Keep pairs that compile for these AMD targets.",
 )  # fmt: skip
 @click.option(
     "--licence", "licences", multiple=True, metavar="SPDX",
-    help="Keep only sources under this licence; repeatable.",
+    help="Keep only sources under this licence; repeatable. Default: all.",
 )  # fmt: skip
 @click.option("--no-run", is_flag=True, help="Do not run programs on this CPU (rung 2).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@JSON
 def command(
     tree: Path, out: Path, arch: str, licences: tuple[str, ...], no_run: bool, as_json: bool
 ) -> Answer:

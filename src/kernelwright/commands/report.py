@@ -17,8 +17,12 @@ from kernelwright.terminal import Answer
 
 @click.command("report")
 @click.argument("archive", metavar="ARCHIVE")
-@click.option("--out", type=click.Path(path_type=Path), help="Default: beside the archive.")
-@click.option("--task", metavar="NAME", help="Only this task, by name or digest.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Write pages here. Default: beside the archive."
+)
+@click.option(
+    "--task", metavar="NAME", help="Report only this task, by name or digest. Default: all."
+)
 @JSON
 def command(archive: str, out: Path | None, task: str | None, as_json: bool) -> Answer:
     """Write the HTML report of ARCHIVE: one file that opens offline."""

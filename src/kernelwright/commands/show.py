@@ -22,7 +22,11 @@ from kernelwright.terminal import Answer
 @click.command("show")
 @click.argument("which", metavar="best|DIGEST")
 @ARCHIVE
-@click.option("--task", metavar="NAME", help="Default for best: the task that was run last.")
+@click.option(
+    "--task",
+    metavar="NAME",
+    help="Show the best of this task. Default: of the one that was run last.",
+)
 @RECEIPT
 @JSON
 def command(

@@ -29,16 +29,26 @@ command.add_command(lessons_command)
 
 
 @command.command("generate")
-@click.option("--count", type=click.IntRange(min=1), required=True, metavar="N")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same gives the same.")
+@click.option(
+    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make so many tasks."
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+    help="Write them here, one a file.",
+)  # fmt: skip
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Draw by this seed; the same gives the same tasks.",
+)
 @click.option(
     "--size", type=click.Choice(list(SIZES)), default="cpu", show_default=True,
     help="How large: for a CPU, for a GPU, or just to look at correctness.",
 )  # fmt: skip
 @click.option(
     "--family", "families", multiple=True, metavar="NAME",
-    help=f"Only of this family; repeatable: {', '.join(FAMILIES)}.",
+    help=f"Make only tasks of this family; repeatable. Default: all of {', '.join(FAMILIES)}.",
 )  # fmt: skip
 @JSON
 def generate_command(

@@ -10,10 +10,10 @@ from rich.table import Table
 
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import Settings, load_settings, parse_budget
-from kernelwright.options import fitting
+from kernelwright.options import JSON, fitting
 from kernelwright.pairs import open_pairs
 from kernelwright.terminal import Answer
-from kernelwright.train import PRESETS, STAGES, Trained, leave, recipe, train
+from kernelwright.train import PRESETS, STAGES, Recipe, Trained, leave, recipe, train
 
 GOES_ON = 1  # the budget ended first: there is no checkpoint yet, and the same command goes on
 CURVE = {
@@ -30,42 +30,141 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.command("train")
 @click.argument("stage", metavar="|".join(STAGES))
 @click.option(
-    "--model", required=True, metavar="PATH_OR_ID", help="A checkpoint, a .gguf, or a hub's model."
+    "--model",
+    required=True,
+    metavar="PATH_OR_ID",
+    help="Train this: a checkpoint, a .gguf, or a hub's model.",
 )
-@click.option("--dataset", type=click.Path(path_type=Path), help="Of `kernelwright dataset build`.")
-@click.option("--archive", metavar="URL", help="Where verdicts are kept; tasks without a dataset.")
-@click.option("--dialect", "dialects", multiple=True, help="Default: all; repeatable.")
-@click.option("--device", metavar="DEVICE", help="What kernels are judged on: cpu (default), cuda.")
 @click.option(
-    "--threads", type=click.IntRange(min=0), callback=fitting, help="CPU threads of candidates."
+    "--dataset",
+    type=click.Path(path_type=Path),
+    help="Learn from this folder of `kernelwright dataset build`; sft needs one.",
 )
-@click.option("--budget", metavar="TIME", help="60m (default), 8h: of the stage.")
-@click.option("--steps", type=click.IntRange(min=1), help="Of the optimizer; default: by budget.")
-@click.option("--preset", metavar="NAME", default="cuda-l1", help=" or ".join(PRESETS) + ".")
-@click.option("--reward", metavar="NAME", help="speed, right or milestone; over the preset's.")
-@click.option("--exemplars", type=click.IntRange(0, 6), help="Scored kernels in prompts; 0: none.")
-@click.option("--bare", type=click.FloatRange(0, 1), help="Share of prompts that show none.")
-@click.option("--smooth/--no-smooth", default=None, help="Clip the z-scores of each group.")
-@click.option("--tasks", type=click.IntRange(min=1), help="Per step of reinforcement.")
-@click.option("--group", type=click.IntRange(min=1), help="Answers per task and step.")
-@click.option("--updates", type=click.IntRange(min=1), help="Steps on each batch of answers.")
-@click.option("--turns", type=click.IntRange(min=1), help="Answers in a row, each to a verdict.")
-@click.option("--batch", type=click.IntRange(min=1), help="That fits the trainer's device.")
 @click.option(
-    "--recompute/--no-recompute", default=None, help="Keep activations: faster, more memory."
+    "--archive",
+    metavar="URL",
+    help="Keep verdicts here, and take tasks from it without --dataset. "
+    "Default: kernelwright-out/archive.sqlite.",
 )
-@click.option("--epochs", type=click.IntRange(min=1), help="Of sft.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Of one answer.")
-@click.option("--max-prompt-tokens", type=click.IntRange(min=1), help="Of one prompt.")
-@click.option("--rank", type=click.IntRange(min=0), help="Of the adapter; 0 trains all weights.")
-@click.option("--learning-rate", type=click.FloatRange(0, min_open=True))
-@click.option("--temperature", type=click.FloatRange(0, min_open=True), help="Of sampling.")
-@click.option("--checkpoint-every", type=click.IntRange(min=1), metavar="STEPS")
-@click.option("--jobs", type=click.IntRange(min=1), help="Tasks judged side by side.")
-@click.option("--vllm", metavar="colocate|URL", help="Writes the answers of reinforcement.")
-@click.option("--seed", type=int)
-@click.option("--out", metavar="DIR", help="Default: kernelwright-out/train.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option(
+    "--dialect",
+    "dialects",
+    multiple=True,
+    help="Ask for kernels in it; repeatable. Default: all that the device runs.",
+)
+@click.option("--device", metavar="DEVICE", help="Judge kernels on cpu (default), cuda, …")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=0),
+    callback=fitting,
+    help="CPU threads of candidates; 0 (default): all cores.",
+)
+@click.option("--budget", metavar="TIME", help="End the stage after 60m (default), 8h, …")
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    help="End after so many steps of the optimizer. Default: by budget.",
+)
+@click.option(
+    "--preset",
+    metavar="NAME",
+    default="cuda-l1",
+    help=f"Begin with the settings of {', '.join(PRESETS)}. Default: cuda-l1.",
+)
+@click.option(
+    "--reward", metavar="NAME", help="Reward speed, right or milestone. Default: the preset's."
+)
+@click.option(
+    "--exemplars",
+    type=click.IntRange(0, 6),
+    help="Show up to so many scored kernels in a prompt. Default: the preset's, 0 or 2.",
+)
+@click.option(
+    "--bare",
+    type=click.FloatRange(0, 1),
+    help=f"Let this share of prompts show none. Default: {Recipe.bare}.",
+)
+@click.option(
+    "--smooth/--no-smooth",
+    default=None,
+    help="Clip the z-scores of each group's rewards, or not. Default: as the preset.",
+)
+@click.option(
+    "--tasks",
+    type=click.IntRange(min=1),
+    help=f"Take so many tasks in a step of reinforcement. Default: {Recipe.tasks}.",
+)
+@click.option(
+    "--group",
+    type=click.IntRange(min=1),
+    help=f"Ask for so many answers to each of them. Default: {Recipe.group}.",
+)
+@click.option(
+    "--updates",
+    type=click.IntRange(min=1),
+    help=f"Make so many steps on each batch of answers. Default: {Recipe.updates}.",
+)
+@click.option(
+    "--turns",
+    type=click.IntRange(min=1),
+    help=f"Let the model answer so often, each time shown the verdict. Default: {Recipe.turns}.",
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    help=f"Train on so many examples at a time. Default: {Recipe.batch}.",
+)
+@click.option(
+    "--recompute/--no-recompute",
+    default=None,
+    help="Recompute activations in the backward pass (default): slower, less memory. Or keep them.",
+)
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help=f"Go through the dataset at most so often, in sft. Default: {Recipe.epochs}.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    help=f"Cut an answer, or an example, after so many. Default: {Recipe.max_tokens}.",
+)
+@click.option(
+    "--max-prompt-tokens",
+    type=click.IntRange(min=1),
+    help=f"Cut exemplars, then tasks, of longer prompts. Default: {Recipe.max_prompt_tokens}.",
+)
+@click.option(
+    "--rank",
+    type=click.IntRange(min=0),
+    help=f"Train an adapter of this rank; 0: all weights. Default: {Recipe.rank}.",
+)
+@click.option(
+    "--learning-rate", type=click.FloatRange(0, min_open=True),
+    help="Learn at this rate. Default: 2e-4; a tenth for all weights, a tenth in reinforcement.",
+)  # fmt: skip
+@click.option(
+    "--temperature",
+    type=click.FloatRange(0, min_open=True),
+    help=f"Sample answers at this temperature. Default: {Recipe.temperature}.",
+)
+@click.option(
+    "--checkpoint-every", type=click.IntRange(min=1), metavar="STEPS",
+    help=f"Keep a checkpoint after every so many steps. Default: {Recipe.checkpoint_every}.",
+)  # fmt: skip
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help=f"Judge the answers to so many tasks side by side. Default: {Recipe.jobs}.",
+)
+@click.option(
+    "--vllm",
+    metavar="colocate|URL",
+    help="Let vLLM write answers: on this device, or a server. Default: the trainer itself.",
+)
+@click.option("--seed", type=int, help="Draw tasks and answers by this seed. Default: 0.")
+@click.option("--out", metavar="DIR", help="Write stages here. Default: kernelwright-out/train.")
+@JSON
 def command(
     stage: str, dataset: Path | None, budget: str | None, archive: str | None,
     device: str | None, threads: int | None, seed: int | None, out: str | None,

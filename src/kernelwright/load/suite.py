@@ -14,6 +14,9 @@ from kernelwright.core.task import Task
 from kernelwright.load.kernelbench import read_task
 
 BUILTIN = Path(__file__).parents[1] / "tasks"
+SUITES = ("builtin", "kernelbench", "folder")
+LEVELS = (1, 2, 3)
+"""Of KernelBench, where none are named: the fourth has models whose weights are downloaded."""
 CONTROLS = ("right", "wrong")
 SIZES = ("small", "cpu", "gpu")
 SIZE_LINE = 'SIZE = "cpu"\n'
@@ -32,6 +35,44 @@ class SuiteEntry:
     problem: int
     name: str
     task: Task
+
+
+def suite_entries(
+    suite: str, *, device: str, path: Path | None = None, levels: Sequence[int] = (),
+    problems: Sequence[str] = (), every: int = 1,
+) -> list[SuiteEntry]:  # fmt: skip
+    """The tasks of one of ``SUITES``: all, or those of these levels, problems, or every
+    ``every``-th.
+
+    Raises:
+        UsageError: options that do not fit the suite, or a problem that it does not have.
+        TaskError: ``path`` is not a KernelBench checkout, or not a folder of tasks.
+    """
+    if suite != "builtin" and path is None:
+        whose = "KernelBench checkout" if suite == "kernelbench" else "folder of tasks"
+        raise UsageError(f"which {whose}?", do="add --path DIR", seen="no --path")
+    if suite != "kernelbench" and levels:
+        raise UsageError(
+            "only kernelbench has levels",
+            seen=f"levels {', '.join(map(str, levels))} of {suite}",
+            do="leave the levels out",
+        )
+    if suite == "builtin" and path:
+        raise UsageError("the built-in tasks have no path", seen=str(path), do="leave the path out")
+    if path is None:
+        entries = builtin_suite(device)
+    elif suite == "folder":
+        entries = folder_suite(path)
+    else:
+        entries = kernelbench_suite(path, levels or LEVELS)
+    known = {str(entry.problem) for entry in entries} | {entry.name for entry in entries}
+    for problem in problems:
+        if problem not in known:
+            raise UsageError(
+                f'no problem "{problem}" in the suite', seen=problem, do=nearest(problem, known)
+            )
+    chosen = [e for e in entries if not problems or {str(e.problem), e.name} & set(problems)]
+    return [e for e in chosen if (e.problem - 1) % every == 0]
 
 
 def builtin_suite(device: str | Device = "cpu", *, size: str | None = None) -> list[SuiteEntry]:
@@ -76,7 +117,7 @@ def control(name: str, which: str) -> Path:
 
 def kernelbench_suite(
     path: str | Path,
-    levels: Sequence[int | str] = (1, 2, 3),
+    levels: Sequence[int | str] = LEVELS,
     *,
     problems: Sequence[int] | None = None,
 ) -> list[SuiteEntry]:

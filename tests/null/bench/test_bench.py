@@ -17,6 +17,7 @@ from kernelwright.core.evaluation import Environment
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Workload
 from kernelwright.judge import JUDGE_VERSION
+from kernelwright.load.suite import suite_entries
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def ended(version, there):
 
 
 def first_entry():
-    return bench.suite_entries("builtin", device="cpu", problems=["softmax"])[0]
+    return suite_entries("builtin", device="cpu", problems=["softmax"])[0]
 
 
 @pytest.mark.parametrize(
@@ -181,8 +182,22 @@ def test_every_nth_problem_of_each_level(tmp_path):
         folder.mkdir(parents=True)
         for number in range(1, 8):
             (folder / f"{number}_task.py").write_text("class Model: ...")
-    chosen = bench.suite_entries("kernelbench", device="cpu", path=tmp_path, levels=[2], every=3)
+    chosen = suite_entries("kernelbench", device="cpu", path=tmp_path, levels=[2], every=3)
     assert [(e.level, e.problem) for e in chosen] == [("2", 1), ("2", 4), ("2", 7)]
+
+
+@pytest.mark.parametrize("command", [["optimize"], ["bench"], ["judge", "."]])
+@pytest.mark.parametrize(
+    "words", [["--level", "1,2"], ["--levels", "1,2"], ["--level", "1", "--level", "2"]]
+)
+def test_levels_are_named_alike_wherever_there_is_a_suite(monkeypatch, command, words):
+    def noted(suite, *, levels, **told):
+        raise UsageError("levels", seen=repr(levels))
+
+    for module in ("optimize", "bench", "judge"):
+        monkeypatch.setattr(f"kernelwright.commands.{module}.suite_entries", noted)
+    words = [*command, "--suite", "kernelbench", "--path", ".", *words]
+    assert "(1, 2)" in CliRunner().invoke(main, words).output
 
 
 @pytest.mark.parametrize(
@@ -190,9 +205,10 @@ def test_every_nth_problem_of_each_level(tmp_path):
     [
         (["--suite", "port", "--every", "2"], "--every"),
         (["--suite", "builtin", "--hipify", "x"], "--hipify"),
-        (["--suite", "builtin", "--levels", "1"], "leave them out"),
+        (["--suite", "builtin", "--levels", "1"], "leave the levels out"),
         (["--suite", "kernelbench"], "--path"),
-        (["--suite", "kernelbench", "--path", ".", "--levels", "one"], "--levels"),
+        (["--suite", "kernelbench", "--path", ".", "--levels", "one"], "--level is not"),
+        (["--suite", "port", "--level", "1"], "--level does not belong"),
         (["--suite", "port", "--problem", "scann"], '"scan"'),
         (["--suite", "port", "--hipify", "nowhere"], "hipify-perl"),
         (["--suite", "builtin", "--policy", "nowhere"], "no checkpoint at nowhere"),
@@ -209,4 +225,4 @@ def test_wrong_use_is_one_error(words, said):
 
 def test_a_task_that_is_not_in_the_suite():
     with pytest.raises(UsageError, match="softmaxx"):
-        bench.suite_entries("builtin", device="cpu", problems=["softmaxx"])
+        suite_entries("builtin", device="cpu", problems=["softmaxx"])

@@ -19,6 +19,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.judge import WarmProgram
 from kernelwright.judge.children.children import Children
 from kernelwright.judge.machine.place import place_of
+from kernelwright.load.suite import suite_entries
 
 N_GPUS, N_CORES = 2, 16
 FIRST, SECOND = (lanes.Lane(f"GPU-{n}", tuple(range(8 * n, 8 * n + 8))) for n in range(2))
@@ -128,7 +129,7 @@ def test_a_search_and_its_children_have_the_lane_and_nothing_else():
 
 
 def test_each_lane_has_one_search_at_a_time(monkeypatch, tmp_path):
-    entries = bench.suite_entries("builtin", device="cpu")[:6]
+    entries = suite_entries("builtin", device="cpu")[:6]
     inside, dealt, at_once = [], [], []
     both = threading.Barrier(2, timeout=10)  # two are in at a time, or this is broken
 

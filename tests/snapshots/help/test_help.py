@@ -1,6 +1,7 @@
 """docs/cli.md is the help of every command; `pytest --snapshot-update` writes it anew."""
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,9 +42,10 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
   beat), `strongest`, `baseline_ns`, `task`, `archive`, `interrupted`. With `--suite`: `tasks`, a
   list of these, with `candidates`, `geometric_mean` and `report` of the whole.
 - `bench`: `levels` (means, quartiles, `fast` and `kinds` of each), `tasks` (as of `optimize`, with
-  `level` and `problem`), `not_run`, `report`, `policies` (of `--policy`: shares and means of each
-  checkpoint by level, with intervals); for `port`: `translators`, each with `rates` by
-  domain and the outcome of every program.
+  `level` and `problem`, and with `searched_at` where an earlier search counted), `not_run`,
+  `report`, `policies` (of `--policy`: shares and means of each checkpoint by level, with
+  intervals); for `port`: `translators`, each with `rates` by domain and the outcome of every
+  program.
 - `tasks generate`: `tasks` (`name`, `digest`, `family`, `number`, `steps`), `families` (counts),
   `seed`, `size`, `out`. `dataset build`: `pairs`, `tasks`, `splits`, `origins`, `statuses`
   (counts), `left` (tasks left out, by reason), `tests` (tasks that it stayed clear of), `out`.
@@ -102,6 +104,23 @@ def section(words: list[str], command: click.Command) -> str:
     context = click.Context(command, info_name=words[-1], parent=parent) if words else parent
     title = " ".join(["kernelwright", *words])
     return f"\n## {title}\n\n```text\n{command.get_help(context)}\n```\n"
+
+
+def options(command: click.Command) -> Iterator[click.Option]:
+    """The options of a command, and of those below it."""
+    yield from (one for one in command.params if isinstance(one, click.Option))
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from options(command.get_command(context, name))
+
+
+def test_every_option_says_what_it_does():
+    """With a verb, as a sentence: not what of which thing it is."""
+    for option in options(main):
+        assert option.help, option.name
+        assert not re.match(r"(Of|For|That|Per|As|Default)\b", option.help), option.help
+        assert re.match(r"[A-Z][^.]", option.help), option.help
 
 
 def test_the_document_is_what_help_prints(request):
