@@ -23,7 +23,8 @@ import torch
 from kernelwright.judge.children.child import Glance
 from kernelwright.judge.isolation.processes import beside
 from kernelwright.judge.isolation.sandbox import SYSTEM, visible_folders
-from kernelwright.judge.machine.cpu import mappings, read_process
+from kernelwright.judge.kinds import copies
+from kernelwright.judge.machine.cpu import Mapped, mapped, read_process
 
 OWN, LIBRARY = "own", "library"
 MADE = "made"
@@ -75,6 +76,10 @@ class Looks:
         self._single: list[list[str]] = []
         """Those of them that were made for one look."""
         self._memory: list[Span] = []
+        self._files: set[str] = set()
+        """Libraries that were mapped at the start, or when something new was seen."""
+        self._own_pages: list[bytes] = []
+        """The code around every place where own code was seen to run."""
         self.is_possible = True
 
     def glance(self, expected_ns: float) -> Glance:
@@ -117,6 +122,10 @@ class Looks:
         own = min(share for share in map(_share, self._both) if share is not None)
         return own, 1 - own
 
+    def copied_share(self) -> float:
+        """The share of own code that is a copy of a library's."""
+        return copies.share(self._own_pages, self._files)
+
     @property
     def _both(self) -> tuple[list[str], list[str]]:
         """What all looks saw, and those that were alone in their calls."""
@@ -130,12 +139,21 @@ class Looks:
                 return
             at = whereabouts(pid)
             if any(span_of(address, self._memory) is None for address, _ in at):
-                self._memory = spans(pid, self._given)
-            responsible = [answerable(pid, *place, self._memory) for place in at]
+                self._learn(pid)
+            seen = whose([answerable(pid, *place, self._memory) for place in at], self._memory)
+            if seen == OWN:
+                self._own_pages += own_pages(pid, [address for address, _ in at], self._memory)
         except OSError:
             self.is_possible = False
         else:
-            self._calls[-1].append(whose(responsible, self._memory))
+            self._calls[-1].append(seen)
+
+    def _learn(self, pid: int) -> None:
+        """See what is mapped now."""
+        parts = list(mapped(pid))
+        self._memory = spans(parts, self._given)
+        paths = {path for _, _, path in self._given} | {part.path for part in parts}
+        self._files |= {path for path in paths if _is_librarys_file(path)}
 
 
 def _share(looks: list[str]) -> float | None:
@@ -159,19 +177,18 @@ class Span:
     owner: str
 
 
-def spans(pid: int, given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
-    """The executable memory of a process.
-
-    Raises:
-        OSError: it is gone, or this machine does not tell.
-    """
+def spans(parts: Sequence[Mapped], given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
+    """The executable memory of a process with these parts."""
     library = (*SYSTEM, *visible_folders())
     known = [(start, end) for start, end, path in given if _owner(path, library) == LIBRARY]
+    known += extents([part for part in parts if _owner(part.path, library) == LIBRARY])
     # What may be written as well is made while it runs, or a stack: nobody's file says what it is.
-    written = {start for start, _, _ in mappings(pid, "wx")}
+    written = {part.start for part in parts if "wx" in part.rights}
+    whole = [(part.start, part.end, part.path) for part in parts]
+    run = [place for place, part in zip(whole, parts, strict=True) if "x" in part.rights]
     found = [
         replace(span, owner=MADE) if span.owner == OWN and span.start in written else span
-        for span in owned(mappings(pid, "x"), library, mappings(pid))
+        for span in owned(run, library, whole)
     ]
     return [
         replace(span, owner=LIBRARY)
@@ -179,6 +196,17 @@ def spans(pid: int, given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
         else span
         for span in found
     ]
+
+
+def extents(parts: Iterable[Mapped]) -> list[tuple[int, int]]:
+    """From the first to the last that is left of each mapping of a file: what lies between was
+    mapped over it."""
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for part in parts:
+        key = (part.path, part.start - part.offset)
+        start, end = found.get(key, (part.start, part.end))
+        found[key] = (min(start, part.start), max(end, part.end))
+    return list(found.values())
 
 
 def owned(
@@ -200,6 +228,14 @@ def owned(
     return [replace(s, owner=LIBRARY) if s.owner in (OWN, MADE) else s for s in named]
 
 
+def _is_librarys_file(path: str) -> bool:
+    """Whether a mapped file is a library's that no candidate can have written."""
+    library = (*SYSTEM, *visible_folders())
+    return path.startswith(tuple(folder + "/" for folder in library)) and (
+        _owner(path, library) == LIBRARY
+    )
+
+
 def _owner(path: str, library: Sequence[str]) -> str:
     """Whose the code of a mapped file is."""
     is_given = any(path.startswith(folder + "/") for folder in library)
@@ -214,7 +250,7 @@ def whereabouts(pid: int) -> list[tuple[int, int]]:
     """Where each thread of a stopped process runs, and its stack; not of those that wait.
 
     Raises:
-        OSError: as for ``spans``.
+        OSError: it is gone, or this machine does not tell.
     """
     found = []
     for thread in os.listdir(f"/proc/{pid}/task"):
@@ -222,6 +258,20 @@ def whereabouts(pid: int) -> list[tuple[int, int]]:
         if len(words) == 3 and words[0] == RUNNING:
             found.append((int(words[2], 16), int(words[1], 16)))
     return found
+
+
+def own_pages(pid: int, addresses: Iterable[int], memory: list[Span]) -> list[bytes]:
+    """The pages of own code that threads run.
+
+    Raises:
+        OSError: as for ``whereabouts``.
+    """
+    spans_seen = ((at, span_of(at, memory)) for at in addresses)
+    starts = [at - at % PAGE_BYTES for at, s in spans_seen if s and s.owner in (OWN, MADE)]
+    if not starts:
+        return []
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as code:  # also what may only be run
+        return [os.pread(code.fileno(), PAGE_BYTES, start) for start in starts]
 
 
 def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
