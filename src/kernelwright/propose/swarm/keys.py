@@ -12,7 +12,14 @@ from typing import Any
 
 HIDDEN = "[key]"
 MIN_LENGTH = 6  # a shorter value is no secret, and replacing it would garble prompts
-_LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|key|AIza)[-_A-Za-z0-9*.]{12,}")
+MIN_OTHERS_LENGTH = 16  # of what only its variable's name says to be secret
+_NAMES_A_SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
+_BEGINNINGS = ("sk", "key", "AIza", "hf_", "gh[opsur]_", "github_pat_", "gsk_", "nvapi-", "xai-")
+"""Of keys, as their providers' documentation shows them."""
+_LOOKS_LIKE_A_KEY = re.compile(
+    rf"\b(?:{'|'.join(_BEGINNINGS)})[-_A-Za-z0-9*.]{{12,}}"
+    r"|\b[Bb]earer\s+(?=\S*\d)[-\w.~+/=*]{8,}"  # a word after it has no digits
+)
 
 
 @cache
@@ -27,12 +34,17 @@ def find_key(variables: Sequence[str]) -> str | None:
 
 
 def without_keys(text: str) -> str:
-    """``text`` with every known provider's key, as this process has it, hidden."""
-    for provider in providers().values():
-        for name in provider["keys"]:
-            value = os.environ.get(name, "")
-            if len(value) >= MIN_LENGTH:
-                text = text.replace(value, HIDDEN)
+    """``text`` with every key that this process has hidden: those of known providers, and what
+    other variables' names say to be secret."""
+    known = {name for provider in providers().values() for name in provider["keys"]}
+    secrets = [
+        value
+        for name, value in os.environ.items()
+        if (name in known and len(value) >= MIN_LENGTH)
+        or (_NAMES_A_SECRET.search(name) and len(value) >= MIN_OTHERS_LENGTH)
+    ]
+    for secret in sorted(secrets, key=len, reverse=True):  # one may begin as another does
+        text = text.replace(secret, HIDDEN)
     return text
 
 

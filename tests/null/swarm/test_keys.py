@@ -1,0 +1,58 @@
+"""Keys are kept out of prompts, archives and reports, whosever they are."""
+
+import pytest
+
+from kernelwright.propose.swarm.keys import printable_error, without_keys
+
+LOOK_LIKE_KEYS = [
+    "sk-abc****wxyz12345",
+    "sk-ant-api03-abcdefghijkl",
+    "AIzaSyA1234567890abcdef",
+    "hf_AbCdEfGhIjKlMnOpQrSt",
+    "ghp_abcdefghijklmnop1234",
+    "github_pat_11ABCDEFG0abcdefghijkl",
+    "gsk_abcdefghijklmnop1234",
+    "nvapi-abcdefghijklmnop1234",
+    "xai-abcdefghijklmnop1234",
+    "Bearer 0123456789abcdef",
+    "bearer eyJhbGciOi.eyJzdWIi.sflKxwRJ5",
+]
+
+
+@pytest.mark.parametrize("key", LOOK_LIKE_KEYS)
+def test_what_looks_like_a_key_is_hidden_in_a_servers_complaint(key):
+    assert printable_error(f"the key {key}, is wrong") == "the key [key], is wrong"
+
+
+WORDS = [
+    "Bearer authentication is required",
+    "the half_precision_of_everything is not served",
+    "no such model: hf_model",
+    "a task with a long-name-and-more-of-it",
+]
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_other_words_stay(words):
+    assert printable_error(words) == words
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "MISTRAL_API_KEY", "AWS_SECRET_ACCESS_KEY"])
+def test_a_secret_of_this_process_is_hidden_whosever_it_is(monkeypatch, name):
+    monkeypatch.setenv(name, "of-another-provider-12")
+    assert without_keys("TOKEN = 'of-another-provider-12'") == "TOKEN = '[key]'"
+    assert printable_error("wrong: of-another-provider-12") == "wrong: [key]"
+
+
+def test_of_two_keys_one_may_begin_as_the_other_does(monkeypatch):
+    monkeypatch.setenv("A_API_KEY", "0123456789abcdef")
+    monkeypatch.setenv("B_API_KEY", "0123456789abcdef-and-more")
+    assert without_keys("0123456789abcdef-and-more") == "[key]"
+
+
+@pytest.mark.parametrize(
+    "name, value", [("SOME_TOKEN", "float32"), ("MAX_TOKENS", "0123456789abcdef"), ("A_KEY", "")]
+)
+def test_a_variable_that_is_no_secret_garbles_no_prompt(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    assert without_keys("x: float32 = 0123456789abcdef") == "x: float32 = 0123456789abcdef"
