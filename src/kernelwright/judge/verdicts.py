@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import traceback
 from collections import deque
 from collections.abc import Iterator
 
@@ -25,6 +27,7 @@ class Verdicts:
 
     def __init__(self, examiner: Examiner, place: Place) -> None:
         self._examiner, self._place = examiner, place
+        self._shown: set[str] = set()
 
     def close(self) -> None:
         """End what the examiner has started."""
@@ -77,9 +80,19 @@ class Verdicts:
             prepared.close()
             raise
         except Exception as error:  # a fault of the judge's own costs one candidate, not the run
+            self._show(error)
             why = f"the judge failed on it: {type(error).__name__}: {error}"
             prepared.found = verdict.conclude(Status.INFRA_ERROR, why)
         except BaseException:
             prepared.close()
             raise
         prepared.close()
+
+    def _show(self, error: Exception) -> None:
+        """The traceback on stderr, once for each place that fails: the verdict has no room for it,
+        and looks like that of a bad machine."""
+        where = "".join(traceback.format_tb(error.__traceback__))
+        if where not in self._shown:
+            self._shown.add(where)
+            sys.stderr.write("the judge failed on a candidate; please report this:\n")
+            traceback.print_exception(error)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelwright.core.evaluation import Status
 from kernelwright.judge.verdicts import Verdicts
 
 
@@ -30,3 +31,32 @@ def test_verdicts_keep_their_order_and_wait_for_few_profilers(starting, most):
         assert not waiting or waiting[0].is_starting
     found += Ready().finished(waiting)
     assert found == list(range(len(starting)))
+
+
+class Faulty:
+    """An examiner with a fault of ours; each kind stands on a line of its own."""
+
+    def examine(self, prepared, max_time_s, *, is_first):
+        if prepared.number % 2:
+            raise KeyError("an odd one")
+        raise ZeroDivisionError("an even one")
+
+
+def prepared(number):
+    verdict = SimpleNamespace(conclude=lambda status, reason: (status, reason))
+    return SimpleNamespace(
+        number=number, error=None, found=None, verdict=verdict, close=lambda: None
+    )
+
+
+def test_a_fault_of_the_judges_own_is_shown_once_with_its_traceback(capsys):
+    """Else a bug in a check looks like a bad machine for all of a search."""
+    verdicts, candidates = Verdicts(Faulty(), None), [prepared(n) for n in range(6)]
+    for candidate in candidates:
+        verdicts.examine(candidate, 1.0)
+    assert {c.found[0] for c in candidates} == {Status.INFRA_ERROR}
+    assert "ZeroDivisionError: an even one" in candidates[0].found[1]
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("Traceback") == 2
+    assert err.count("ZeroDivisionError: an even one") == err.count("KeyError: 'an odd one'") == 1
+    assert 'raise KeyError("an odd one")' in err and "please report" in err
