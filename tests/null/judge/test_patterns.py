@@ -9,6 +9,7 @@ from kernelwright.judge.inputs.integers import resample_integers
 from kernelwright.judge.inputs.patterns import (
     comes_in_pairs,
     comes_twice,
+    has_unit_rows,
     in_order,
     is_lower,
     is_mask,
@@ -86,6 +87,22 @@ def test_rows_that_sum_to_one_do_so_still(name, dtype):
     (changed,) = renew([x], Fixed([True]), 3)
     assert sums_to_one(changed) and not torch.equal(x, changed)
     assert not sums_to_one(torch.rand(16, 40)) and not sums_to_one(torch.ones(16, 1))
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_rows_of_length_one_stay_so(name, dtype):
+    x = torch.nn.functional.normalize(torch.randn(16, 40, dtype=torch.float64), dim=-1).to(dtype)
+    (changed,) = transform([x], name, 3)
+    assert has_unit_rows(x) and has_unit_rows(changed)
+    assert name == "small" or not torch.equal(x, changed)
+    assert not has_unit_rows((torch.randn(16, 40) / 40**0.5).to(dtype))
+
+
+def test_a_mask_of_one_number_a_row_is_a_mask_still_when_some_are_turned():
+    mask = torch.eye(16)[torch.randint(16, (64,))]
+    (changed,) = resample_integers([mask], [True], 5)
+    assert sums_to_one(mask) and is_mask(changed) and not torch.equal(changed, mask)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)

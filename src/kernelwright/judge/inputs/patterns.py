@@ -1,5 +1,5 @@
 """What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, masks, rows
-of two halves, rows that sum to one, columns of whole numbers, views.
+of two halves, rows that sum to one or are of length one, columns of whole numbers, views.
 
 A kernel may rely on these, as on shapes. They are read off the task's own inputs and kept whenever
 the judge changes them.
@@ -8,6 +8,7 @@ the judge changes them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -19,7 +20,7 @@ ones are as good where there are so many that chance is no likelier."""
 FEWEST_PAIRS = SHORTEST * (SHORTEST - 1) // 2
 """Of numbers on both sides of diagonals, of all matrices together."""
 ONE = 1e-5
-"""How near the sum of a row is to one, or two of its type's units roundoff for each number."""
+"""How near the sum or the length of a row is to it; or as near as its type's numbers lie there."""
 TURNED, TURNED_SHARE = 16, 0.1
 """Of a mask's numbers, one time few enough that whoever looks at one in a thousand sees none of
 them, another time so many that a mean shows it."""
@@ -31,12 +32,14 @@ def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     Shapes:
         All three alike.
     """
-    if not sums_to_one(x) or is_symmetric(x):
+    is_share, is_unit = sums_to_one(x), has_unit_rows(x)
+    if not (is_share or is_unit) or is_mask(x) or is_symmetric(x):
         return _kept(x, changed)
-    shares = _kept(x, changed.abs()).float()
-    sums = shares.sum(-1, keepdim=True)
-    is_share = (sums > 0) & sums.isfinite()
-    return torch.where(is_share, shares / sums, x.float()).to(x.dtype)
+    wide = torch.promote_types(x.dtype, torch.float32)
+    found = _kept(x, changed.abs() if is_share else changed).to(wide)
+    sizes = found.sum(-1, keepdim=True) if is_share else found.norm(dim=-1, keepdim=True)
+    has_size = (sizes > 0) & sizes.isfinite()
+    return torch.where(has_size, found / sizes, x.to(wide)).to(x.dtype)
 
 
 def _kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
@@ -66,15 +69,22 @@ def in_order(x: torch.Tensor) -> bool:
 
 
 def sums_to_one(x: torch.Tensor) -> bool:
-    """Whether all rows are shares of a whole, as probabilities; the first tells nearly all."""
+    """Whether all rows are shares of a whole, as probabilities."""
+    return _are_one(x, lambda rows: rows.sum(-1).where((rows >= 0).all(-1), 0.0))
+
+
+def has_unit_rows(x: torch.Tensor) -> bool:
+    """Whether all rows are of length one, as directions."""
+    return _are_one(x, lambda rows: rows.norm(dim=-1))
+
+
+def _are_one(x: torch.Tensor, size: Callable[[torch.Tensor], torch.Tensor]) -> bool:
+    """Whether all rows are of size one; the first tells nearly all."""
     if not x.is_floating_point() or x.dim() == 0 or x.shape[-1] < 2 or x.numel() == 0:
         return False
-    room = max(ONE, x.shape[-1] * torch.finfo(x.dtype).eps)
-    for part in (x[(0,) * (x.dim() - 1)], x):
-        sums = part.sum(-1, dtype=torch.float64)
-        if bool((part < 0).any()) or not bool(((sums - 1).abs() <= room).all()):
-            return False
-    return room < 0.5
+    room = max(ONE, torch.finfo(x.dtype).eps)
+    parts = (x[(0,) * (x.dim() - 1)], x)
+    return all(bool(((size(part.double()) - 1).abs() <= room).all()) for part in parts)
 
 
 def with_whole_columns(
@@ -83,7 +93,7 @@ def with_whole_columns(
     """``changed`` with the columns of whole numbers that ``x`` has beside others, as numbers of
     images beside boxes: with their own, in another order where one is to be drawn."""
     columns = _whole_columns(x)
-    others = (in_order, is_symmetric, is_lower, is_upper, sums_to_one)
+    others = (in_order, is_symmetric, is_lower, is_upper, sums_to_one, has_unit_rows)
     if not columns.numel() or any(holds(x) for holds in others):
         return changed
     rows, others = (t.reshape(-1, x.shape[-1]) for t in (x, changed))
