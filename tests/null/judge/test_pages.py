@@ -74,6 +74,11 @@ def test_what_is_not_there_is_owed_once_and_only_by_the_outputs_own_pages():
     assert owed_ns(half) == 0
 
 
+def test_a_machine_that_does_not_tell_owes_nobody_anything(monkeypatch):
+    monkeypatch.setattr(pages, "is_told", lambda: False)
+    assert owed_ns(fresh()) == 0
+
+
 def test_small_outputs_and_unreadable_processes_owe_nothing():
     assert owed_ns(fresh()[: pages.LEAST_BYTES - 1]) == 0
     claim = Claim("the output", 1 << 61, (N_BYTES,), (1,))
