@@ -12,7 +12,6 @@ import torch
 
 from kernelwright import bench
 from kernelwright.archive import Archive
-from kernelwright.bench.lanes import lanes
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
@@ -20,6 +19,7 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
 from kernelwright.judge.machine.place import place_of
+from kernelwright.lanes import lanes
 from kernelwright.load.suite import suite_entries
 
 pytestmark = [

@@ -13,7 +13,6 @@ from typing import Any
 from kernelwright.archive import Archive, Run
 from kernelwright.bench import known
 from kernelwright.bench.known import Here
-from kernelwright.bench.lanes import WHOLE, Free, Lane
 from kernelwright.bench.processes import (
     INTERRUPTED,
     Work,
@@ -27,6 +26,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Nursery, WarmProgram
 from kernelwright.judge.machine.place import place_of
+from kernelwright.lanes import WHOLE, Free, Lane
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.report.chapter import Chapter
 from kernelwright.side_by_side import side_by_side

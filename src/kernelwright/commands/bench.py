@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from kernelwright.bench import exam, lanes, port_rates, results, suite
+from kernelwright.bench import exam, port_rates, results, suite
 from kernelwright.core.errors import UsageError
 from kernelwright.core.places import require_folder
 from kernelwright.core.settings import load_settings, parse_seconds
+from kernelwright.lanes import lanes
 from kernelwright.load.suite import SUITES, suite_entries
 from kernelwright.options import ARCHIVE, GPUS, JSON, PART
 from kernelwright.terminal import Answer
@@ -136,7 +137,7 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
         return results.answer(name, sat.outcomes, settings, sat.calls)
     outcomes = suite.run(
         entries,
-        lanes=lanes.lanes(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
+        lanes=lanes(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
         limit_s=parse_seconds(given.get("limit_s", LIMIT)),
         total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
         **told,

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from kernelwright import answers, api
-from kernelwright.bench.lanes import lanes
 from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder, results
+from kernelwright.lanes import lanes
 from kernelwright.load import load
 from kernelwright.load.suite import suite_entries
 from kernelwright.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of

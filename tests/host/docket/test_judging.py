@@ -6,10 +6,10 @@ import pytest
 from tests.host.relu_task import RIGHT, TASK, WRONG
 
 from kernelwright.archive import Archive
-from kernelwright.bench.lanes import WHOLE
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder
+from kernelwright.lanes import WHOLE
 from kernelwright.load.suite import SuiteEntry
 
 FILES = {

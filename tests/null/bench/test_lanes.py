@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright import bench
-from kernelwright.bench import lanes, suite
+from kernelwright import bench, lanes
+from kernelwright.bench import suite
 from kernelwright.bench.processes import in_a_process
 from kernelwright.cli import main
 from kernelwright.core.device import Device

@@ -1,0 +1,118 @@
+"""How work in a process of its own ends, and that it ends when nobody waits for it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kernelwright.core.errors import TaskError
+from kernelwright.in_process import Ending, in_process
+
+LONG_S = 60.0
+
+
+class NoNursery:
+    """In place of the judge's, which is not needed here."""
+
+    def branch(self):
+        return self
+
+    def close(self):
+        pass
+
+
+def give(value, *, nursery):
+    return value
+
+
+def refuse(*, nursery):
+    raise TaskError("no such task", seen="nothing", do="name one")
+
+
+def fail(*, nursery):
+    raise RuntimeError("the driver is gone")
+
+
+def die(*, nursery):
+    os._exit(3)
+
+
+def be_interrupted(*, nursery):
+    raise KeyboardInterrupt
+
+
+def count(n, *, nursery, on_step):
+    for number in range(n):
+        on_step(number)
+    return "done"
+
+
+def wait(note, *, nursery, on_step):
+    """Say that it has begun, and note how it ends."""
+    on_step("begun")
+    try:
+        time.sleep(LONG_S)
+    except KeyboardInterrupt:
+        Path(note).write_text("interrupted")
+        raise
+
+
+@pytest.mark.parametrize(
+    ("work", "ending"),
+    [
+        (partial(give, 7), Ending(7)),
+        (fail, Ending(died="RuntimeError: the driver is gone")),
+        (die, Ending(died="exit code 3")),
+        (be_interrupted, Ending(is_interrupted=True)),
+    ],
+)
+def test_every_end_is_a_value(work, ending):
+    assert in_process(work, nursery=NoNursery()) == ending
+
+
+def test_an_error_by_contract_comes_back_whole():
+    error = in_process(refuse, nursery=NoNursery()).error
+    assert (type(error), error.what, error.seen, error.do) == (
+        TaskError, "no such task", "nothing", "name one",
+    )  # fmt: skip
+
+
+def test_steps_are_said_as_they_are_reached():
+    steps = []
+    found = in_process(partial(count, 3), nursery=NoNursery(), on_step=steps.append)
+    assert steps == [0, 1, 2] and found.value == "done"
+
+
+def test_the_limit_holds_for_work_that_tells_of_its_steps(tmp_path):
+    steps, note = [], tmp_path / "note"
+    work = partial(wait, note)
+    begun_s = time.monotonic()
+    found = in_process(work, nursery=NoNursery(), on_step=steps.append, limit_s=10)
+    assert found.is_late and steps == ["begun"] and note.read_text() == "interrupted"
+    assert time.monotonic() - begun_s < LONG_S / 2
+
+
+def test_work_that_nobody_waits_for_ends(tmp_path):
+    note = tmp_path / "note"
+    code = (
+        "from functools import partial\n"
+        "from kernelwright.in_process import in_process\n"
+        "from tests.null import test_in_process as here\n"
+        f"work = partial(here.wait, {str(note)!r})\n"
+        "tell = lambda step: print(step, flush=True)\n"
+        "in_process(work, nursery=here.NoNursery(), on_step=tell)\n"
+    )
+    home = Path(__file__).parents[2]
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=home)
+    assert parent.stdout.readline() == b"begun\n"
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    end_s = time.monotonic() + 20
+    while not (note.exists() and note.read_text()) and time.monotonic() < end_s:
+        time.sleep(0.1)
+    assert note.read_text() == "interrupted"
