@@ -1,4 +1,4 @@
-"""What of a machine one search has for itself, where searches go on on several GPUs."""
+"""Lanes: the GPU and the CPU cores that one of several searches has alone."""
 
 from __future__ import annotations
 

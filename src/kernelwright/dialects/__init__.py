@@ -1,0 +1,1 @@
+"""Dialects: one class per language that candidates are written in, with its toolchain."""

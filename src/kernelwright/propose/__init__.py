@@ -1,0 +1,1 @@
+"""Proposers: who writes candidates. Rules, models, translations, and what torch.compile writes."""

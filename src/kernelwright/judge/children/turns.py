@@ -1,10 +1,13 @@
-"""Whose turn it is at a device: many build and check side by side, or one measures alone.
+"""Whose turn it is at a device: many judges build and check side by side, or one measures alone.
 
-Locks for all judges of a user on this machine. Who builds or checks holds the room with
-others; who measures holds it alone. Who wants to measure stands in line and closes the door first:
-nobody new comes in while somebody stands in line, and those inside stop their children and step
-aside, so that measuring never waits for a build. Measuring begins when what the stopped children
-had started on the device is done.
+File locks, shared by all judges of a user on this machine:
+
+- ``room``: shared by those who build or check, exclusive for the one who measures.
+- ``line`` and ``door``: who wants to measure takes both first. Then nobody new enters the room, and
+  those inside stop their children and leave it, so that measuring never waits for a build.
+- ``hall`` and ``chairs``: parts of the device's memory, given out to one judge after the other.
+
+Measuring begins when what the stopped children had started on the device is done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which of several changes a reference bears: one that it does not must hide no other."""
+"""Changes of the inputs that the reference takes: which of several ways to change each tensor.
+
+One that it does not take is left out for that tensor alone; the others keep theirs.
+"""
 
 from __future__ import annotations
 

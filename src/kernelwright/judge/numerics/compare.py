@@ -1,9 +1,15 @@
 """Numerics: a candidate's outputs against float64, with the reference's own error as yardstick.
 
-Errors are those of ``measures``. A candidate may be FACTOR times as far from float64 as the
-reference itself on the same inputs, or as far as float64 moves when inputs and weights are changed
-by one unit in the last place (so that no one is blamed for an ill-conditioned task), or as far as
-any sound order of summation may be.
+Whole numbers are compared exactly (``whole``). Of others errors are those of ``measures``. There
+are four tests, in this order:
+
+1. The largest error is at most FACTOR times the reference's own on the same inputs, or what any
+   sound order of summation may be off, or CONDITION_FACTOR times as far as float64 moves when
+   inputs and weights move by one unit in the last place, so that no one is blamed for an
+   ill-conditioned task.
+2. Few numbers may be farther off, where they jump as inputs move: by JUMPED times as much.
+3. At most SPREAD times the share of numbers that the reference has beyond any sound sum are there.
+4. The typical error of narrow results is at most TYPICAL_FACTOR times the reference's.
 """
 
 from __future__ import annotations

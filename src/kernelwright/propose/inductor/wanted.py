@@ -1,4 +1,4 @@
-"""What both languages of generated kernels come to."""
+"""What the readers of Inductor's C++ and Triton return: kernels, imports and their text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One operation of a loop nest: the values it reads, where it steps, and it with others instead."""
+"""Operations of a loop nest: what one reads, which axes it steps along, copies of other parts."""
 
 from __future__ import annotations
 
