@@ -23,7 +23,6 @@ TARGETS = {
     "gfx1100": 11000, "gfx1151": 11501, "gfx1201": 12001,
 }  # fmt: skip
 """Targets and their ISA version number. Source: ROCm device-libs, oclc_isa_version_*.cl."""
-WAVE_WIDTH = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1151": 32, "gfx1201": 32}
 NEWEST_CLANG, OLDEST_CLANG = 30, 17
 SWITCHES = {
     "correctly_rounded_sqrt32": "correctly_rounded_sqrt", "daz_opt": "daz_opt",

@@ -20,6 +20,7 @@ emitter.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,20 +48,13 @@ class Tensor:
 
     @property
     def n_elements(self) -> int:
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
 
 def contiguous(name: str, shape: tuple[int, ...], dtype: str) -> Tensor:
     """A row-major tensor."""
-    strides: list[int] = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return Tensor(name, shape, dtype, tuple(reversed(strides)))
+    strides = tuple(math.prod(shape[place:]) for place in range(1, len(shape) + 1))
+    return Tensor(name, shape, dtype, strides)
 
 
 @dataclass(frozen=True)
@@ -140,6 +134,10 @@ class Compute:
     op: str
     args: tuple[str, ...]
     dtype: str
+
+    def __post_init__(self) -> None:
+        if POINTWISE.get(self.op) != len(self.args):
+            raise ValueError(f"{self.op} of {len(self.args)} values is no operator of a kernel")
 
 
 @dataclass(frozen=True)

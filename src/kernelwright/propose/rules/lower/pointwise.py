@@ -32,7 +32,6 @@ _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "maximum": "maximum", "minimum": "minimum",
     "fmod": "fmod", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
 }  # fmt: skip
-_FLOAT_BINARY = {"atan2": "atan2"}
 _COMPARISONS = {name: name for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 _UNARY = {"neg": "neg", "abs": "abs", "sign": "sign", "relu": "relu", "square": "square"}
 _ROUNDING = {name: name for name in ("floor", "ceil", "round", "trunc")}
@@ -93,7 +92,7 @@ def div(result: Result, a: Any, b: Any, *, rounding_mode: str | None = None) -> 
 
 
 @lowers("atan2")
-def float_binary(result: Result, a: Any, b: Any) -> Node:
+def atan2(result: Result, a: Any, b: Any) -> Node:
     dtype = promoted(a, b, kind=KIND.INT_TO_FLOAT)
     return _finished(point("atan2", operand(a, result, dtype), operand(b, result, dtype)), result)
 

@@ -15,7 +15,6 @@ from kernelwright.propose.rules.emit.cpp.types import HALVES
 from kernelwright.propose.rules.ir.axes import in_terms_of, joined
 from kernelwright.propose.rules.ir.ir import (
     Axis,
-    Compute,
     Const,
     Contraction,
     Load,
@@ -25,7 +24,7 @@ from kernelwright.propose.rules.ir.ir import (
 from kernelwright.propose.rules.ir.ops import arguments, indices, with_indices
 
 TILE_KNOBS = ("mr", "nv", "mc", "nc", "kc")
-ACC = Compute("acc", "acc", (), "float32")
+ACC = Const("acc", 0.0, "float32")
 """Stands for the sum in the epilogue's list of named values."""
 
 
