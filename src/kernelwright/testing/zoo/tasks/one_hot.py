@@ -1,4 +1,4 @@
-"""One-hot rows of words, in float32: nearly all of it is zeros."""
+"""One-hot rows of words, in float64: nearly all of it is zeros."""
 
 import torch
 from torch import nn
@@ -6,11 +6,11 @@ from torch import nn
 
 class Model(nn.Module):
     def forward(self, words):
-        return nn.functional.one_hot(words, 8192).float()
+        return nn.functional.one_hot(words, 8192).double()
 
 
 def get_inputs():
-    return [torch.randint(0, 8192, (1024,))]
+    return [torch.randint(0, 8192, (640,))]
 
 
 def get_init_inputs():
