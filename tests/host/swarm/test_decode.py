@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from kernelwright.propose.swarm import decode, grouped  # noqa: E402
+from kernelwright.propose.swarm import decode, grouped_query  # noqa: E402
 
 END = 7
 
@@ -47,8 +47,8 @@ def test_keys_that_heads_share_are_not_copied_and_the_model_is_left_as_it_was(
         seen.append((query.shape[1], key.shape[1]))
         return attend(module, query, key, *rest, **told)
 
-    attend = grouped.attend
-    monkeypatch.setattr(grouped, "attend", spy)
+    attend = grouped_query.attend
+    monkeypatch.setattr(grouped_query, "attend", spy)
     decode.recorded(model, read, limit=3, draw=lambda logits: logits.argmax(-1), stops=[END])
     assert seen and set(seen) == {(4, 2)}
     assert model.config._attn_implementation == "sdpa"
