@@ -110,7 +110,7 @@ def run(
     device = resolve(Device.parse(settings.device))
     told = dataclasses.replace(
         settings, proposers=("policy",), models=tuple(policy.name for policy in examined),
-        budget_s=0.0, dialects=(_usable(dialect, device),),
+        dialects=(_usable(dialect, device),),
     )  # fmt: skip
     here = Here.of(device, told)
     with Archive(told.archive) as archive:
