@@ -11,10 +11,10 @@ LEVELS = {
     "dialects": 1, "load": 1, "tasks": 1, "parquet": 1,
     "translate": 1.5,  # reads dialects' syntax, and is what a proposer proposes
     "propose": 2, "judge": 2, "archive": 2, "select": 2, "receipt": 2,
-    "compose": 2, "pairs": 2, "result": 2,
+    "compose": 2, "pairs": 2, "result": 2, "side_by_side": 2,
+    "lanes": 2.2, "in_process": 2.5,
     "search": 3, "port": 3, "train": 3, "report": 3, "testing": 3, "doctor": 3,
-    "dataset": 3, "lanes": 3, "side_by_side": 3,
-    "in_process": 3.5,
+    "dataset": 3,
     "build": 4, "dispatch": 4, "api": 4, "answers": 4, "terminal": 4, "progress": 4,
     "bench": 4.5, "docket": 4.5,
     "options": 5, "commands": 5, "cli": 5, "__init__": 5, "__main__": 5,

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from multiprocessing.connection import Connection
+from functools import partial
 
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
+from kernelwright.in_process import in_process
 from kernelwright.judge import Judge, Nursery, WarmProgram
+from kernelwright.side_by_side import side_by_side
 from kernelwright.testing.zoo.canaries import Canaries
 from kernelwright.testing.zoo.cases import Case, cases, task
 from kernelwright.testing.zoo.outcomes import Outcome, Result, weigh
 
 Report = Callable[[Outcome], None]
+PRELOADED = (__name__, "kernelwright.judge.judge")
 
 
 def run(
@@ -51,12 +50,18 @@ def run(
         outcomes.append(outcome)
         report(outcome)
 
+    def keep_all(found: list[Outcome]) -> None:
+        for outcome in found:
+            keep(outcome)
+
     with WarmProgram() as nursery:
+        how = {"timed": timed, "nursery": nursery}
         if jobs == 1:
             for group in groups:
-                _judge_group(group, device, nursery, timed=timed, report=keep)
+                _judge_group(group, device, **how, on_step=keep)
         else:
-            _side_by_side(groups, device, nursery, timed=timed, jobs=jobs, report=keep)
+            one = partial(_in_a_process, device=device, **how)
+            side_by_side(one, groups, jobs=jobs, on_done=keep_all)
     return outcomes
 
 
@@ -64,55 +69,22 @@ def _judge_key(case: Case) -> tuple[str, int]:
     return case.task, case.threads
 
 
-def _side_by_side(
-    groups: Sequence[list[Case]], device: str, nursery: Nursery, *, timed: bool, jobs: int,
-    report: Report,
-) -> None:  # fmt: skip
-    def one(group: list[Case]) -> list[Outcome]:
-        with contextlib.closing(nursery.branch()) as branch:
-            return _in_a_process(group, device, branch, timed=timed)
-
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            for done in as_completed([pool.submit(one, group) for group in groups]):
-                for outcome in done.result():
-                    report(outcome)
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
 def _in_a_process(
-    group: list[Case], device: str, nursery: Nursery, *, timed: bool
+    group: list[Case], device: str, *, timed: bool, nursery: Nursery
 ) -> list[Outcome]:
     """The outcomes of one task's cases; a judge that dies has been brought down by one of them."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "kernelwright.judge.judge"])
-    ours, theirs = context.Pipe(duplex=False)
-    arguments = (group, device, nursery, timed, theirs)
-    process = context.Process(target=_send_outcomes, args=arguments)
-    process.start()
-    theirs.close()
     found: list[Outcome] = []
-    with contextlib.closing(ours), contextlib.suppress(EOFError):
-        while len(found) < len(group):
-            found.append(ours.recv())
-    process.join()
+    work = partial(_judge_group, group, device, timed=timed)
+    ending = in_process(work, nursery=nursery, on_step=found.append, preload=PRELOADED)
+    if ending.is_interrupted:
+        return found
+    why = f"the judge's process ended: {ending.error or ending.died}"
     lost = group[len(found) :]
-    why = f"the judge's process ended, exit code {process.exitcode}"
     return found + [Outcome(case, Result.ESCAPE, why, None, 0.0) for case in lost]
 
 
-def _send_outcomes(
-    group: list[Case], device: str, nursery: Nursery, timed: bool, answer: Connection
-) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which what it is forked from ignores
-    with contextlib.suppress(KeyboardInterrupt):
-        _judge_group(group, device, nursery, timed=timed, report=answer.send)
-
-
 def _judge_group(
-    group: Sequence[Case], device: str, nursery: Nursery, *, timed: bool, report: Report
+    group: Sequence[Case], device: str, *, timed: bool, nursery: Nursery, on_step: Report
 ) -> None:
     """Judge the cases of one task with as many threads, or as there are cores."""
     name, threads = _judge_key(group[0])
@@ -120,7 +92,7 @@ def _judge_group(
     how = {"device": Device.parse(device), "settings": settings, "nursery": nursery}
     with Canaries() as canaries, Judge(task(name), **how) as judge:
         for case in group:
-            report(_judge_case(judge, case, canaries, timed=timed))
+            on_step(_judge_case(judge, case, canaries, timed=timed))
 
 
 def _judge_case(judge: Judge, case: Case, canaries: Canaries, *, timed: bool) -> Outcome:
