@@ -22,7 +22,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import preparation, preselection
+from kernelwright.judge import heats, preparation
 from kernelwright.judge.baseline_runs import N_QUICK, BaselineRuns, no_memory
 from kernelwright.judge.children.child import MEMORY_SHARE
 from kernelwright.judge.children.children import Children
@@ -251,7 +251,7 @@ class Judge:
             try:
                 self._baselines.wait()
                 with self.turns.alone():
-                    return preselection.rank(heat, self._baselines.fastest, timed)
+                    return heats.rank(heat, self._baselines.fastest, timed)
             except (DeviceError, RunnerFailed, MemoryError, torch.OutOfMemoryError):
                 return {}  # nobody is passed over: each is judged, and alone if that is needed
 
@@ -263,7 +263,7 @@ class Judge:
 
         size = self.heat
         with self._line(candidates, size, n_together=size) as line:
-            yield from preselection.run(line.heats(), rank=rank, judge=judge, again=again)
+            yield from heats.run(line.heats(), rank=rank, judge=judge, again=again)
 
     @functools.cached_property
     def heat(self) -> int:

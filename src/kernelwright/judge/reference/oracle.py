@@ -47,7 +47,7 @@ from kernelwright.judge.reference.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.reference.kept import Kept
 from kernelwright.judge.reference.observed import Observed, observe
 from kernelwright.judge.reference.products import quick_convolutions
-from kernelwright.judge.reference.stopwatch import Spent
+from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.load import open_reference
 from kernelwright.load.plain import flatten, weights_of
