@@ -86,6 +86,11 @@ def _receive_some(
         if left_s <= 0 and not first:
             raise Late
         sock.settimeout(max(left_s, 1e-3))
+    return _received(sock, n_bytes)
+
+
+def _received(sock: socket.socket, n_bytes: int) -> bytes:
+    """At most so many bytes, and at least one."""
     try:
         some = sock.recv(n_bytes)
     except TimeoutError as error:
@@ -192,12 +197,4 @@ def hear_bell(sock: socket.socket, *, spin_s: float = 0.0) -> bytes:
     while time.monotonic() < end_s:
         if select.select([sock], [], [], 0)[0]:
             break
-    try:
-        body = sock.recv(MAX_BELL_BYTES)
-    except TimeoutError as error:
-        raise Late from error
-    except ConnectionResetError as error:
-        raise Closed from error
-    if not body:
-        raise Closed
-    return body
+    return _received(sock, MAX_BELL_BYTES)

@@ -124,5 +124,5 @@ def explained(
             usual = max(usual, usual + least, *(FACTOR * error for error in of))
             errors += of
         allowed.append(usual)
-    lowered = replace(expected, allowed=allowed, sound=allowed, reference_error=max(errors))
-    return replace(lowered, moved=[])
+    error = max(errors)
+    return replace(expected, allowed=allowed, sound=allowed, reference_error=error, moved=[])

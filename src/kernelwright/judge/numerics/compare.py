@@ -1,15 +1,16 @@
 """Numerics: a candidate's outputs against float64, with the reference's own error as yardstick.
 
 Whole numbers are compared exactly (``whole``). Of others errors are those of ``measures``. There
-are four tests, in this order:
+are five tests, in this order:
 
 1. The largest error is at most FACTOR times the reference's own on the same inputs, or what any
    sound order of summation may be off, or CONDITION_FACTOR times as far as float64 moves when
    inputs and weights move by one unit in the last place, so that no one is blamed for an
    ill-conditioned task.
 2. Few numbers may be farther off, where they jump as inputs move: by JUMPED times as much.
-3. At most SPREAD times the share of numbers that the reference has beyond any sound sum are there.
-4. The typical error of narrow results is at most TYPICAL_FACTOR times the reference's.
+3. Numbers that the reference only moves are off by MOVED_ULP at most.
+4. At most SPREAD times the share of numbers that the reference has beyond any sound sum are there.
+5. The typical error of narrow results is at most TYPICAL_FACTOR times the reference's.
 """
 
 from __future__ import annotations
@@ -159,8 +160,8 @@ def expect(
         for o, e, f in zip(own, exact, finite, strict=True)
     ]
     error = max(errors, default=0.0)
-    expected = Expected(exact, own, scales, finite, allowed, error, sound, beyond, typical)
-    return replace(expected, moved=moved)
+    of_all = (allowed, error, sound, beyond, typical)
+    return Expected(exact, own, scales, finite, *of_all, moved=moved)
 
 
 def _typical(

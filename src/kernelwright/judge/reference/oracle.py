@@ -95,8 +95,8 @@ class Oracle:
         self._study()
         again = partial(self.reference.build, derive_seed(self.secret, "again"))
         seed = derive_seed(self.secret, "other weights")
-        changes = (lambda own: own, nudges.moved_once)
-        runs = [lambda one, c=c: self._forward(one, c(self.first_arguments)) for c in changes]
+        own = self.first_arguments
+        runs = [partial(self._forward, arguments=one) for one in (own, nudges.moved_once(own))]
         self.modules = sets_of_weights(module, again, seed, runs, self._kept.has_room)
         self.has_weights = self.modules[TASK] is not module
         seed = derive_seed(self.secret, "others")
