@@ -8,7 +8,7 @@ each call, one process at a time at the clock while others compile. The table sa
 of every knob how much longer kernels take than the fastest of their task: the geometric mean.
 
 Not covered:
-    Knobs are looked at one by one, and a kernel's design is not a knob.
+    A kernel's design is not a knob, and of a few kernels a value says little.
 """
 
 from __future__ import annotations
@@ -45,15 +45,17 @@ CALLS = 15
 L2_BYTES = 256 << 20
 KNOBS = {
     "flat": ("block", "warps"), "columns": ("columns", "warps"), "windows": ("windows", "warps"),
-    "rows": ("row_warps",), "product": ("tile, terms", "precision", "tile_warps", "stages"),
+    "rows": ("block", "row_warps"), "attention": ("tile", "precision"),
+    "product": ("tile, terms", "precision", "tile_warps", "stages", "tile, tile_warps, precision"),
 }  # fmt: skip
+"""By family; of several in one text, every combination."""
 FAMILY = {
     **dict.fromkeys(("pointwise", "spread", "loss", "divergence", "row loss", "cross entropy",
                      "image norm", "plane", "whole norm", "vector product"), "flat"),
-    **dict.fromkeys(("product", "gram", "added product", "deep product", "linear", "attention",
+    **dict.fromkeys(("product", "gram", "added product", "deep product", "linear",
                      "linear reduced", "linear mapped", "linear grouped", "linear batch norm",
                      "linear pooled", "two linears"), "product"),
-    "pooling": "windows",
+    "pooling": "windows", "attention": "attention",
 }  # fmt: skip
 """What a form's time hangs on; a mapping, reduction, index or scan is of rows or of columns."""
 Row = dict[str, Any]

@@ -11,8 +11,8 @@ TILES = ((32, 16), (32, 32), (32, 64), (64, 16), (64, 32), (64, 64), (128, 16), 
 every GPU since Ampere (99 KB of one block: CUDA C++ programming guide, compute capability 8.6)."""
 
 QUICK_TILES = ((128, 32, 8), (128, 32, 8), (128, 16, 8), (128, 16, 8), (64, 32, 4))
-"""With the warps. On an H200 kernels took 1.1 to 1.2 times as long as the fastest of their task
-with the larger ones, with others 1.1 to 6.9 times (`benchmarks/training_schedules.py`)."""
+"""With the warps. On an H200 products took 1.15 times as long as the fastest of their task with the
+larger ones, 1.46 times with the other, with others up to 7.3 (benchmarks/training_schedules.py)."""
 
 
 @dataclass(frozen=True)
