@@ -28,7 +28,7 @@ WITNESSES = {
     "out": "null/cli/test_answers.py:a_suite_counts_the_library_as_one_and_lists_what_failed",
     "threads": "null/cli/test_errors.py:a_setting_of_threads_that_do_not_fit_this_machine",
     "seed": "null/core/test_witnesses.py:another_seed_shows_other_exemplars",
-    "cache": "null/judge/test_cold.py:a_cold_call_reads_from_memory_and_a_warm_one_does_not",
+    "cache": "null/judge/test_cold.py:a_cold_call_comes_after_a_flush_and_a_warm_one_does_not",
     "timed": "host/swarm/test_search.py:what_is_not_timed_is_searched_until_it_is_right",
     "precision": "host/judge/test_precision.py:"
     "what_is_refused_in_full_precision_passes_where_it_was_asked_for",
