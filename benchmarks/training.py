@@ -9,9 +9,10 @@
         --arm 'best of 8=sft/model@8' --against sft
 
 An arm is a name and its checkpoints, one for each seed; ``@4`` lets the first four answers of each
-to a task count. The first is what the others are compared with unless ``--against`` names another.
-Kernels judged in training are read from the steps in the archives, back through all stages: a
-fair best of n has n times the tasks as many as the other arm in training and exam together.
+to a task count, ``@4+2`` two more that were shown kernels of its own (`--shown`). The first is what
+the others are compared with unless ``--against`` names another. Kernels judged in training are read
+from the steps in the archives, back through all stages: a fair best of n has n times the tasks as
+many as the other arm in training and exam together.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ from kernelwright.archive import Archive
 from kernelwright.load.suite import kernelbench_suite
 from kernelwright.report.arms import ArmSummary, compared, parse_arm
 from kernelwright.report.exams import Share, answered
+from kernelwright.report.facts import mean_text
 
 
 @click.command()
 @click.option(
     "--archive", "archives", multiple=True, required=True, help="Exams, training; repeatable."
 )
-@click.option("--arm", "arms", multiple=True, required=True, metavar="NAME=DIR[,DIR…][@K]")
+@click.option("--arm", "arms", multiple=True, required=True, metavar="NAME=DIR[,DIR…][@K[+S]]")
 @click.option("--against", default="", metavar="NAME", help="Default: the first arm.")
 @click.option("--kernelbench", type=click.Path(path_type=Path), help="Its levels, each for itself.")
 @click.option("--levels", default="1,2", show_default=True)
@@ -73,18 +75,24 @@ def table(title: str, rows: Sequence[ArmSummary]) -> Table:
     """One row for each arm."""
     fast = list(rows[0].fast)
     shown = Table(
-        "arm", "seeds", "tasks × answers", "judged: training, exam", "right",
-        *(f"fast_{p}" for p in fast), "more right", "best of n right", "more",
+        "arm", "seeds", "tasks × answers", "judged: training, exam", "right", "more",
+        *(f"fast_{p}" for p in fast), "speed of the right", "times the other's",
+        "best of n right", "more", *(f"fast_{p}" for p in fast), "mean",
         title=title, box=box.SIMPLE_HEAD,
     )  # fmt: skip
     for row in rows:
         shown.add_row(
             row.name, str(row.n_seeds), f"{row.n_tasks} × {row.n_answers}",
-            f"{row.n_trained:.0f}, {row.n_examined:.0f}", _share(row.right),
+            f"{row.n_trained:.0f}, {row.n_examined:.0f}", _share(row.right), _gap(row.gap),
             *(_share(share) for share in row.fast.values()),
-            _gap(row.gap), _share(row.best_right), _gap(row.best_gap),
+            mean_text(row.speed), mean_text(row.speed_ratio),
+            _share(row.best_right), _gap(row.best_gap),
+            *(_share(share) for share in row.best_fast.values()), mean_text(row.best_speed),
         )  # fmt: skip
-    shown.caption = "95 % intervals over tasks and seeds; more: than the arm without such a figure"
+    shown.caption = (
+        "95 % intervals over tasks and seeds, of speeds over tasks; more, times: the arm without "
+        "such a figure; speeds against the strongest library setting"
+    )
     return shown
 
 

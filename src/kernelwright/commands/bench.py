@@ -22,7 +22,7 @@ LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about 
 ONLY_PORT = ("hipify", "arch")
 ONLY_TASKS = ("path", "levels", "every", "device", "archive", "out", "policies")
 ONLY_SEARCH = ("budget_s", "limit_s", "total_s", "gpus")
-ONLY_POLICY = ("samples", "dialect", "max_tokens")
+ONLY_POLICY = ("samples", "shown", "dialect", "max_tokens")
 NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 
 
@@ -61,6 +61,12 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
     "--samples",
     type=click.IntRange(min=1),
     help=f"Ask a checkpoint for so many answers to each task. Default: {exam.SAMPLES}.",
+)
+@click.option(
+    "--shown",
+    type=click.IntRange(min=1),
+    help="Then ask for so many more, with two of its own kernels and their speeds in the prompt. "
+    "Default: none.",
 )
 @click.option(
     "--dialect", help="Ask checkpoints for kernels in it. Default: cpp on a CPU, else triton."
@@ -132,7 +138,7 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
     }
     if "policies" in given:
         examined = exam.policies(given["policies"], given.get("samples", exam.SAMPLES))
-        asked = {key: given[key] for key in ("dialect", "max_tokens") if key in given}
+        asked = {key: given[key] for key in ("dialect", "max_tokens", "shown") if key in given}
         sat = exam.run(entries, examined, jobs=given.get("jobs", 1), **asked, **told)
         return results.answer(name, sat.outcomes, settings, sat.calls)
     outcomes = suite.run(

@@ -9,6 +9,8 @@ from typing import Any
 
 EXAM = "exam"
 """The purpose of a call whose answer is counted, not searched with."""
+EXEMPLARS = "exemplars"
+"""The parameter of an exam's call: how many of the model's own kernels its prompt may show."""
 
 
 class Outcome(StrEnum):
@@ -59,6 +61,11 @@ class Call:
     cost_usd: float | None = 0.0
     """None where nobody stated the model's price."""
     took_s: float = 0.0
+
+    @property
+    def is_shown(self) -> bool:
+        """Of an exam: whether the prompt may show kernels, those of the model's own."""
+        return bool(self.parameters.get(EXEMPLARS))
 
     @property
     def tokens(self) -> int:

@@ -4,18 +4,21 @@ in judged kernels, with intervals over tasks and seeds."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, geometric_mean
 
 from kernelwright.archive import Step
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import CONFIDENCE
-from kernelwright.report.exams import FAST, N_DRAWS, Answered, Share, share_of
+from kernelwright.report.exams import FAST, N_DRAWS, Answered, Mean, Share, interval, share_of
 
 JUDGED = "judge/candidates"
 """Under which a step of reinforcement logs how many kernels it had judged."""
+ARM = re.compile(r"([^=]+)=(.+?)(?:@(\d+)(?:\+(\d+))?)?")
+"""'NAME=DIR,DIR@4+2' as name, folders, answers and shown ones."""
 Marks = dict[str, list[list[float]]]
 """By task and then by checkpoint: what its answers count, 1 or 0 each."""
 
@@ -28,6 +31,16 @@ class Arm:
     checkpoints: tuple[Path, ...]
     n_answers: int | None = None
     """Of each checkpoint to each task the first so many count; None: all."""
+    n_shown: int = 0
+    """And so many of those to prompts that showed it its own kernels, where not all count."""
+
+    def counted(self, answers: Sequence[Answered]) -> list[Answered]:
+        """Those of one checkpoint to one task that count."""
+        if self.n_answers is None:
+            return list(answers)
+        bare = [each for each in answers if not each.is_shown]
+        shown = [each for each in answers if each.is_shown]
+        return bare[: self.n_answers] + shown[: self.n_shown]
 
 
 @dataclass(frozen=True)
@@ -48,27 +61,34 @@ class ArmSummary:
     best_right: Share
     best_fast: dict[str, Share]
     """Shares of tasks of which one answer holds."""
+    speed: Mean | None
+    """The geometric mean of the speedups of right answers."""
+    best_speed: Mean
+    """The same of what the best of a task's answers gives: 1 where none beats the library."""
     gap: Share | None = None
     """The share of right answers less that of the arm that others are compared with, over tasks
     that both have; None for that arm."""
     best_gap: Share | None = None
     """The same of the best of a task's answers."""
+    speed_ratio: Mean | None = None
+    """How many times as fast its right answers are, a task's mean over the other's, over tasks of
+    which both have some."""
 
 
 def parse_arm(text: str) -> Arm:
-    """'NAME=DIR[,DIR…][@K]': K answers to each task count.
+    """'NAME=DIR[,DIR…][@K[+S]]': K answers to each task count, and S that were shown its own.
 
     Raises:
         UsageError: it is not of that form.
     """
-    name, _, rest = text.partition("=")
-    folders, _, number = (
-        rest.rpartition("@") if rest.rpartition("@")[2].isdigit() else (rest, "", "")
-    )
+    found = ARM.fullmatch(text)
+    name, folders, number, shown = found.groups() if found else ("", "", "", "")
     paths = tuple(Path(part).expanduser() for part in folders.split(",") if part)
-    if not name or not paths or number == "0":
-        raise UsageError("no such arm", seen=text, do="write NAME=DIR, NAME=DIR,DIR or NAME=DIR@4")
-    return Arm(name, paths, int(number) if number else None)
+    if not paths or number == "0":
+        raise UsageError(
+            "no such arm", seen=text, do="write NAME=DIR, NAME=DIR,DIR, NAME=DIR@4 or NAME=DIR@4+2"
+        )
+    return Arm(name, paths, int(number) if number else None, int(shown or 0))
 
 
 def compared(
@@ -122,7 +142,7 @@ def _answers(arm: Arm, answers: Sequence[Answered]) -> dict[str, list[list[Answe
             f"{arm.name} has no answers", seen=missing[0],
             do="examine it first: kernelwright bench --policy DIR --archive …",
         )  # fmt: skip
-    return {name: [part[: arm.n_answers] for part in task] for name, task in found.items()}
+    return {name: [arm.counted(part) for part in task] for name, task in found.items()}
 
 
 def _summary(
@@ -149,8 +169,40 @@ def _summary(
         fast={f"{p:g}": share(lambda a, p=p: a.is_faster(p)) for p in FAST},
         best_right=share(_is_right, best=True),
         best_fast={f"{p:g}": share(lambda a, p=p: a.is_faster(p), best=True) for p in FAST},
+        speed=_mean_of(_speeds(part)), best_speed=_best_speed(part),
         gap=gap(best=False), best_gap=gap(best=True),
+        speed_ratio=_speed_ratio(part, other) if other is not None else None,
     )  # fmt: skip
+
+
+def _speeds(part: dict[str, list[list[Answered]]]) -> dict[str, list[float]]:
+    """Of the right answers, by task."""
+    return {
+        name: [s for seed in task for each in seed if (s := each.speedup) is not None]
+        for name, task in part.items()
+    }
+
+
+def _mean_of(speeds: dict[str, list[float]]) -> Mean | None:
+    return interval(list(speeds.values()), geometric_mean)
+
+
+def _best_speed(part: dict[str, list[list[Answered]]]) -> Mean:
+    gains = {
+        name: [max([1.0, *(e.speedup or 1.0 for e in seed if e.is_faster(1))]) for seed in task]
+        for name, task in part.items()
+    }
+    found = _mean_of(gains)
+    assert found is not None  # every task has a gain
+    return found
+
+
+def _speed_ratio(
+    mine: dict[str, list[list[Answered]]], others: dict[str, list[list[Answered]]]
+) -> Mean | None:
+    one, other = _speeds(mine), _speeds(others)
+    both = [name for name in one if one[name] and other.get(name)]
+    return _mean_of({n: [geometric_mean(one[n]) / geometric_mean(other[n])] for n in both})
 
 
 def _is_right(answer: Answered) -> bool:

@@ -18,6 +18,7 @@ from kernelwright.propose.swarm.answer import read
 
 ALL = "all"
 FAST = (1.0, 1.2)
+SHOWN = ", shown its own"
 REFUSED = {Status.REJECTED, Status.TAMPERED}
 Where = tuple[str, str]
 """A device and the GPU's name: an H100 and an H200 are one device, and not one exam."""
@@ -35,10 +36,15 @@ class Answered:
     """None where it has no code that could be judged."""
     model: str = ""
     """The checkpoint as it was asked, with its whole path."""
+    is_shown: bool = False
+    """Whether the prompt showed kernels of the checkpoint's own."""
+    is_copy: bool = False
+    """Whether it repeats an answer from which those were drawn: no work was done again."""
 
     @property
     def is_right(self) -> bool:
-        return self.found is not None and self.found.passed and self.found.is_own
+        found = self.found
+        return found is not None and found.passed and found.is_own and not self.is_copy
 
     @property
     def speedup(self) -> float | None:
@@ -88,6 +94,8 @@ class PolicySummary:
     """Of the speedups of right answers, with 95 % intervals; None where there are none."""
     n_refused: int
     """Answers that a guard of the judge refused."""
+    n_copies: int
+    """Answers that repeat an earlier one, though they were to be better: not right."""
     n_of: int
     """How many answers to a task the following take the best of."""
     best_right: Share
@@ -116,12 +124,21 @@ def answered(
             and (only is None or call.id in only)
         ]  # fmt: skip
         known = _verdicts(archive, task.digest) if calls else {}
-        for call in calls:
-            code = read(call.answer, call.dialect).code
-            key = (_where(call), Candidate(code, call.dialect).normal)
-            if not code or key in known:
-                verdict = known[key] if code else None
-                found.append(Answered(_name(call), level, task.name, verdict, call.model))
+        earlier: set[tuple[str, str]] = set()
+        for call in sorted(calls, key=lambda call: call.is_shown):  # otherwise in their order
+            code, name = read(call.answer, call.dialect).code, _name(call)
+            text = Candidate(code, call.dialect).normal
+            key = (_where(call), text)
+            if code and key not in known:
+                continue
+            checkpoint = name.removesuffix(SHOWN)
+            is_copy = call.is_shown and bool(code) and (checkpoint, text) in earlier
+            if not call.is_shown:
+                earlier.add((checkpoint, text))
+            verdict = known[key] if code else None
+            found.append(
+                Answered(name, level, task.name, verdict, call.model, call.is_shown, is_copy)
+            )
     return found
 
 
@@ -148,7 +165,8 @@ def _name(call: Call) -> str:
     weights = str(call.parameters["weights"])[:6]
     device, gpu = _where(call)
     named = f"{device} ({gpu})" if gpu else device
-    return f"{'/'.join(parts)} {weights}, {call.dialect} on {named}"
+    name = f"{'/'.join(parts)} {weights}, {call.dialect} on {named}"
+    return name + SHOWN if call.is_shown else name
 
 
 def examined(answers: Sequence[Answered]) -> list[PolicySummary]:
@@ -178,16 +196,17 @@ def _summary(policy: str, level: str, part: Sequence[Answered]) -> PolicySummary
 
     speedups = [[s for each in task if (s := each.speedup) is not None] for task in tasks]
     gains = [[each.speedup or 1.0 for each in task if each.is_faster(1)] for task in tasks]
-    mean = _interval([[max(task, default=1.0)] for task in gains], geometric_mean)
+    mean = interval([[max(task, default=1.0)] for task in gains], geometric_mean)
     assert mean is not None  # every task has a gain
     return PolicySummary(
         policy=policy, level=level, n_tasks=len(tasks), n_answers=len(part),
         with_code=share(lambda a: a.found is not None),
         right=share(lambda a: a.is_right),
         fast={f"{p:g}": share(lambda a, p=p: a.is_faster(p)) for p in FAST},
-        geometric_mean=_interval(speedups, geometric_mean),
-        median=_interval(speedups, median),
+        geometric_mean=interval(speedups, geometric_mean),
+        median=interval(speedups, median),
         n_refused=sum(a.found is not None and a.found.status in REFUSED for a in part),
+        n_copies=sum(a.is_copy for a in part),
         n_of=max(map(len, tasks)),
         best_right=best_share(lambda a: a.is_right),
         best_fast={f"{p:g}": best_share(lambda a, p=p: a.is_faster(p)) for p in FAST},
@@ -209,7 +228,7 @@ def share_of(shares: Sequence[float]) -> Share:
     return Share(mean, max(0.0, min(mean, middle - half)), min(1.0, max(mean, middle + half)))
 
 
-def _interval(
+def interval(
     tasks: Sequence[Sequence[float]], statistic: Callable[[Sequence[float]], float]
 ) -> Mean | None:
     """A statistic of the values of all tasks, with a bootstrap over tasks; None without values."""

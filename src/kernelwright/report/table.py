@@ -121,7 +121,7 @@ def policy_table(policies: Sequence[PolicySummary]) -> Table:
     fast = list(policies[0].fast)
     columns = ("checkpoint", "level", "tasks × answers", "right", *(f"fast_{p}" for p in fast))
     table = Table(
-        *columns, "geomean, median of the right", "refused", "best of", box=box.SIMPLE_HEAD
+        *columns, "geomean, median of the right", "refused, copied", "best of", box=box.SIMPLE_HEAD
     )
     for each in policies:
         best = [f"{each.best_right.share:.0%} right"]
@@ -134,7 +134,7 @@ def policy_table(policies: Sequence[PolicySummary]) -> Table:
             share_text(each.right),
             *(share_text(share) for share in each.fast.values()),
             f"{mean_text(each.geometric_mean)}\n{mean_text(each.median)}",
-            str(each.n_refused),
+            f"{each.n_refused}, {each.n_copies}",
             f"{each.n_of}: " + ", ".join(best),
         )
     table.caption = "intervals: 95 %, over tasks; a best that the library beats counts 1"

@@ -50,6 +50,8 @@ class Prompts:
     """The share of prompts that go without them all the same."""
     fits: Callable[[Messages], bool] = lambda messages: True
     """Whether a prompt is short enough; one that is not goes without exemplars."""
+    among: frozenset[str] | None = None
+    """Those that may be shown, as ``Candidate.normal``; None: all of the archive."""
 
     def ask(self, task: Task, dialect: str, seed: int) -> Asked:
         """The prompt for a kernel in ``dialect``; another seed may show other exemplars."""
@@ -87,6 +89,8 @@ class Prompts:
             task.digest, device=self.device.key, judge_version=JUDGE_VERSION
         )
         mine = [pair for pair in history if pair[0].candidate.dialect == dialect]
+        if self.among is not None:
+            mine = [pair for pair in mine if pair[0].candidate.normal in self.among]
         # Which of a step's answers were judged first depends on the clock, and a seed does not.
         mine.sort(key=lambda pair: pair[0].candidate.digest)
         return tuple(select.exemplars(mine, self.exemplars, seed))

@@ -27,6 +27,7 @@ from kernelwright.load.suite import SuiteEntry
 from kernelwright.pairs import Pair
 from kernelwright.propose.policy import CONTEXT, PolicyProposer
 from kernelwright.propose.swarm import decode, prompt
+from kernelwright.propose.swarm.answer import read
 from kernelwright.propose.swarm.chat import turn_end
 from kernelwright.propose.swarm.question import Question
 from kernelwright.report.training import stages
@@ -172,6 +173,16 @@ def test_checkpoints_are_examined_side_by_side_and_answers_kept(taught, rewarded
     assert "selfsup/model" in Path(told.facts["report"]).read_text()
     again = exam.run(entries, wanted, settings=settings, max_tokens=3, timed=False)
     assert again.calls == sat.calls
+    more = exam.run(entries, wanted[:1], settings=settings, max_tokens=3, shown=2, timed=False)
+    with Archive(settings.archive) as archive:
+        calls = [c for c in archive.calls(TASKS[0].digest) if c.id in more.calls and c.is_shown]
+        said = {c.answer for c in archive.calls(TASKS[0].digest) if c.model == wanted[0].name}
+    assert (len(calls), len(more.calls)) == (2, 5)
+    last = calls[0].messages[-1][1]
+    kernels = [read(text, "cpp").code for text in said]
+    assert any(code and code in last for code in kernels)  # its own, with what they came to
+    once_more = exam.run(entries, wanted[:1], settings=settings, max_tokens=3, shown=2, timed=False)
+    assert once_more.calls == more.calls
 
 
 def test_the_archive_has_the_curves_of_its_stages(rewarded, folder):

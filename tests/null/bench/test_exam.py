@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelwright.bench.exam import ending
+from kernelwright.bench.questions import ending
 from kernelwright.core.call import Outcome
 from kernelwright.propose.swarm.endpoint import Reply
 

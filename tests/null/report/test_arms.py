@@ -1,9 +1,11 @@
 """Ways to train beside one another: what counts for each, what it cost, how sure the gap is."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.null.archive.nouns import verdict
+from tests.null.report.test_exams import timed
 
 from kernelwright.archive import Step
 from kernelwright.core.candidate import Candidate
@@ -37,6 +39,7 @@ def step(stage, number, model, n):
     [
         ("sft=a/model", Arm("sft", (Path("a/model"),))),
         ("best of 8=a/model@8", Arm("best of 8", (Path("a/model"),), 8)),
+        ("shown=a@4+2", Arm("shown", (Path("a"),), 4, 2)),
         ("plain=a,b@2", Arm("plain", (Path("a"), Path("b")), 2)),
         ("odd=a@home", Arm("odd", (Path("a@home"),))),
     ],
@@ -58,6 +61,26 @@ def test_only_the_first_answers_count_where_that_is_asked():
     assert (few.best_right.share, all_.best_right.share) == (0.5, 1.0)
     assert (few.n_answers, all_.n_examined) == (2, 8)
     assert few.gap is None and all_.gap.share == pytest.approx(0.375)
+
+
+def test_shown_answers_count_where_that_is_asked():
+    bare, shown = answers("a/model", (0, 0)), answers("a/model", (1, 1, 1))
+    said = [*bare, *(replace(each, is_shown=True) for each in shown)]
+    told = [parse_arm(f"{n}=a/model{counted}") for n, counted in enumerate(("", "@2", "@1+2"))]
+    assert [row.n_examined for row in compared(told, said, ())] == [5, 2, 3]
+    assert [row.right.share for row in compared(told, said, ())] == pytest.approx([0.6, 0, 2 / 3])
+
+
+def test_speeds_are_compared_on_the_tasks_that_both_have_right():
+    fast, slow = timed(2.0), timed(0.5)
+    said = [
+        Answered("a", "1", task, replace(RIGHT, timing=timing), f"hf:{Path(model).resolve()}")
+        for model, task, timing in (("a", "x", slow), ("a", "y", fast), ("b", "x", fast))
+    ]
+    one, other = compared([parse_arm("a=a"), parse_arm("b=b")], said, ())
+    assert (one.speed.mean, other.speed.mean) == pytest.approx((1.0, 2.0))
+    assert (one.best_speed.mean, other.best_speed.mean) == pytest.approx((2**0.5, 2.0))
+    assert one.speed_ratio is None and other.speed_ratio.mean == pytest.approx(4.0)
 
 
 def test_a_gap_is_over_the_tasks_that_both_have_and_its_interval_holds_it():

@@ -21,6 +21,8 @@ from kernelwright.report.training import stages
 from kernelwright.train.stage import tasks_of
 
 CANDIDATE = Candidate("class ModelNew: ...", "cpp")
+ASKED = {"weights": "1a2b3c4d", "device": "cpu", "max_output_tokens": 9}
+SHOWN = {"parameters": {**ASKED, "exemplars": 2}}
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ def said(archive, task, number, *, model="hf:runs/sft/model", **told):
     call = Call(
         id=f"{time.time_ns():x}", model=model, purpose=EXAM, context=("reference",),
         template="generator-3", dialect="cpp",
-        parameters={"weights": "1a2b3c4d", "device": "cpu", "max_output_tokens": 9},
+        parameters=ASKED,
         messages=(("user", "?"),), answer=f"```python\n{text}```\n", outcome=Outcome.ANSWERED,
     )  # fmt: skip
     call = replace(call, **told)
@@ -139,6 +141,18 @@ def test_an_exam_is_read_back_from_the_archive_with_its_verdicts(archive, task):
     assert [(each.level, each.is_faster(1.2)) for each in counted] == [("2", True)] * 2
     assert answered(archive, {}) == []
     assert archive.is_examined(task.digest) and tasks_of((), archive) == []
+
+
+def test_what_repeats_a_kernel_that_it_was_shown_is_a_copy_and_not_right(archive, task):
+    for number, told in ((1, {}), (1, SHOWN), (2, SHOWN)):
+        run, _, text = said(archive, task, number, **told)
+        judged(archive, task, run, text)
+    bare, copy, new = answered(archive)
+    assert (bare.is_shown, copy.is_shown, new.is_shown) == (False, True, True)
+    assert (bare.is_right, copy.is_right, new.is_right) == (True, False, True)
+    first, second = examined([bare, copy, new])
+    assert second.policy == first.policy + ", shown its own"
+    assert (first.n_copies, second.n_copies, second.right.share) == (0, 1, 0.5)
 
 
 def test_two_gpus_of_one_architecture_are_two_exams(archive, task):

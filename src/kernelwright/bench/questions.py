@@ -1,0 +1,167 @@
+"""What checkpoints are asked in an exam, and their answers, in an archive."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import hashlib
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from kernelwright.archive import Archive
+from kernelwright.core.call import EXAM, EXEMPLARS, Call
+from kernelwright.core.call import Outcome as Ending
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import Device
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.dialects.devices import gpu_name
+from kernelwright.load.suite import SuiteEntry
+from kernelwright.propose.policy import CONTEXT, LOCAL
+from kernelwright.propose.swarm.answer import read
+from kernelwright.propose.swarm.endpoint import Endpoint, Reply, open_endpoint
+from kernelwright.propose.swarm.prompt import GENERATOR
+from kernelwright.train.prompts import Prompts
+
+AT_ONCE = 64  # questions that wait for a checkpoint, which answers so many together
+ANSWER_S = 600.0  # for all that are answered together: a small model on a CPU
+N_EXEMPLARS = 2  # of a prompt that shows some, as in training
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A checkpoint to examine, and how many answers to each task."""
+
+    folder: Path
+    samples: int
+
+    @property
+    def name(self) -> str:
+        return f"{LOCAL}{self.folder}"
+
+    @cached_property
+    def weights(self) -> str:
+        """A digest of what it answers with: another checkpoint in the same folder is another."""
+        found = hashlib.blake2b(digest_size=8)
+        for file in sorted(self.folder.glob("*.safetensors")):
+            with file.open("rb") as opened:
+                found.update(hashlib.file_digest(opened, "blake2b").digest())
+        return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Asks checkpoints for kernels to tasks, as often as the archive lacks answers."""
+
+    entries: Sequence[SuiteEntry]
+    told: Settings
+    device: Device
+    max_tokens: int
+    archive: Archive
+
+    def ask(
+        self, calls: dict[str, list[Call]], wanted: Mapping[Policy, int], *, is_shown: bool = False
+    ) -> None:
+        """Add so many answers of each checkpoint to those of each task, by its digest.
+
+        With ``is_shown`` prompts show kernels of the checkpoint's own among ``calls``, with what
+        the judge found. Each answer is kept as soon as it is there.
+        """
+        for policy, n_wanted in wanted.items():
+            blanks = {
+                entry.task: self._blank(policy, entry.task, calls, is_shown)
+                for entry in self.entries
+            }
+            missing: list[tuple[str, Call]] = []
+            for task, blank in blanks.items():
+                n_missing = n_wanted - len(self._answers(task, blank))
+                if n_missing > 0:
+                    self.archive.add_task(task)
+                    told = dataclasses.replace(self.told, proposers=())  # it is no search
+                    missing += [(self.archive.start_run(task, told), blank)] * n_missing
+            if missing:
+                self._ask(policy, missing)
+                _free()
+            for task, blank in blanks.items():
+                calls[task.digest] += self._answers(task, blank)[:n_wanted]
+
+    def _answers(self, task: Task, blank: Call) -> list[Call]:
+        """Those to this question that the archive holds."""
+        return [
+            call
+            for call in self.archive.calls(task.digest)
+            if (call.purpose, call.model, call.dialect) == (EXAM, blank.model, blank.dialect)
+            and call.messages == blank.messages
+            and call.is_shown == blank.is_shown
+            and blank.parameters.items() <= call.parameters.items()
+            and call.outcome is not Ending.FAILED  # the machine's, not the model's
+        ]
+
+    def _ask(self, policy: Policy, missing: Sequence[tuple[str, Call]]) -> None:
+        endpoint = open_endpoint(policy.name)
+
+        def keep(position: int, run: str, call: Call) -> None:
+            self.archive.add_call(run, self._answered(endpoint, position, call))
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for done in [pool.submit(keep, n, *each) for n, each in enumerate(missing)]:
+                done.result()
+
+    def _answered(self, endpoint: Endpoint, position: int, call: Call) -> Call:
+        parameters = {**endpoint.parameters(self.told.seed + position), **call.parameters}
+        began = time.monotonic()
+        reply = endpoint.ask(call.messages, parameters, ANSWER_S)
+        return dataclasses.replace(
+            call, id=f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}",
+            parameters=parameters, answer=reply.answer, outcome=ending(reply, self.max_tokens),
+            detail=reply.detail, input_tokens=reply.input_tokens or 0,
+            output_tokens=reply.output_tokens or 0, took_s=time.monotonic() - began,
+        )  # fmt: skip
+
+    def _blank(
+        self, policy: Policy, task: Task, calls: Mapping[str, Sequence[Call]], is_shown: bool
+    ) -> Call:
+        """The question about a task, without an answer."""
+        dialect = self.told.dialects[0]
+        own = frozenset(
+            Candidate(code, dialect).normal
+            for call in calls[task.digest]
+            if call.model == policy.name and (code := read(call.answer, dialect).code)
+        )
+        prompts = Prompts(
+            self.archive, self.device, self.told.threads,
+            exemplars=N_EXEMPLARS if is_shown else 0, among=own,
+        )  # fmt: skip
+        parameters = {
+            "weights": policy.weights, "device": self.device.key,
+            "gpu": gpu_name(self.device), "max_output_tokens": self.max_tokens,
+        }  # fmt: skip
+        if is_shown:
+            parameters[EXEMPLARS] = N_EXEMPLARS
+        return Call(
+            id="", model=policy.name, purpose=EXAM, context=CONTEXT, template=GENERATOR,
+            dialect=dialect, parameters=parameters,
+            messages=prompts.ask(task, dialect, self.told.seed).messages, answer="",
+            outcome=Ending.FAILED,
+        )  # fmt: skip
+
+
+def ending(reply: Reply, max_tokens: int) -> Ending:
+    """How an answer ended. One that the clock cut off failed, by the machine's fault: it does not
+    count, and is asked again. One that the limit of tokens cut off is the model's."""
+    is_short = reply.output_tokens is not None and reply.output_tokens < max_tokens
+    return Ending.FAILED if reply.outcome is Ending.CUT and is_short else reply.outcome
+
+
+def _free() -> None:
+    """Give back what a checkpoint held: the next one, or the judge, needs it."""
+    import torch
+
+    open_endpoint.cache_clear()
+    gc.collect()
+    torch.cuda.empty_cache()
