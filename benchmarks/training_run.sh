@@ -9,13 +9,20 @@
 # MODEL: a checkpoint or .gguf. With GPUS=2, which is the default, each arm trains and judges on a GPU of its
 # own, both at the same time; with GPUS=1 they take turns. A host makes one to three CUDA contexts a second,
 # however many GPUs it has, so a verdict costs more than learning from it: UPDATES steps on each batch of answers.
-# SFT_S, ARM_S, SEED, RATE, UPDATES and ANSWERS may be set; SFT_S=0: MODEL has been taught; ARM_S=0: SFT and
-# its exam only. What was stopped goes on by the same command.
+# In the exam each gives ANSWERS answers to a task, and then SHOWN more to prompts that show it its own kernels;
+# SFT gives as many more without, for the best of as many that were only sampled.
+# SFT_S, ARM_S, SEED, RATE, UPDATES, ANSWERS and SHOWN may be set; SFT_S=0: MODEL has been taught; ARM_S=0: SFT
+# and its exam only. What was stopped goes on by the same command.
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
 python=${PYTHON:-python3}
-run="$python -m kernelwright" answers=${ANSWERS:-3} gpus=${GPUS:-2}
+run="$python -m kernelwright" answers=${ANSWERS:-3} shown=${SHOWN:-2} gpus=${GPUS:-2}
 mkdir -p "$out"
+on() { # GPU COMMAND…: whoever measures on one GPU has its part of the cores alone
+  local each=$(($(nproc) / gpus)) gpu=$1
+  shift
+  CUDA_VISIBLE_DEVICES=$gpu taskset -c "$((gpu * each))-$(((gpu + 1) * each - 1))" "$@"
+}
 
 if [ "${SFT_S:-220}" = 0 ]; then
   taught=$model
@@ -31,7 +38,7 @@ fi
 
 arm() { # NAME GPU PRESET
   [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
-  CUDA_VISIBLE_DEVICES=$2 $run train contrastive --preset "$3" --model "$taught" \
+  on "$2" $run train contrastive --preset "$3" --model "$taught" \
     --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 1024 \
     --learning-rate "${RATE:-5e-5}" --updates "${UPDATES:-3}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 6 \
     --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
@@ -56,12 +63,20 @@ fi
 policies=() compared=()
 for one in "${models[@]}"; do
   policies+=(--policy "${one#*=}=$answers") compared+=(--arm "$one@$answers")
+  [ "$shown" = 0 ] || compared+=(--arm "${one%%=*}, shown=${one#*=}@$answers+$shown")
 done
-examine() { # GPU
-  CUDA_VISIBLE_DEVICES=$1 $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 \
-    --device cuda --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --jobs 6 --max-tokens 1024 \
-    "${policies[@]}" >"$out/exam-$1.log" 2>&1
+ask() { # GPU OPTION…
+  on "$1" $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 --device cuda --jobs 6 \
+    --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --max-tokens 1024 "${@:2}" >>"$out/exam-$1.log" 2>&1
 }
+if [ "$shown" = 0 ]; then
+  examine() { ask "$1" "${policies[@]}"; }
+else # what is shown is drawn from as many answers of each, so the others are asked for afterwards
+  compared+=(--arm "sft, more=$taught@$((answers + shown))")
+  examine() {
+    ask "$1" --shown "$shown" "${policies[@]}" && ask "$1" --policy "$taught=$((answers + shown))"
+  }
+fi
 exams=()
 for gpu in $(seq 0 $((gpus - 1))); do
   examine "$gpu" &
