@@ -1,5 +1,7 @@
 """How much memory judging takes is told from a task's text, whatever its forward does."""
 
+import time
+
 import pytest
 
 from kernelwright.core.task import Task
@@ -77,6 +79,14 @@ def test_who_held_most_of_the_memory_is_told_by_what_comes_free(monkeypatch, hol
         device.comes_free = holds
 
     assert held_bytes(device, end) == blamed
+
+
+def test_what_another_gives_back_is_not_blamed_on_who_is_ended(monkeypatch):
+    monkeypatch.setattr(room, "RELEASED_S", 0.2)
+    freed_s = time.monotonic() + 0.05
+    device = Device()
+    device.free_bytes = lambda: 5 if time.monotonic() < freed_s else 95
+    assert held_bytes(device, lambda: None) == 0
 
 
 @pytest.mark.parametrize(("comes_free", "looks"), [(90, 4), (0, 21)])

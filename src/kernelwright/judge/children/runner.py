@@ -42,10 +42,15 @@ PROFILE_LIMIT_S = 60.0
 RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
 """For one output to be let go; for all of them, and for each call beside that: nobody else measures
 meanwhile."""
-RAN_ON_NS, TOO_OFTEN = 100_000, 2
-"""Of processor time while outputs are read; threads that come to rest take some microseconds, and
-once more where a virtual machine stood still just then. A signal to go on, which a child's own
+RAN_ON_NS = 100_000
+"""Of processor time, in which threads have come to rest. A signal to go on, which a child's own
 timers may send to it, undoes a stop."""
+READ_ON = 2
+"""Calls while whose outputs are read it ran on: in one, a virtual machine may have stood still."""
+EARLY, EARLY_SHARE = 3, 0.05
+"""Calls before which it ran on, and their share of all. That time is added to the call's, so nothing
+is gained; a kernel may tell of a thread's time since the last tick when it leaves its core, which a
+busy machine lets it do long after it has said that it stands still."""
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
 
@@ -107,7 +112,7 @@ class Runner:
         self.slots: Any = None
         self.room_bytes = 0
         """Of shared memory at least: for shapes that come after the first."""
-        self.n_calls = self.n_ran_on = 0
+        self.n_calls = self.n_early = self.n_read_on = 0
         self._released_s = 0.0
         self._word = ""
         """What the next call is to begin with: under which names the last output is held."""
@@ -236,16 +241,17 @@ class Runner:
         # What ran before the word to go, woken by its own timers, may have seen the arguments.
         elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
         elapsed_ns += owed_ns(self.child.pid, claims, self.like) if self.is_read else 0
-        self._count_runs_on(answer.early_ns)
+        self.n_early += answer.early_ns > RAN_ON_NS
         outputs = self._outputs(claims) + self._written() if take else None
         if outputs and self.is_read:
-            self._count_runs_on(self.child.cpu_ns() - self.child.rest_ns)
+            self.n_read_on += self.child.cpu_ns() - self.child.rest_ns > RAN_ON_NS
+        self._refuse_running_on()
         after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
         return Call(elapsed_ns, claims, outputs, after_ns)
 
-    def _count_runs_on(self, ran_on_ns: int) -> None:
-        self.n_ran_on += ran_on_ns > RAN_ON_NS
-        if self.n_ran_on >= TOO_OFTEN:
+    def _refuse_running_on(self) -> None:
+        is_early = self.n_early >= EARLY and self.n_early > EARLY_SHARE * self.n_calls
+        if is_early or self.n_read_on >= READ_ON:
             raise Refused(Status.TAMPERED, "it ran on while it was to stand still")
 
     def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:

@@ -80,8 +80,10 @@ def wait_for_room(place: Place, task: Task) -> None:
 def held_bytes(place: Place, end: Callable[[], None]) -> int:
     """What of the device's memory comes free when a candidate is ended, if that is most of it; 0
     otherwise."""
-    before, deadline_s = place.free_bytes(), time.monotonic() + RELEASED_S
+    time.sleep(RELEASED_S / 2)  # what ended before it may have held it, and be giving it back
+    before = place.free_bytes()
     end()
+    deadline_s = time.monotonic() + RELEASED_S
     while time.monotonic() < deadline_s:
         held = place.free_bytes() - before
         if held > HELD_SHARE * place.memory_bytes():
