@@ -11,7 +11,8 @@
 # however many GPUs it has, so a verdict costs more than learning from it: UPDATES steps on each batch of answers.
 # In the exam each gives ANSWERS answers to a task, and then SHOWN more to prompts that show it its own kernels;
 # SFT gives as many more without, for the best of as many that were only sampled.
-# SFT_S, ARM_S, SEED, RATE, UPDATES, ANSWERS and SHOWN may be set; SFT_S=0: MODEL has been taught; ARM_S=0: SFT
+# Eight lessons on one GPU take more than 80 GB: BATCH=4 there.
+# SFT_S, ARM_S, BATCH, SEED, RATE, UPDATES, ANSWERS and SHOWN may be set; SFT_S=0: MODEL has been taught; ARM_S=0: SFT
 # and its exam only. What was stopped goes on by the same command.
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
@@ -32,7 +33,7 @@ else
   [ "$gpus" = 1 ] || launch+=(-m accelerate.commands.launch --multi_gpu --num_processes "$gpus"
     --num_machines 1 --mixed_precision bf16 --dynamo_backend no)
   CUDA_VISIBLE_DEVICES=$(seq -s, 0 $((gpus - 1))) "${launch[@]}" -m kernelwright train sft --model "$model" \
-    --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch $((8 / gpus)) --no-recompute \
+    --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch "${BATCH:-$((8 / gpus))}" --no-recompute \
     --max-tokens 1024 --checkpoint-every 50 --seed "${SEED:-1}" --out "$out/sft"
 fi
 

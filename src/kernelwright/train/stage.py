@@ -9,7 +9,7 @@ from typing import Any
 from kernelwright.archive import Archive
 from kernelwright.core import plugins
 from kernelwright.core.device import Device
-from kernelwright.core.errors import UsageError
+from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
@@ -34,7 +34,7 @@ def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
         return Trained(done, last_step(curve), curve)
     with ExitStack() as stack:
         trainer = _trainer(recipe, pairs, stack)
-        trainer.train(resume_from_checkpoint=_last_checkpoint(recipe))
+        _train(trainer, recipe)
         n_steps = trainer.state.global_step
         is_whole = not recipe.steps or n_steps >= recipe.steps
         if is_whole and trainer.is_world_process_zero():
@@ -43,6 +43,25 @@ def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
             model.write(bare, tokenizer, done, recipe.folder / "adapter")
         trainer.accelerator.wait_for_everyone()  # the checkpoint is there for all of them
     return Trained(done if is_whole else None, n_steps, read_curve(recipe.folder))
+
+
+def _train(trainer: Any, recipe: Recipe) -> None:
+    """Train from the last checkpoint, where there is one.
+
+    Raises:
+        DeviceError: the GPU has too little memory for it.
+    """
+    import torch
+
+    try:
+        trainer.train(resume_from_checkpoint=_last_checkpoint(recipe))
+    except torch.OutOfMemoryError as error:
+        less = "" if recipe.recompute else "leave out --no-recompute, which goes on from here, or "
+        raise DeviceError(
+            "the GPU has too little memory to train so",
+            seen=str(error).partition(" Including")[0],
+            do=f"{less}give another --out a smaller --batch or --max-tokens",
+        ) from error
 
 
 def last_step(curve: Sequence[Mapping[str, Any]]) -> int:
