@@ -113,7 +113,7 @@ def main(
     settings = Settings(device=device, archive=archive)
     with Court(settings, resolve(Device.parse(device)), jobs=jobs) as court:
         judged = court.judge([said(lesson) for kernels in chosen for lesson in kernels])
-    found = Counter(each.evaluation.status.value for each in judged if each.evaluation)
+    found = Counter(j.evaluation.status.value if j.evaluation else "not judged" for j in judged)
     click.echo("kernels: " + ", ".join(f"{n} {status}" for status, n in found.most_common()))
 
 

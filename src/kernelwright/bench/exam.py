@@ -93,7 +93,8 @@ def run(
             ]
             error = None
             try:
-                court.judge(said)
+                faults = [judged.fault for judged in court.judge(said) if judged.fault is not None]
+                error = error_facts(faults[0]) if faults else None
             except KernelwrightError as failed:
                 error = error_facts(failed)
             return Outcome(entry, known.chapter(entry.task, told, here), error)

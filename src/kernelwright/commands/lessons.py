@@ -101,6 +101,8 @@ def said(lesson: Lesson) -> Answer:
 
 def _found(judged: Judged) -> str:
     found = judged.evaluation
+    if judged.fault is not None:
+        return f"the task cannot be run: {judged.fault}"
     if found is None:
         return "no code"
     return "; ".join([found.status.value, *found.reasons])

@@ -37,7 +37,6 @@ def train(recipe: Recipe, pairs: Sequence[Pair] = ()) -> Trained:
     Raises:
         UsageError: no such model, nothing to learn from, another recipe than the stage began
             with, or a package that is missing.
-        TaskError: a task cannot be run.
         DeviceError: the machine failed.
     """
     from kernelwright.train.stage import run

@@ -88,10 +88,9 @@ class Court:
                     self._begun[room] = room.submit(courtroom.begin, told, may_time)
 
     def judge(self, answers: Sequence[Answer]) -> list[Judged]:
-        """What became of every answer, in their order.
+        """What became of every answer, in their order; those to a task that cannot be run say so.
 
         Raises:
-            TaskError: a task cannot be run.
             DeviceError: the machine failed.
         """
         self._waiting.clear()  # they are among these

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -96,7 +96,8 @@ class Courtroom:
         may be used now; ``sit`` goes on from there.
 
         Raises:
-            As ``sit``.
+            TaskError: the task cannot be run.
+            DeviceError: the machine failed.
         """
         task = answers[0].task
         is_closed = task.digest not in self._judges
@@ -111,10 +112,9 @@ class Courtroom:
 
     def sit(self, by_task: Sequence[Sequence[Answer]]) -> list[tuple[list[Judged], int]]:
         """What became of each answer to each task, and how many of a task's had to be judged,
-        those included with which it was begun.
+        those included with which it was begun. A task that cannot be run costs the others nothing.
 
         Raises:
-            TaskError: a task cannot be run.
             DeviceError: the machine failed.
         """
         # First the one whose judge is open, which would close: its library settings are compiled.
@@ -125,6 +125,8 @@ class Courtroom:
         for number in order:
             try:
                 found[number] = self._sit(by_task[number])
+            except TaskError as error:
+                found[number] = [Judged(None, fault=error)] * len(by_task[number]), 0
             except KernelwrightError as error:
                 failed.append(error)  # what can be judged is, and archived
         if failed:
@@ -267,9 +269,10 @@ def enter(settings: Settings, device: Device, timed: bool) -> None:
 
 
 def begin(answers: Sequence[Answer], may_time: bool) -> None:
-    """``Courtroom.begin`` in a process that is one."""
+    """``Courtroom.begin`` in a process that is one; ``sit`` says what is wrong with a task."""
     assert _room is not None
-    _room.begin(answers, may_time)
+    with suppress(TaskError):
+        _room.begin(answers, may_time)
 
 
 def sit(by_task: Sequence[Sequence[Answer]]) -> list[tuple[list[Judged], int]]:

@@ -66,9 +66,12 @@ class Prompts:
         """The prompt after an answer: its kernel with the judge's verdict, to be repaired or made
         faster; without a kernel, the answer with what is wrong with its form.
 
-        Where the machine was to blame, or the prompt would be too long, the same is asked again.
+        Where the machine or the task was to blame, or the prompt would be too long, the same is
+        asked again.
         """
         code, found = read(answer, asked.dialect), judged.again or judged.evaluation
+        if judged.fault is not None:
+            return asked
         if found is None:
             messages = prompt.in_form(asked.messages, answer, code.fault)
             return replace(asked, messages=messages) if self.fits(messages) else asked

@@ -9,7 +9,7 @@ Ways to earn without a better kernel, and what shuts them:
 - calling the library: a kernel in the dialect must do the work, as the profile of the call shows;
 - a task whose output is constant or free of the inputs: speed earns nothing there;
 - cheating: less than a wrong kernel, so that trying costs;
-- a fault of the machine: no reward at all, neither good nor bad.
+- a fault of the machine, or of the task: no reward at all, neither good nor bad.
 
 Source:
     Group-normalised and clipped rewards: CUDA-L1, arXiv 2507.14111, section on reward smoothing.
@@ -22,7 +22,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.errors import TaskError, UsageError, nearest
 from kernelwright.core.evaluation import Evaluation, Ratio, Status
 
 REFUSED = {Status.TAMPERED: -1.0, Status.REJECTED: -0.5}
@@ -48,15 +48,17 @@ class Judged:
     """Whether it repeats a kernel that its conversation showed, layout and comments apart."""
     again: Evaluation | None = None
     """The second verdict, where the first was a jump."""
+    fault: TaskError | None = None
+    """Why its task cannot be run."""
 
 
 def by_speed(judged: Judged) -> float | None:
     """The default: the logarithm of the speedup's lower end, for what is right and its own."""
+    if _is_blameless(judged):
+        return None
     found = judged.evaluation
     if found is None:
         return WRONG
-    if _is_blameless(judged):
-        return None
     if not found.passed:
         return REFUSED.get(found.status, WRONG)
     if not _is_earned(judged):
@@ -134,7 +136,8 @@ def jumps(speedup: Ratio | None, best: float) -> bool:
 
 def _is_blameless(judged: Judged) -> bool:
     found = judged.evaluation
-    return found is not None and found.status is Status.INFRA_ERROR
+    is_machine = found is not None and found.status is Status.INFRA_ERROR
+    return is_machine or judged.fault is not None
 
 
 def _is_earned(judged: Judged) -> bool:

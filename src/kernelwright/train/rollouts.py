@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,6 +56,8 @@ class Rollouts:
     _sampled_s: float = 0.0
     _waited_s: float = 0.0
     _began_s: float = field(default_factory=time.monotonic)
+    _faulty: set[str] = field(default_factory=set)
+    """Tasks that cannot be run."""
 
     def sample(self, digests: list[str], trainer: Any) -> dict[str, Any]:
         """The turns of these conversations, judged."""
@@ -116,12 +119,20 @@ class Rollouts:
         began = time.monotonic()
         told = answers(dict(enumerate(said)))
         judged = self.court.judge(told)
+        self._warn(told, judged)
         trainer.accelerator.wait_for_everyone()  # another process may time on this one's
         self._waited_s += time.monotonic() - began
         how_likely = likely or [None] * len(said)
         texts = [answer.text for answer in told]
         rows = zip(asked, prompts, said, how_likely, texts, judged, strict=True)
         return [Turn(*row) for row in rows]
+
+    def _warn(self, told: Sequence[Answer], judged: Sequence[Judged]) -> None:
+        """Say once of each task that it cannot be run: its answers earn nothing."""
+        for answer, each in zip(told, judged, strict=True):
+            if each.fault is not None and answer.task.digest not in self._faulty:
+                self._faulty.add(answer.task.digest)
+                warnings.warn(f"{answer.task.name} cannot be run: {each.fault}", stacklevel=2)
 
     def _answer(self, asked: Asked, text: str) -> Answer:
         return Answer(

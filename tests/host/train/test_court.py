@@ -75,8 +75,10 @@ def test_a_process_that_is_killed_is_the_same_error_whenever_it_happens(tmp_path
         court.judge([answer(WRONG)])
 
 
-def test_a_task_that_does_not_run_is_the_same_error_when_it_was_begun(tmp_path):
+def test_a_task_that_does_not_run_costs_the_others_nothing(tmp_path):
     broken = Task("broken", "dataset", TASK.replace("torch.relu", "torch.rule"))
-    with pytest.raises(TaskError), opened(tmp_path) as (court, _):
+    with opened(tmp_path) as (court, _):
         court.begin([answer(WRONG, broken)])
-        court.judge([answer(WRONG, broken)])
+        lost, wrong = court.judge([answer(WRONG, broken), answer(WRONG)])
+    assert isinstance(lost.fault, TaskError) and lost.evaluation is None
+    assert wrong.fault is None and wrong.evaluation.status == "wrong_values"

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.null.swarm.briefs import candidate, verdict
 
-from kernelwright.core.errors import UsageError
+from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.evaluation import Ratio, Status
 from kernelwright.train import reward
 from kernelwright.train.reward import Judged
@@ -77,6 +77,11 @@ def test_cheating_earns_less_than_being_wrong():
 def test_a_fault_of_the_machine_is_neither_good_nor_bad():
     for name in NAMES:
         assert earned(name, failed(Status.INFRA_ERROR)) is None
+
+
+def test_a_task_that_cannot_be_run_is_neither_good_nor_bad():
+    fault = TaskError("the forward fails", seen="AttributeError", do="mend it")
+    assert all(earned(name, None, fault=fault) is None for name in NAMES)
 
 
 @given(speeds, speeds)

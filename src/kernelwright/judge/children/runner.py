@@ -48,9 +48,9 @@ timers may send to it, undoes a stop."""
 READ_ON = 2
 """Calls while whose outputs are read it ran on: in one, a virtual machine may have stood still."""
 EARLY, EARLY_SHARE = 3, 0.05
-"""Calls before which it ran on, and their share of all. That time is added to the call's, so nothing
-is gained. A kernel tells of a thread's time since the last tick when the thread leaves its core,
-which on a busy machine may be long after it was said to stand still."""
+"""Calls before which it ran on, and their share of all. That time is added to the call's, so that
+nothing is gained. A kernel tells of a thread's time since the last tick when the thread leaves its
+core, which on a busy machine may be long after it was said to stand still."""
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
 
