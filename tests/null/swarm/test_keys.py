@@ -1,7 +1,10 @@
 """Keys are kept out of prompts, archives and reports, whosever they are."""
 
+import warnings
+
 import pytest
 
+from kernelwright.propose.swarm.endpoint import open_endpoint
 from kernelwright.propose.swarm.keys import printable_error, without_keys
 
 LOOK_LIKE_KEYS = [
@@ -56,3 +59,16 @@ def test_of_two_keys_one_may_begin_as_the_other_does(monkeypatch):
 def test_a_variable_that_is_no_secret_garbles_no_prompt(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     assert without_keys("x: float32 = 0123456789abcdef") == "x: float32 = 0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("url", "is_told"),
+    [("http://10.0.0.7:8000/v1", True), ("https://10.0.0.7/v1", False), ("http://[::1]/v1", False)],
+)
+def test_a_key_that_goes_unencrypted_to_another_machine_is_told(monkeypatch, url, is_told):
+    monkeypatch.setenv("VLLM_API_KEY", "sk-0123456789abcdef0123456789abcdef")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        open_endpoint(f"{url}#model")
+    texts = [str(each.message) for each in told if "the key goes to" in str(each.message)]
+    assert len(texts) == is_told and all("sk-" not in text for text in texts)

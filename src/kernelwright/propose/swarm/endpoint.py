@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -132,6 +133,12 @@ def open_endpoint(name: str) -> Endpoint:
             f"no key for {name}",
             seen=f"{' and '.join(variables)} not set",
             do=f"export {variables[0]}=…, as the provider gave it",
+        )
+    if address.url.startswith("http:") and not address.is_local and find_key(variables):
+        warnings.warn(
+            f"the key goes to {urlsplit(address.url).hostname} as it is, for everybody on the way "
+            f"to read: write https, or unset {' and '.join(variables)}",
+            stacklevel=2,
         )
     from kernelwright.propose.swarm.server import ServerEndpoint
 
