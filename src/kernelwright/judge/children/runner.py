@@ -17,6 +17,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.children.child import Child, ChildEnded, Glance
 from kernelwright.judge.children.turns import Seat, Turns
 from kernelwright.judge.children.wire import Garbled, Late
+from kernelwright.judge.isolation.standstill import RanOn
 from kernelwright.judge.machine.cpu import read_process
 from kernelwright.judge.machine.layout import (
     flat_source,
@@ -42,15 +43,6 @@ PROFILE_LIMIT_S = 60.0
 RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
 """For one output to be let go; for all of them, and for each call beside that: nobody else measures
 meanwhile."""
-RAN_ON_NS = 100_000
-"""Of processor time, in which threads have come to rest. A signal to go on, which a child's own
-timers may send to it, undoes a stop."""
-READ_ON = 2
-"""Calls while whose outputs are read it ran on: in one, a virtual machine may have stood still."""
-EARLY, EARLY_SHARE = 3, 0.05
-"""Calls before which it ran on, and their share of all. That time is added to the call's, so that
-nothing is gained. A kernel tells of a thread's time since the last tick when the thread leaves its
-core, which on a busy machine may be long after it was said to stand still."""
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
 
@@ -112,7 +104,8 @@ class Runner:
         self.slots: Any = None
         self.room_bytes = 0
         """Of shared memory at least: for shapes that come after the first."""
-        self.n_calls = self.n_early = self.n_read_on = 0
+        self.n_calls = 0
+        self._ran_on = RanOn()
         self._released_s = 0.0
         self._word = ""
         """What the next call is to begin with: under which names the last output is held."""
@@ -241,18 +234,12 @@ class Runner:
         # What ran before the word to go, woken by its own timers, may have seen the arguments.
         elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
         elapsed_ns += owed_ns(self.child.pid, claims, self.like) if self.is_read else 0
-        self.n_early += answer.early_ns > RAN_ON_NS
         outputs = self._outputs(claims) + self._written() if take else None
-        if outputs and self.is_read:
-            self.n_read_on += self.child.cpu_ns() - self.child.rest_ns > RAN_ON_NS
-        self._refuse_running_on()
+        is_read = outputs and self.is_read
+        read_on_ns = self.child.cpu_ns() - self.child.rest_ns if is_read else 0
+        self._ran_on.count(answer.early_ns, read_on_ns)
         after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
         return Call(elapsed_ns, claims, outputs, after_ns)
-
-    def _refuse_running_on(self) -> None:
-        is_early = self.n_early >= EARLY and self.n_early > EARLY_SHARE * self.n_calls
-        if is_early or self.n_read_on >= READ_ON:
-            raise Refused(Status.TAMPERED, "it ran on while it was to stand still")
 
     def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
         """What now lies where the outputs of an earlier call, still held, were."""
