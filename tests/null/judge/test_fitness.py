@@ -65,6 +65,45 @@ def test_noughts_that_are_rounded_say_nothing():
     assert warnings == ("degenerate task: output 0 is nought but for rounding",)
 
 
+KEEPS = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(4))
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        {}
+
+def get_inputs():
+    return [torch.rand(3, 4)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "self.kept[:] = x.sum(0); return x, self.kept",
+        "return self.norm.train()(x), self.norm.running_mean",
+    ],
+)
+def test_a_reference_that_overwrites_what_it_returned_is_told(forward):
+    # Otherwise the reference itself was refused, as a candidate that overwrites its outputs.
+    with pytest.raises(TaskError, match="returns memory of its own") as told:
+        Oracle(Task("keeps", "test", KEEPS.format(forward)), "cpu", 1)
+    assert "output 1" in str(told.value) and "clone" in str(told.value)
+
+
+def test_a_reference_that_returns_a_copy_of_what_it_keeps_or_a_table_is_fit():
+    for forward in ("self.kept[:] = x.sum(0); return self.kept.clone()", "return x, self.kept"):
+        Oracle(Task("keeps", "test", KEEPS.format(forward)), "cpu", 1)
+
+
 RAISES = """
 import torch
 

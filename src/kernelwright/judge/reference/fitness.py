@@ -26,11 +26,12 @@ ROUNDING = 4e-6
 def require_deterministic(
     outputs: list[torch.Tensor], module: torch.nn.Module, run: Callable[[], list[torch.Tensor]]
 ) -> None:
-    """See that another ``run`` of the reference on the same inputs gives the same, and that its
-    results do not hang on how often it has been called.
+    """See that another ``run`` of the reference on the same inputs gives the same, leaves what it
+    gave before as it is where it has buffers, and that its results do not hang on how often it has
+    been called.
 
     Raises:
-        TaskError: they do.
+        TaskError: it does not, or they do.
     """
     before = [(buffer, buffer.clone()) for buffer in module.buffers()]
     found = run()
@@ -45,11 +46,25 @@ def require_deterministic(
     before = [(buffer, buffer.clone()) for buffer in module.buffers()]
     if not before:
         return
+    held = [(output, output.clone(), _n_writes(output)) for output in found]
     later = run()
+    # What is written may be the same, and some operators write without being counted.
+    overwritten = [differ(t, value) or _n_writes(t) != n for t, value, n in held]
+    if any(overwritten):
+        raise TaskError(
+            "the reference returns memory of its own, which its next call writes to",
+            seen=f"output {overwritten.index(True)}",
+            do="return a clone of it",
+        )
     if all(map(torch.equal, found, later)):
         return
     if _gives_again(later, before, run):
         raise _counted()
+
+
+def _n_writes(t: torch.Tensor) -> int:
+    """How often torch has seen it written to; 0 where it does not look."""
+    return 0 if t.is_inference() else t._version
 
 
 def _gives_again(
