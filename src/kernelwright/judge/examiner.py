@@ -16,6 +16,7 @@ from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.inputs.distributions import (
     BELOW,
+    CONDITIONED,
     DISTRIBUTIONS,
     EMPTY,
     FAR,
@@ -248,6 +249,8 @@ def _says_something(name: str, oracle: Oracle) -> bool:
     of noughts, or of one large number, has not the rank to be taken apart."""
     if name == LARGE:
         return _hides_float16(oracle)
+    if name == CONDITIONED:
+        return oracle.factorises and oracle.is_symmetric
     if name == FAR:
         return oracle.has_variance and not are_narrow(oracle.first_arguments)
     return name not in (EMPTY, BELOW) or not oracle.factorises

@@ -17,7 +17,13 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS
-from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps, with_whole_columns
+from kernelwright.judge.inputs.patterns import (
+    is_mask,
+    is_symmetric,
+    kept,
+    overlaps,
+    with_whole_columns,
+)
 from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors, span
 from kernelwright.judge.numerics.measures import all_finite, as_real
 
@@ -39,6 +45,8 @@ are so many."""
 OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
 BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
+CONDITIONED, CONDITION = "ill_conditioned", 100.0
+"""The largest over the smallest size of a symmetric matrix, spread evenly in its logarithm."""
 BETWEEN = "between"
 """In place of outliers where the reference takes nothing beyond the task's own range."""
 NEXT_TO_HUGE = math.sqrt(HUGE)
@@ -65,6 +73,14 @@ def _negated(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 def _huge(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return (x - x.mean()) * (HUGE / x.abs().max().clamp(min=1e-3))
+
+
+def _conditioned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    if not is_symmetric(x):
+        return x
+    directions, _ = torch.linalg.qr(torch.randn(x.shape, generator=draw, device=x.device))
+    sizes = torch.logspace(0, -math.log10(CONDITION), x.shape[-1], device=x.device)
+    return _spread(x) * (directions * sizes) @ directions.mT
 
 
 def _large(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -161,6 +177,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "shifted": _shifted,  # unstable variance formulas
     FAR: _far,  # those of wide rows
     "huge": _huge,  # missing max-subtraction, overflow
+    CONDITIONED: _conditioned,  # some steps towards a solution, where it is near from the start
     OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
     LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only

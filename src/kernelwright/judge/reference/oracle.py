@@ -247,7 +247,7 @@ class Oracle:
             draw.distribution, run, lambda: self.run(self.arguments(Draw(TASK, draw.seed)))
         ):
             return None  # before float64, which costs most
-        is_shaken = self._is_symmetric and not is_given
+        is_shaken = self.is_symmetric and not is_given
         if is_shaken and not all(self._takes(x, arguments) for x in nudges.shaken(arguments)):
             return None  # no longer definite, and the reference did not notice
         own = as_real(run())
@@ -357,7 +357,7 @@ class Oracle:
         fitness.require_known_types([*inputs, *outputs])
         results = [*outputs, *layout.those(leaves(arguments), changed)]
         self.terms = count_terms(inputs, results, self.flops, n_added)
-        self._is_symmetric = any(map(is_symmetric, leaves(arguments)))
+        self.is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
         again = partial(self._forward_unseeded, arguments)
