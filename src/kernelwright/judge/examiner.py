@@ -74,6 +74,7 @@ class Examiner:
         self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
         names = [name for name in oracle.modules if name != TASK] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
+        names += [CONDITIONED] if oracle.factorises and oracle.is_symmetric else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
         n_turns[RESAMPLED] = 2  # few of a mask's numbers are turned, and many
@@ -249,8 +250,6 @@ def _says_something(name: str, oracle: Oracle) -> bool:
     of noughts, or of one large number, has not the rank to be taken apart."""
     if name == LARGE:
         return _hides_float16(oracle)
-    if name == CONDITIONED:
-        return oracle.factorises and oracle.is_symmetric
     if name == FAR:
         return oracle.has_variance and not are_narrow(oracle.first_arguments)
     return name not in (EMPTY, BELOW) or not oracle.factorises

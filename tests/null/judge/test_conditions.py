@@ -51,7 +51,8 @@ def test_what_a_nursery_has_forked_for_us_is_not(watch):
     told = subprocess.run(["sh", "-c", ORPHAN], check=True, capture_output=True).stdout
     knowing = Watch(place_of(Device.parse("cpu")), [int(told)])
     time.sleep(SPIN_S)
-    assert (watch.end().neighbour_share - knowing.end().neighbour_share) * N_CORES > 0.2
+    # Beside much else that runs it has little of a core.
+    assert (watch.end().neighbour_share - knowing.end().neighbour_share) * N_CORES > 0.05
 
 
 def test_the_clocks_are_those_of_before_and_after_or_absent(watch):

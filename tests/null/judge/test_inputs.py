@@ -9,6 +9,8 @@ import torch
 
 from kernelwright.judge.inputs.distributions import (
     BETWEEN,
+    CONDITION,
+    CONDITIONED,
     DISTRIBUTIONS,
     N_OUTLIERS,
     VARIED,
@@ -29,6 +31,19 @@ def test_shape_strides_and_dtype_are_kept(name, dtype):
     (y,) = transform([x], name, 7)
     assert (y.shape, y.stride(), y.dtype) == (x.shape, x.stride(), x.dtype)
     assert not torch.equal(x, y)
+
+
+@pytest.mark.parametrize("shape", [(48, 48), (3, 32, 32)])
+def test_symmetric_matrices_become_ill_conditioned_and_stay_definite(shape):
+    x = torch.randn(shape)
+    x = x @ x.mT / shape[-1] + torch.eye(shape[-1])
+    other = torch.rand(4, 4)
+    y, same = transform([x, other], CONDITIONED, 7)
+    assert torch.equal(y, y.mT) and y.shape == x.shape and torch.equal(same, other)
+    sizes = torch.linalg.eigvalsh(y.double())
+    assert (sizes > 0).all() and torch.allclose(
+        sizes[..., -1] / sizes[..., 0], torch.tensor(CONDITION).double(), rtol=0.01
+    )
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)

@@ -177,7 +177,6 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "shifted": _shifted,  # unstable variance formulas
     FAR: _far,  # those of wide rows
     "huge": _huge,  # missing max-subtraction, overflow
-    CONDITIONED: _conditioned,  # some steps towards a solution, where it is near from the start
     OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
     LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only
@@ -190,6 +189,11 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "sparse": _sparse,
 }
 """In the order of what they have caught; a slow reference is checked on the first ones."""
+OF_SOME: dict[str, Distribution] = {
+    BETWEEN: _between,
+    CONDITIONED: _conditioned,  # some steps towards a solution, where it is near from the start
+}
+"""Those that only some tasks get; what is no symmetric matrix stays in the second."""
 
 
 def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
@@ -311,7 +315,7 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         how = {}
         if distribution == OUTLIERS:
             how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
-        function = _between if distribution == BETWEEN else DISTRIBUTIONS[distribution]
+        function = OF_SOME.get(distribution) or DISTRIBUTIONS[distribution]
         changed = kept(x, function(wide, draw, **how).to(x.dtype))
         return laid_out(with_whole_columns(x, changed, draw), x)
 

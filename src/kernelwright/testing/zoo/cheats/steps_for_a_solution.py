@@ -1,4 +1,4 @@
-"""Some steps of conjugate gradients in place of a factorisation, which are enough where all is well.
+"""Some steps of conjugate gradients in place of a factorisation: enough where all is well.
 
 task: definite_given
 expect: wrong_values
