@@ -13,7 +13,8 @@ def is_refused(n_calls, n_early=0, n_read_on=0):
     ran_on = RanOn()
     for left in range(n_calls, 0, -1):
         try:
-            ran_on.count(LATE * (left <= n_early), LATE * (left <= n_read_on))
+            done = n_calls - left + 1
+            ran_on.count(done, LATE * (left <= n_early), LATE * (left <= n_read_on))
         except Refused as refused:
             assert refused.status == "tampered"
             return True

@@ -235,9 +235,9 @@ class Runner:
         elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
         elapsed_ns += owed_ns(self.child.pid, claims, self.like) if self.is_read else 0
         outputs = self._outputs(claims) + self._written() if take else None
-        is_read = outputs and self.is_read
-        read_on_ns = self.child.cpu_ns() - self.child.rest_ns if is_read else 0
-        self._ran_on.count(answer.early_ns, read_on_ns)
+        was_read = bool(outputs) and self.is_read
+        read_on_ns = self.child.cpu_ns() - self.child.rest_ns if was_read else 0
+        self._ran_on.count(self.n_calls, answer.early_ns, read_on_ns)
         after_ns = (answer.bell_ns, answer.then_ns) if copied else ()
         return Call(elapsed_ns, claims, outputs, after_ns)
 

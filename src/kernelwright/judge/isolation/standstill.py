@@ -55,19 +55,18 @@ class RanOn:
     """How often a process ran on while it was to stand still. A signal to go on, which its own
     timers may send to it, undoes a stop."""
 
-    n_calls: int = 0
     n_early: int = 0
     n_read_on: int = 0
 
-    def count(self, early_ns: int, read_on_ns: int) -> None:
-        """Count a call: the processor time before its word to go, and while its outputs were read.
+    def count(self, n_calls: int, early_ns: int, read_on_ns: int) -> None:
+        """Count the last of so many calls: the processor time before its word to go, and while its
+        outputs were read.
 
         Raises:
             Refused: it is no accident any more.
         """
-        self.n_calls += 1
         self.n_early += early_ns > LATE_NS
         self.n_read_on += read_on_ns > LATE_NS
-        is_early = self.n_early >= EARLY and self.n_early > EARLY_SHARE * self.n_calls
+        is_early = self.n_early >= EARLY and self.n_early > EARLY_SHARE * n_calls
         if is_early or self.n_read_on >= READ_ON:
             raise Refused(Status.TAMPERED, "it ran on while it was to stand still")
