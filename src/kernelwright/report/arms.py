@@ -13,12 +13,14 @@ from statistics import fmean, geometric_mean
 from kernelwright.archive import Step
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import CONFIDENCE
-from kernelwright.report.exams import FAST, N_DRAWS, Answered, Mean, Share, interval, share_of
+from kernelwright.report.exams import FAST, N_DRAWS, Answered, Mean, Share, gain, interval, share_of
 
 JUDGED = "judge/candidates"
 """Under which a step of reinforcement logs how many kernels it had judged."""
 ARM = re.compile(r"([^=]+)=(.+?)(?:@(\d+)(?:\+(\d+))?)?")
 """'NAME=DIR,DIR@4+2' as name, folders, answers and shown ones."""
+Part = dict[str, list[list[Answered]]]
+"""An arm's answers that count, by task and then by checkpoint."""
 Marks = dict[str, list[list[float]]]
 """By task and then by checkpoint: what its answers count, 1 or 0 each."""
 
@@ -127,10 +129,10 @@ def n_judged(checkpoint: Path, steps: Sequence[Step]) -> int:
     return found
 
 
-def _answers(arm: Arm, answers: Sequence[Answered]) -> dict[str, list[list[Answered]]]:
+def _answers(arm: Arm, answers: Sequence[Answered]) -> Part:
     """The answers that count, by task and then by checkpoint."""
     names = [str(path.resolve()) for path in arm.checkpoints]
-    found: dict[str, list[list[Answered]]] = {}
+    found: Part = {}
     for each in answers:
         model = str(Path(each.model.removeprefix("hf:")).expanduser().resolve())
         if model in names:
@@ -147,8 +149,8 @@ def _answers(arm: Arm, answers: Sequence[Answered]) -> dict[str, list[list[Answe
 
 def _summary(
     arm: Arm,
-    part: dict[str, list[list[Answered]]],
-    other: dict[str, list[list[Answered]]] | None,
+    part: Part,
+    other: Part | None,
     steps: Sequence[Step],
 ) -> ArmSummary:
     def share(holds: Callable[[Answered], bool], best: bool = False) -> Share:
@@ -175,7 +177,7 @@ def _summary(
     )  # fmt: skip
 
 
-def _speeds(part: dict[str, list[list[Answered]]]) -> dict[str, list[float]]:
+def _speeds(part: Part) -> dict[str, list[float]]:
     """Of the right answers, by task."""
     return {
         name: [s for seed in task for each in seed if (s := each.speedup) is not None]
@@ -187,19 +189,13 @@ def _mean_of(speeds: dict[str, list[float]]) -> Mean | None:
     return interval(list(speeds.values()), geometric_mean)
 
 
-def _best_speed(part: dict[str, list[list[Answered]]]) -> Mean:
-    gains = {
-        name: [max([1.0, *(e.speedup or 1.0 for e in seed if e.is_faster(1))]) for seed in task]
-        for name, task in part.items()
-    }
-    found = _mean_of(gains)
+def _best_speed(part: Part) -> Mean:
+    found = _mean_of({name: [gain(seed) for seed in task] for name, task in part.items()})
     assert found is not None  # every task has a gain
     return found
 
 
-def _speed_ratio(
-    mine: dict[str, list[list[Answered]]], others: dict[str, list[list[Answered]]]
-) -> Mean | None:
+def _speed_ratio(mine: Part, others: Part) -> Mean | None:
     one, other = _speeds(mine), _speeds(others)
     both = [name for name in one if one[name] and other.get(name)]
     return _mean_of({n: [geometric_mean(one[n]) / geometric_mean(other[n])] for n in both})
@@ -209,9 +205,7 @@ def _is_right(answer: Answered) -> bool:
     return answer.is_right
 
 
-def _marks(
-    part: dict[str, list[list[Answered]]], holds: Callable[[Answered], bool], best: bool
-) -> Marks:
+def _marks(part: Part, holds: Callable[[Answered], bool], best: bool) -> Marks:
     """What counts of each task, by checkpoint: every answer, or whether one of them holds."""
     found = {
         name: [[float(holds(a)) for a in seed] for seed in task] for name, task in part.items()

@@ -126,16 +126,16 @@ def answered(
         known = _verdicts(archive, task.digest) if calls else {}
         earlier: set[tuple[str, str]] = set()
         for call in sorted(calls, key=lambda call: call.is_shown):  # otherwise in their order
-            code, name = read(call.answer, call.dialect).code, _name(call)
+            code, checkpoint = read(call.answer, call.dialect).code, _checkpoint(call)
             text = Candidate(code, call.dialect).normal
             key = (_where(call), text)
             if code and key not in known:
                 continue
-            checkpoint = name.removesuffix(SHOWN)
             is_copy = call.is_shown and bool(code) and (checkpoint, text) in earlier
             if not call.is_shown:
                 earlier.add((checkpoint, text))
             verdict = known[key] if code else None
+            name = checkpoint + SHOWN if call.is_shown else checkpoint
             found.append(
                 Answered(name, level, task.name, verdict, call.model, call.is_shown, is_copy)
             )
@@ -159,14 +159,13 @@ def _where(call: Call) -> Where:
     return str(call.parameters["device"]), str(call.parameters.get("gpu", ""))
 
 
-def _name(call: Call) -> str:
+def _checkpoint(call: Call) -> str:
     """'contrastive/model 1a2b3c, triton on cuda:sm_90': folders that do not tell them apart go."""
     parts = PurePath(call.model.removeprefix("hf:")).parts[-2:]
     weights = str(call.parameters["weights"])[:6]
     device, gpu = _where(call)
     named = f"{device} ({gpu})" if gpu else device
-    name = f"{'/'.join(parts)} {weights}, {call.dialect} on {named}"
-    return name + SHOWN if call.is_shown else name
+    return f"{'/'.join(parts)} {weights}, {call.dialect} on {named}"
 
 
 def examined(answers: Sequence[Answered]) -> list[PolicySummary]:
@@ -195,8 +194,7 @@ def _summary(policy: str, level: str, part: Sequence[Answered]) -> PolicySummary
         return share_of([float(any(map(holds, task))) for task in tasks])
 
     speedups = [[s for each in task if (s := each.speedup) is not None] for task in tasks]
-    gains = [[each.speedup or 1.0 for each in task if each.is_faster(1)] for task in tasks]
-    mean = interval([[max(task, default=1.0)] for task in gains], geometric_mean)
+    mean = interval([[gain(task)] for task in tasks], geometric_mean)
     assert mean is not None  # every task has a gain
     return PolicySummary(
         policy=policy, level=level, n_tasks=len(tasks), n_answers=len(part),
@@ -212,6 +210,11 @@ def _summary(policy: str, level: str, part: Sequence[Answered]) -> PolicySummary
         best_fast={f"{p:g}": best_share(lambda a, p=p: a.is_faster(p)) for p in FAST},
         best_mean=mean,
     )  # fmt: skip
+
+
+def gain(answers: Sequence[Answered]) -> float:
+    """How many times as fast the best of a task's answers is; 1 where none beats the library."""
+    return max((each.speedup or 1.0 for each in answers if each.is_faster(1)), default=1.0)
 
 
 def share_of(shares: Sequence[float]) -> Share:
