@@ -43,3 +43,10 @@ def test_the_stated_share_of_prompts_shows_none_and_a_seed_repeats_which(archive
     found = shown(archive, bare=0.5)
     assert set(found) == {0, 2} and 15 <= found.count(0) <= 45
     assert shown(archive, bare=0.5) == found
+
+
+def test_only_kernels_that_may_be_shown_are(archive):
+    own = frozenset({candidate("slow").normal})
+    prompts = Prompts(archive, Device.parse("cpu"), 1, exemplars=2, among=own)
+    (only,) = prompts.ask(TASK, "cpp", 0).exemplars
+    assert only.proposal.candidate == candidate("slow")
