@@ -45,8 +45,10 @@ def test_the_stated_share_of_prompts_shows_none_and_a_seed_repeats_which(archive
     assert shown(archive, bare=0.5) == found
 
 
-def test_only_kernels_that_may_be_shown_are(archive):
-    own = frozenset({candidate("slow").normal})
-    prompts = Prompts(archive, Device.parse("cpu"), 1, exemplars=2, among=own)
-    (only,) = prompts.ask(TASK, "cpp", 0).exemplars
-    assert only.proposal.candidate == candidate("slow")
+@pytest.mark.parametrize(("among", "n_shown"), [("its own", 2), ("another", 0)])
+def test_only_kernels_that_may_be_shown_are(archive, among, n_shown):
+    texts = {"its own": candidate("fast").normal, "another": candidate(dialect="triton").normal}
+    prompts = Prompts(
+        archive, Device.parse("cpu"), 1, exemplars=2, among=frozenset({texts[among]})
+    )  # fmt: skip
+    assert len(prompts.ask(TASK, "cpp", 0).exemplars) == n_shown
