@@ -21,12 +21,14 @@ from kernelwright.judge.inputs.distributions import (
     EMPTY,
     FAR,
     LARGE,
+    MATCHED,
     MOST_HUGE,
     NUMBERS,
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
     SPECIAL,
+    can_match,
     has_numbers,
     n_drawn,
 )
@@ -75,6 +77,7 @@ class Examiner:
         names = [name for name in oracle.modules if name != TASK] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
         names += [CONDITIONED] if oracle.factorises and oracle.is_symmetric else []
+        names += [MATCHED] if can_match(oracle.first_arguments) else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
         n_turns[RESAMPLED] = 2  # few of a mask's numbers are turned, and many

@@ -47,6 +47,8 @@ OUTLIERS, N_OUTLIERS = "outliers", 8
 BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
 CONDITIONED, CONDITION = "ill_conditioned", 100.0
 """The largest over the smallest size of a symmetric matrix, spread evenly in its logarithm."""
+MATCHED, MATCHED_SHARE = "matched", 0.25
+"""How far a row lies from the one that it is like, of what it lay before."""
 BETWEEN = "between"
 """In place of outliers where the reference takes nothing beyond the task's own range."""
 NEXT_TO_HUGE = math.sqrt(HUGE)
@@ -81,6 +83,15 @@ def _conditioned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     directions, _ = torch.linalg.qr(torch.randn(x.shape, generator=draw, device=x.device))
     sizes = torch.logspace(0, -math.log10(CONDITION), x.shape[-1], device=x.device)
     return _spread(x) * (directions * sizes) @ directions.mT
+
+
+def _matched(
+    x: torch.Tensor, draw: torch.Generator, firsts: dict[int, torch.Tensor]
+) -> torch.Tensor:
+    width = width_of(x)
+    first = firsts.setdefault(width, x).reshape(-1, width)
+    places = torch.arange(x.numel() // width, device=x.device) % len(first)
+    return torch.lerp(first[places].view(x.shape).to(x.dtype), x, MATCHED_SHARE)
 
 
 def _large(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -192,8 +203,10 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 OF_SOME: dict[str, Distribution] = {
     BETWEEN: _between,
     CONDITIONED: _conditioned,  # some steps towards a solution, where it is near from the start
+    MATCHED: _matched,  # what is off only where arguments are alike, as a contrastive loss
 }
-"""Those that only some tasks get; what is no symmetric matrix stays in the second."""
+"""Those that only some tasks get. What is no symmetric matrix stays in the second, and in the third
+the first argument of every width: the rows of others are like its rows."""
 
 
 def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
@@ -297,6 +310,7 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
     """
     huge = seed % max(1, n_drawn(arguments))
     numbers = itertools.count()
+    firsts: dict[int, torch.Tensor] = {}
 
     def change(x: torch.Tensor) -> torch.Tensor:
         if not _is_drawn(x):
@@ -315,6 +329,8 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         how = {}
         if distribution == OUTLIERS:
             how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
+        if distribution == MATCHED:
+            how = {"firsts": firsts}
         function = OF_SOME.get(distribution) or DISTRIBUTIONS[distribution]
         changed = kept(x, function(wide, draw, **how).to(x.dtype))
         return laid_out(with_whole_columns(x, changed, draw), x)
@@ -329,6 +345,17 @@ def laid_out(changed: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         return changed
     memory = x.new_zeros(span(tuple(x.shape), x.stride()))
     return memory.as_strided(x.shape, x.stride()).copy_(changed)
+
+
+def can_match(arguments: list[Any]) -> bool:
+    """Whether two tensors that a distribution changes have rows of one width."""
+    widths = [width_of(x) for x in leaves(arguments) if _is_drawn(x)]
+    return len(widths) > len({*widths})
+
+
+def width_of(x: torch.Tensor) -> int:
+    """Numbers of a row."""
+    return x.shape[-1] if x.dim() else 1
 
 
 def n_drawn(arguments: list[Any]) -> int:

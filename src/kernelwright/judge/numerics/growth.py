@@ -20,6 +20,9 @@ summation grow as sqrt(n); where terms are equal, roundings are too, and they gr
 Accuracy and Stability of Numerical Algorithms, 2002, 4.2). MKL's product of 20,000 equal terms with
 ones is off by up to 622 ulp. SUM_ULP: Strassen's algorithm was 43 ulp off on an H200 where 33 were
 allowed with 12; two of three bfloat16 parts start at 108 there."""
+CANCELLED_ULP = 2.0**17
+"""Where arguments are alike: what cancels loses digits, as a distance by products, or a contrastive
+loss by its logarithms (2e-4), and what rounds products to bfloat16 nearly all of them."""
 FLOAT64_ULP = 1000.0
 """A thousand steps of a recurrence were off by 36, in either of two orders."""
 MOVED = -SUM_ULP
@@ -119,10 +122,12 @@ def count_terms(
     return Terms(usual, list(map(max, usual, n_added)))
 
 
-def summation_growth(n_terms: float, *, equal_terms: bool) -> float:
+def summation_growth(n_terms: float, *, equal_terms: bool, cancels: bool = False) -> float:
     """By how many ulp a sound sum of ``n_terms`` may be off; MOVED of none."""
     if not n_terms:
         return MOVED
+    if cancels:
+        return CANCELLED_ULP
     if equal_terms:
         return min(n_terms / 2, MAX_BIASED_GROWTH)
     return min(math.sqrt(n_terms), MAX_GROWTH)

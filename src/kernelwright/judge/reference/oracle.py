@@ -21,6 +21,7 @@ from kernelwright.judge.inputs.distributions import (
     CONSTANT,
     EQUAL_TERMS,
     LARGE,
+    MATCHED,
     NUMBERS,
     SPECIAL,
     UNEVEN,
@@ -95,8 +96,8 @@ class Oracle:
         self._study()
         again = partial(self.reference.build, derive_seed(self.secret, "again"))
         seed = derive_seed(self.secret, "other weights")
-        own = self.first_arguments
-        runs = [partial(self._forward, arguments=one) for one in (own, nudges.moved_once(own))]
+        both = self.first_arguments, nudges.moved_once(self.first_arguments)
+        runs = [partial(self._forward, arguments=one) for one in both]
         self.modules = sets_of_weights(module, again, seed, runs, self._kept.has_room)
         self.has_weights = self.modules[TASK] is not module
         seed = derive_seed(self.secret, "others")
@@ -281,9 +282,8 @@ class Oracle:
                 expected = replace(expected, is_conditioned=True, loose_share=LOOSE_SHARE)
                 warnings = widened.OTHER_IN_FLOAT64
         loose = nudges.all_loose(own) if draw.distribution == LARGE else []
-        expected = replace(expected, warnings=(*warnings, *noise), loose=loose)
-        if not is_own or warnings:  # numbers of a few values may all be rounded to themselves
-            expected = replace(expected, typical=[])
+        typical = expected.typical if is_own and not warnings else []  # few values may be exact
+        expected = replace(expected, warnings=(*warnings, *noise), loose=loose, typical=typical)
         if self.precision:
             return self._lowered(draw, arguments, expected)
         if self.convolves and may_be_rounded(self.device):
@@ -307,8 +307,7 @@ class Oracle:
         if self.precision != "tf32":
             module = lower(self.modules[draw.weights], self.precision, is_held=False)
             runs.append([t.detach() for t in flatten(self._forward(module, arguments))])
-        found = [r for r in runs if r is not None]
-        wider = explained(expected, found, 2 * ROUNDING[self.precision])
+        wider = explained(expected, [r for r in runs if r], 2 * ROUNDING[self.precision])
         if wider.reference_error <= USELESS or (draw.distribution == TASK and draw != self.first):
             return wider
         if draw == self.first:
@@ -321,7 +320,8 @@ class Oracle:
         is_equal = draw.distribution in EQUAL_TERMS
         terms = self.others.get(draw.distribution, self).terms
         counts = terms.added if is_floor or draw.distribution == CONSTANT else terms.usual
-        return [summation_growth(n, equal_terms=is_equal) for n in counts]
+        how = {"equal_terms": is_equal, "cancels": is_floor and draw.distribution == MATCHED}
+        return [summation_growth(n, **how) for n in counts]
 
     def _in_float64(
         self, weights: str, arguments: list[Any], change: nudges.Change | None = None
