@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# SFT, then contrastive training beside plain GRPO, then one exam of all, on one host with one or two GPUs.
+# SFT, the self-supervised stage, then contrastive training beside plain GRPO from there, and one exam of all, on one
+# host with one or two GPUs.
 #
 #   python benchmarks/training_lessons.py --exclude … --out lessons
 #   python benchmarks/training_pool.py --exclude … --archive pool.sqlite
@@ -9,11 +10,11 @@
 # MODEL: a checkpoint or .gguf. With GPUS=2, which is the default, each arm trains and judges on a GPU of its
 # own, both at the same time; with GPUS=1 they take turns. A host makes one to three CUDA contexts a second,
 # however many GPUs it has, so a verdict costs more than learning from it: UPDATES steps on each batch of answers.
-# In the exam each gives ANSWERS answers to a task, and then SHOWN more to prompts that show it its own kernels;
-# SFT gives as many more without, for the best of as many that were only sampled.
-# Eight lessons on one GPU take more than 80 GB: BATCH=4 there.
-# SFT_S, ARM_S, BATCH, SEED, RATE, UPDATES, ANSWERS and SHOWN may be set; SFT_S=0: MODEL has been taught; ARM_S=0: SFT
-# and its exam only. What was stopped goes on by the same command.
+# In the exam each gives ANSWERS answers to a task, and the arms and SFT then SHOWN more to prompts that show them their
+# own kernels; SFT gives as many more without, for the best of as many that were only sampled.
+# Eight lessons at a time on one GPU take more than 80 GB: BATCH=4 there.
+# SFT_S, SELF_S, ARM_S, BATCH, SEED, RATE, UPDATES, ANSWERS and SHOWN may be set; SFT_S=0: MODEL has been taught;
+# SELF_S=0 or ARM_S=0: without that stage. What was stopped goes on by the same command.
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
 python=${PYTHON:-python3}
@@ -37,19 +38,26 @@ else
     --max-tokens 1024 --checkpoint-every 50 --seed "${SEED:-1}" --out "$out/sft"
 fi
 
-arm() { # NAME GPU PRESET
+reinforce() { # NAME GPU SECONDS MODEL STAGE OPTION…
   [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
-  on "$2" $run train contrastive --preset "$3" --model "$taught" \
-    --dialect triton --device cuda --budget "${ARM_S:-740}s" --tasks 4 --group 16 --max-tokens 1024 \
-    --learning-rate "${RATE:-5e-5}" --updates "${UPDATES:-3}" --jobs 4 --seed "${SEED:-1}" --checkpoint-every 6 \
-    --out "$out/$1" --archive "$out/$1.sqlite" >"$out/$1.log" 2>&1
+  on "$2" $run train "$5" --model "$4" --dialect triton --device cuda --budget "$3s" --tasks 4 --group 16 \
+    --max-tokens 1024 --learning-rate "${RATE:-5e-5}" --updates "${UPDATES:-3}" --jobs 4 --seed "${SEED:-1}" \
+    --batch "${BATCH:-8}" --checkpoint-every 6 --out "$out/$1" --archive "$out/$1.sqlite" "${@:6}" >"$out/$1.log" 2>&1
 }
 all() { # PID…: wait for every one of them, and fail where one did
   local failed=0 pid
   for pid in "$@"; do wait "$pid" || failed=1; done
   return $failed
 }
-models=(sft="$taught")
+arm() { # NAME GPU PRESET
+  reinforce "$1" "$2" "${ARM_S:-740}" "$begun" contrastive --preset "$3"
+}
+models=(sft="$taught") begun=$taught selfsup=() compared=()
+if [ "${SELF_S:-150}" != 0 ]; then
+  reinforce selfsup 0 "${SELF_S:-150}" "$taught" selfsup
+  begun=$out/selfsup/selfsup/model
+  selfsup=(--policy "$begun=$answers") compared+=(--arm "self-supervised=$begun@$answers")
+fi
 if [ "${ARM_S:-740}" != 0 ]; then
   if [ "$gpus" = 1 ]; then
     arm contrastive 0 cuda-l1
@@ -61,7 +69,7 @@ if [ "${ARM_S:-740}" != 0 ]; then
   models+=(contrastive="$out/contrastive/contrastive/model" plain="$out/plain/contrastive/model")
 fi
 
-policies=() compared=()
+policies=()
 for one in "${models[@]}"; do
   policies+=(--policy "${one#*=}=$answers") compared+=(--arm "$one@$answers")
   [ "$shown" = 0 ] || compared+=(--arm "${one%%=*}, shown=${one#*=}@$answers+$shown")
@@ -71,11 +79,12 @@ ask() { # GPU OPTION…
     --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --max-tokens 1024 "${@:2}" >>"$out/exam-$1.log" 2>&1
 }
 if [ "$shown" = 0 ]; then
-  examine() { ask "$1" "${policies[@]}"; }
+  examine() { ask "$1" "${policies[@]}" "${selfsup[@]}"; }
 else # what is shown is drawn from as many answers of each, so the others are asked for afterwards
   compared+=(--arm "sft, more=$taught@$((answers + shown))")
   examine() {
-    ask "$1" --shown "$shown" "${policies[@]}" && ask "$1" --policy "$taught=$((answers + shown))"
+    ask "$1" --shown "$shown" "${policies[@]}" &&
+      ask "$1" --policy "$taught=$((answers + shown))" "${selfsup[@]}"
   }
 fi
 exams=()
