@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -18,7 +19,7 @@ def entries(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group by name. With KERNELWRIGHT_NO_PLUGINS set, the built-in ones.
 
     Raises:
-        UsageError: two have one name.
+        UsageError: two have one name, or not even the built-in ones are registered.
     """
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
@@ -32,6 +33,12 @@ def entries(group: str) -> Mapping[str, EntryPoint]:
                 do="uninstall the plugin that you do not want, or set KERNELWRIGHT_NO_PLUGINS=1 "
                 "for the built-in ones alone",
             )
+    if not any(entry.value.startswith(OURS) for entry in found.values()):
+        raise UsageError(
+            "kernelwright is not installed in this Python",
+            seen=f'{sys.executable}, where nothing registers "{group}"',
+            do="pip install -e . in its checkout: a folder on PYTHONPATH registers nothing",
+        )
     return found
 
 

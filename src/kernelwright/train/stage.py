@@ -52,9 +52,14 @@ def _train(trainer: Any, recipe: Recipe) -> None:
         DeviceError: the GPU has too little memory for it.
     """
     import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
+    # Without cuDNN's, whose backward pass gives NaN on an H100 or H200 where masked sequences have
+    # 64 tokens more than a multiple of 128: pytorch/pytorch issue 196678, torch 2.11 and later.
+    sound = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
     try:
-        trainer.train(resume_from_checkpoint=_last_checkpoint(recipe))
+        with sdpa_kernel(sound):
+            trainer.train(resume_from_checkpoint=_last_checkpoint(recipe))
     except torch.OutOfMemoryError as error:
         less = "" if recipe.recompute else "leave out --no-recompute, which goes on from here, or "
         raise DeviceError(

@@ -73,3 +73,10 @@ def test_plugins_are_kept_out_wherever_one_is_asked_for(installed, monkeypatch, 
 @pytest.mark.parametrize("kind", ["dialects", "proposers", "loaders"])
 def test_ours_are_found(kind):
     assert plugins.names(f"kernelwright.{kind}")
+
+
+def test_a_checkout_that_was_never_installed_is_told_what_to_do(installed):
+    installed(OTHERS)
+    with pytest.raises(UsageError, match="not installed in this Python") as raised:
+        plugins.find(GROUP, "rules")
+    assert "pip install -e ." in raised.value.do

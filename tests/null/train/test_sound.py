@@ -8,6 +8,7 @@ pytest.importorskip("transformers")
 from types import SimpleNamespace  # noqa: E402
 
 from kernelwright.core.errors import DeviceError  # noqa: E402
+from kernelwright.train import recipe, stage  # noqa: E402
 from kernelwright.train.watch import MOST_UNSOUND, Sound  # noqa: E402
 
 STATE = SimpleNamespace(global_step=7, log_history=[{}])
@@ -44,3 +45,15 @@ def test_a_run_that_comes_to_none_any_more_ends_with_the_reason():
         step(sound, model, optimizer, float("nan"))
     with pytest.raises(DeviceError, match="no finite gradient"):
         step(sound, model, optimizer, float("nan"))
+
+
+def test_no_step_runs_the_attention_whose_gradients_are_nan_for_some_lengths(tmp_path):
+    seen = []
+
+    class Looks:
+        def train(self, resume_from_checkpoint):
+            seen.append(torch.backends.cuda.cudnn_sdp_enabled())
+
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    stage._train(Looks(), recipe("sft", model="m", out=str(tmp_path), archive=""))
+    assert seen == [False] and torch.backends.cuda.cudnn_sdp_enabled() is before
