@@ -27,15 +27,18 @@ from kernelwright.judge.inputs.distributions import (
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
+    SKEWED,
     SPECIAL,
     can_match,
     has_numbers,
     n_drawn,
 )
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
+from kernelwright.judge.inputs.integers import can_skew
 from kernelwright.judge.kinds import kinds, profiling
 from kernelwright.judge.kinds.sampling import Looks
 from kernelwright.judge.machine.conditions import Watch, complaints
+from kernelwright.judge.machine.layout import leaves
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.preparation import Preparation, Sight
@@ -76,7 +79,8 @@ class Examiner:
         self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
         names = [name for name in oracle.modules if name != TASK] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
-        names += [CONDITIONED] if oracle.factorises and oracle.is_symmetric else []
+        names += [SKEWED] if any(map(can_skew, leaves(oracle.first_arguments))) else []
+        names += [CONDITIONED] if oracle.factorises else []
         names += [MATCHED] if can_match(oracle.first_arguments) else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}

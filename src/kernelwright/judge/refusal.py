@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from kernelwright.core.evaluation import Status
 
 
@@ -15,10 +17,11 @@ class Refused(Exception):
 
 
 class WrongValues(Exception):
-    """Outputs that are not the reference's, and where. ``is_little``: in few numbers only."""
+    """Outputs that are not the reference's, and where. ``is_little``: in few numbers only;
+    ``error``: the largest, where any is known."""
 
-    def __init__(self, reason: str, *, is_little: bool = False) -> None:
-        self.is_little = is_little
+    def __init__(self, reason: str, *, is_little: bool = False, error: float = math.inf) -> None:
+        self.is_little, self.error = is_little, error
         super().__init__(reason)
 
 

@@ -40,9 +40,11 @@ def test_shape_strides_and_dtype_are_kept(name, dtype):
 def test_symmetric_matrices_become_ill_conditioned_and_stay_definite(shape):
     x = torch.randn(shape)
     x = x @ x.mT / shape[-1] + torch.eye(shape[-1])
-    other = torch.rand(4, 4)
-    y, same = transform([x, other], CONDITIONED, 7)
-    assert torch.equal(y, y.mT) and y.shape == x.shape and torch.equal(same, other)
+    other, row = torch.rand(4, 6), torch.rand(6)
+    y, scaled, same = transform([x, other, row], CONDITIONED, 7)
+    assert torch.equal(y, y.mT) and y.shape == x.shape and torch.equal(same, row)
+    units = (scaled / other).mean(0)
+    assert torch.allclose(scaled, other * units) and units.max() / units.min() > 0.9 * CONDITION
     sizes = torch.linalg.eigvalsh(y.double())
     assert (sizes > 0).all() and torch.allclose(
         sizes[..., -1] / sizes[..., 0], torch.tensor(CONDITION).double(), rtol=0.01

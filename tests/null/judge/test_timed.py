@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -51,13 +52,13 @@ def made(n_bytes: int, seed: int, seen: list[Draw]) -> Check:
 
     def expected(draw: Draw, _: object) -> object:
         seen.append(draw)
-        return expect([right], [right.double()], [8.0])
+        found = expect([right], [right.double()], [8.0])
+        return replace(found, is_conditioned=True, is_explained=True)
 
     oracle = SimpleNamespace(
         usual=usual,
         expected=expected,
-        conditioned=lambda _, __, one: one,
-        stepped=lambda _, __, one: one,
+        is_own=lambda _: True,
         has_weights=False,
         others={TASK: None},
         returned=[False],

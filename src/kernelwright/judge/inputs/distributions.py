@@ -46,7 +46,8 @@ OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
 BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
 CONDITIONED, CONDITION = "ill_conditioned", 100.0
-"""The largest over the smallest size of a symmetric matrix, spread evenly in its logarithm."""
+"""The largest over the smallest size of a symmetric matrix, spread evenly in its logarithm; of the
+columns of another, in any order, as units are."""
 MATCHED, MATCHED_SHARE = "matched", 0.25
 """How far a row lies from the one that it is like, of what it lay before."""
 BETWEEN = "between"
@@ -78,10 +79,12 @@ def _huge(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _conditioned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    if not is_symmetric(x):
+    if x.dim() < 2:
         return x
-    directions, _ = torch.linalg.qr(torch.randn(x.shape, generator=draw, device=x.device))
     sizes = torch.logspace(0, -math.log10(CONDITION), x.shape[-1], device=x.device)
+    if not is_symmetric(x):
+        return x * sizes[torch.randperm(x.shape[-1], generator=draw, device=x.device)]
+    directions, _ = torch.linalg.qr(torch.randn(x.shape, generator=draw, device=x.device))
     return _spread(x) * (directions * sizes) @ directions.mT
 
 
@@ -205,8 +208,8 @@ OF_SOME: dict[str, Distribution] = {
     CONDITIONED: _conditioned,  # some steps towards a solution, where it is near from the start
     MATCHED: _matched,  # what is off only where arguments are alike, as a contrastive loss
 }
-"""Those that only some tasks get. What is no symmetric matrix stays in the second, and in the third
-the first argument of every width: the rows of others are like its rows."""
+"""Those that only some tasks get. What is no matrix stays in the second, and in the third the first
+argument of every width: the rows of others are like its rows."""
 
 
 def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
@@ -226,6 +229,8 @@ NUMBERS = "numbers"
 """The task's own inputs, with other Python floats among them."""
 RESAMPLED = "integers"
 """The integer inputs drawn anew from their own, see ``integers``."""
+SKEWED = "skewed"
+"""The integer inputs, one of their own numbers in half of the places."""
 
 
 def with_specials(arguments: list[Any], seed: int) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from kernelwright.judge.inputs.patterns import (
 )
 from kernelwright.judge.machine.layout import flat_source, map_tensors
 
+SKEWED_SHARE = 0.5
 FLIPPED = 0.1
 """Of a mask that hides nothing, or all."""
 WAYS = APART, ELSEWHERE, TWICE = range(3)
@@ -43,6 +45,32 @@ def resample_integers(
         return laid_out(_resampled(x, draw, way), x)
 
     return map_tensors(change, arguments)
+
+
+def skew_integers(arguments: list[Any], seed: int) -> list[Any]:
+    """``arguments`` where half of the places of an integer tensor hold one of its own numbers, as
+    one expert has most of the words, or one node most of a graph's edges: of those that are drawn
+    with replacement."""
+    numbers = itertools.count(seed)
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        draw = torch.Generator(x.device).manual_seed(next(numbers))
+        if not can_skew(x):
+            return x
+        place = torch.randint(x.numel(), (), generator=draw, device=x.device)
+        is_hit = torch.rand(x.shape, generator=draw, device=x.device) < SKEWED_SHARE
+        return laid_out(kept(x, torch.where(is_hit, x.flatten()[place], x)), x)
+
+    return map_tensors(change, arguments)
+
+
+def can_skew(x: torch.Tensor) -> bool:
+    """Whether numbers come again in an integer tensor, in no order."""
+    if not is_whole(x) or x.dtype == torch.bool or x.numel() < 2 or overlaps(x):
+        return False
+    n_values = x.unique().numel()
+    is_drawn = 2 < n_values < x.numel() and not in_order(x)
+    return is_drawn and not (x.dim() > 1 and rows_are_permutations(x))
 
 
 def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor:

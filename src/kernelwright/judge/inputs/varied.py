@@ -13,6 +13,7 @@ from kernelwright.judge.inputs.distributions import (
     OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
+    SKEWED,
     SPECIAL,
     enlarge,
     headroom,
@@ -22,7 +23,7 @@ from kernelwright.judge.inputs.distributions import (
     with_specials,
 )
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, Draw
-from kernelwright.judge.inputs.integers import WAYS, resample_integers
+from kernelwright.judge.inputs.integers import WAYS, resample_integers, skew_integers
 from kernelwright.judge.inputs.signs import Run, Signs, find_signs, with_signs
 
 Bears = Callable[[list[Any], list[Any]], bool]
@@ -55,6 +56,8 @@ class Variation:
         if name == RESAMPLED:
             ways = [partial(resample_integers, own, fixed_integers, seed, way) for way in WAYS]
             return self._changed(own, (name, 0), ways)
+        if name == SKEWED:
+            return self._changed(own, (name, 0), [partial(skew_integers, own, seed)])
         n_turns = n_drawn(own)
         if name == OUTLIERS:
             ways = [partial(self._transformed, own, one, seed) for one in (OUTLIERS, BETWEEN)]

@@ -99,7 +99,9 @@ class Expected:
     """The reference's error as the root of a mean square, of outputs that are narrower than float32
     or were before; nought of others, and empty where it says nothing."""
     is_conditioned: bool = False
-    """Whether ``allowed`` takes the conditioning of the task into account."""
+    """Whether ``allowed`` and ``beyond`` take the conditioning of the task into account."""
+    is_explained: bool = False
+    """Whether they take into account how its operators round."""
     loose: list[torch.Tensor | None] = field(default_factory=list)
     """Where a whole number changes with the inputs' roundings; empty until it is asked for."""
     jumps: list[torch.Tensor | None] = field(default_factory=list)
@@ -236,6 +238,7 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
                 f"{name} is off by {error:.3g} of its row's largest value, {allowed:.3g} is "
                 f"allowed; worst {told}; {share:.2%} of the elements are beyond",
                 is_little=is_little,
+                error=error,
             )
         _refuse_computed(name, value, expected, number)
         _refuse_spread(name, value, expected, number, error)
@@ -287,7 +290,8 @@ def _refuse_spread(
     if share > most:
         raise WrongValues(
             f"{name} is off by more than {sound:.3g} of its row's largest value in {share:.2%} of "
-            f"its elements, and only {most:.2%} of them are ill-conditioned"
+            f"its elements, and only {most:.2%} of them are ill-conditioned",
+            error=error,
         )
 
 

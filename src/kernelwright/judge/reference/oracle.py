@@ -5,7 +5,6 @@ It runs in the judge's process. No candidate shares memory with it.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -38,7 +37,7 @@ from kernelwright.judge.inputs.varied import Variation
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.machine.lowering import lower, rounded
-from kernelwright.judge.numerics.allowances import FURTHER, conditioned, explained, lie_on_borders
+from kernelwright.judge.numerics.allowances import explained, lie_on_borders
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, ROUNDING, USELESS, Expected, expect
 from kernelwright.judge.numerics.growth import Terms, count_terms, summation_growth
 from kernelwright.judge.numerics.measures import are_alike, as_real, differ, narrowest
@@ -129,7 +128,7 @@ class Oracle:
         if draw == self.first:
             return self.first_arguments
         key = ("arguments", draw)
-        return self._kept[key] if key in self._kept else self._keep(key, self.arguments(draw))
+        return self._kept[key] if key in self._kept else self.keep(key, self.arguments(draw))
 
     def arguments(self, draw: Draw) -> list[Any]:
         """The forward's arguments."""
@@ -155,7 +154,7 @@ class Oracle:
         except torch.OutOfMemoryError:
             raise  # the machine's fault, not the reference's
         except FAILURES as error:
-            if self._is_own(draw):
+            if self.is_own(draw):
                 raise TaskError(
                     f"the reference fails on its own inputs ({draw.distribution})",
                     seen=f"{type(error).__name__}: {error}"[:300],
@@ -164,52 +163,15 @@ class Oracle:
             return None
         if draw == self.first:
             self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
-        return self._keep(key, expected)
+        return self.keep(key, expected)
 
-    def conditioned(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
-        """``expected`` with the allowance that an ill-conditioned task needs.
-
-        It costs more runs in float64, so it is asked for only before a refusal.
-        """
-        run, _ = runs = self._both(draw)
-        if expected.is_conditioned:
-            return expected
-        moved, factors = self._moved(draw, arguments, expected, 1.0)
-        further, _ = self._moved(draw, arguments, expected, FURTHER)
-        if moved is None:
-            return expected
-        is_own = self._is_own(draw)
-        # As initialisers leave them results may cancel, as the logarithm of a rotation's
-        # determinant: other weights tell of them.
-        is_bound = is_own and draw.distribution != OWN_WEIGHTS
-        most = USELESS if is_bound else math.inf
-        further = further or [torch.full_like(one, math.nan) for one in moved]  # tells of no jumps
-        wider = conditioned(moved, further, expected, factors, most=most)
-        wider = nudges.pooled(runs, arguments, wider)
-        wider = wider if is_own else nudges.tied(run, arguments, wider)
-        how = {"zeros_too": not is_own}
-        loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)
-        wider = replace(wider, loose=loose, loose_share=LOOSE_SHARE if is_own else 1.0)
-        return self._keep(("expected", draw), wider)
-
-    def _moved(
+    def moved(
         self, draw: Draw, arguments: list[Any], expected: Expected, times: float
     ) -> tuple[list[torch.Tensor] | None, list[float]]:
         """``nudges.by_rounding``, with the results in float64 or None for what is moved."""
-        growths = self._growth_ulp(draw, is_floor=False)
+        growths = self.growth_ulp(draw, is_floor=False)
         nudged, change, factors = nudges.by_rounding(arguments, expected, growths, times=times)
-        return self._in_float64(draw.weights, nudged, change), factors
-
-    def stepped(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
-        """``expected`` with how far each number jumps, which is asked for where few are wrong."""
-        is_other = not self._is_own(draw)
-        runs = self._both(draw)
-        jumps = expected.jumps or nudges.jumps(runs, arguments, expected, zeros_too=is_other)
-        return self._keep(("expected", draw), replace(expected, jumps=jumps))
-
-    def _both(self, draw: Draw) -> list[nudges.Run]:
-        """The reference in float64, and in its own precision."""
-        return [partial(self._in_float64, draw.weights), partial(self.run, weights=draw.weights)]
+        return self.in_float64(draw.weights, nudged, change), factors
 
     def _takes(self, changed: list[Any], usual: list[Any]) -> bool:
         """Whether the reference gives as many numbers as always, finite where those of ``usual``
@@ -223,7 +185,7 @@ class Oracle:
         except FAILURES:
             return False
 
-    def _is_own(self, draw: Draw) -> bool:
+    def is_own(self, draw: Draw) -> bool:
         """Whether the inputs are the task's as it draws them."""
         return draw.distribution in (TASK, OWN_WEIGHTS, *self.others)
 
@@ -242,7 +204,7 @@ class Oracle:
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         run = partial(self.run, arguments, draw.weights)
-        is_own = self._is_own(draw)
+        is_own = self.is_own(draw)
         is_given = is_own or draw.distribution == SPECIAL
         if not is_given and not is_telling(
             draw.distribution, run, lambda: self.run(self.arguments(Draw(TASK, draw.seed)))
@@ -257,14 +219,14 @@ class Oracle:
         if draw.distribution == NUMBERS and not self._repeats(arguments, own):
             return None  # a chance that was nought no longer is, as dropout's
         wide = map_tensors(nudges.widen, arguments)
-        while (exact := self._in_float64(draw.weights, wide)) is not None:
+        while (exact := self.in_float64(draw.weights, wide)) is not None:
             if layout.same_shapes(own, exact):
                 break
             del self._namings[0]  # it reads the bits of its numbers
         warnings = widened.NO_FLOAT64 if exact is None else ()
         exact = [nudges.widen(t) for t in own] if exact is None else exact
         exact, noise = fitness.without_noise(own, exact) if is_own else (exact, ())
-        growths = self._growth_ulp(draw, is_floor=True)
+        growths = self.growth_ulp(draw, is_floor=True)
         narrow = narrowest(leaves([arguments, list(self.state(draw.weights).values())]))
         by_row = draw.distribution not in UNEVEN
         expected = expect(own, exact, growths, by_row=by_row, narrow=narrow)
@@ -276,10 +238,11 @@ class Oracle:
             is_useless = expected.reference_error > USELESS
             if is_useless and (not is_given or draw.distribution == OWN_WEIGHTS):
                 return None  # nobody can say what is right
-            moved = partial(self._moved, draw, arguments, expected)
+            moved = partial(self.moved, draw, arguments, expected)
             if is_own and (is_useless or lie_on_borders(moved, expected, narrow)):
                 expected = expect(own, [nudges.widen(t) for t in own], growths)
-                expected = replace(expected, is_conditioned=True, loose_share=LOOSE_SHARE)
+                known = {"is_conditioned": True, "is_explained": True}
+                expected = replace(expected, loose_share=LOOSE_SHARE, **known)
                 warnings = widened.OTHER_IN_FLOAT64
         loose = nudges.all_loose(own) if draw.distribution == LARGE else []
         typical = expected.typical if is_own and not warnings else []  # few values may be exact
@@ -303,7 +266,7 @@ class Oracle:
             return expected  # it is about products only
         to_precision = partial(rounded, precision=self.precision)
         given = map_tensors(lambda t: nudges.widen(to_precision(t)), arguments)
-        runs = [self._in_float64(draw.weights, given, to_precision)]
+        runs = [self.in_float64(draw.weights, given, to_precision)]
         if self.precision != "tf32":
             module = lower(self.modules[draw.weights], self.precision, is_held=False)
             runs.append([t.detach() for t in flatten(self._forward(module, arguments))])
@@ -314,7 +277,7 @@ class Oracle:
             raise fitness.meaningless(self.task, wider.reference_error)
         return None
 
-    def _growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
+    def growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
         """By how many ulp each output's sums may be off under a distribution; beside what moves
         with the inputs, sums over several axes count only ``is_floor``, or of equal terms."""
         is_equal = draw.distribution in EQUAL_TERMS
@@ -323,16 +286,25 @@ class Oracle:
         how = {"equal_terms": is_equal, "cancels": is_floor and draw.distribution == MATCHED}
         return [summation_growth(n, **how) for n in counts]
 
-    def _in_float64(
-        self, weights: str, arguments: list[Any], change: nudges.Change | None = None
+    def in_float64(
+        self,
+        weights: str,
+        arguments: list[Any],
+        change: nudges.Change | None = None,
+        watch: Seat = nullcontext,
     ) -> list[torch.Tensor] | None:
-        """The outputs in float64, with a ``change`` of weights so changed; None if it fails."""
+        """The outputs in float64, with a ``change`` of weights so changed, made while ``watch`` is
+        entered; None if it fails."""
+
+        def run(module: torch.nn.Module) -> Any:
+            with watch():
+                return self._forward(module, arguments)
+
         with quick_convolutions(self.device):
-            run = partial(self._forward, arguments=arguments)
             found = widened.run_in_float64(self.modules[weights], run, self._namings, change)
         return found and [nudges.widen(t) for t in as_real(found)]
 
-    def _keep(self, key: tuple[str, Draw], value: Any) -> Any:
+    def keep(self, key: tuple[str, Draw], value: Any) -> Any:
         """``value``, kept where it may come again: a timed call's inputs never do."""
         if key[1].distribution != TASK or key[1] == self.first:
             self._kept.offer(key, value)

@@ -1,0 +1,70 @@
+"""A computation in which every operator rounds as badly as a sound one may."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils.flop_counter import flop_registry
+
+from kernelwright.judge.numerics.growth import ADDING, ULP32, summation_growth
+from kernelwright.judge.numerics.moving import moves
+
+
+class Rounding(TorchDispatchMode):
+    """While it is entered, whatever an operator computes is off by one unit in float32's last
+    place, or by as much as a sum of so many terms may be, up or down by chance: every number for
+    itself, or all of a tensor ``alike``, which does not average out. What is computed in place is
+    left as it is.
+
+    Source: Monte Carlo arithmetic (Parker, 1997).
+    """
+
+    def __init__(self, seed: int, *, alike: bool, equal_terms: bool) -> None:
+        super().__init__()
+        self._seeds = random.Random(seed)
+        self._alike, self._equal_terms = alike, equal_terms
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        found = func(*args, **kwargs)
+        if func._schema.is_mutable or moves(func, args, kwargs):
+            return found
+        given = _numbers((args, kwargs))
+        if not given:  # it makes numbers from none
+            return found
+        n_terms = _n_terms(func, args, kwargs, given, found)
+        off = ULP32 * max(1.0, summation_growth(n_terms, equal_terms=self._equal_terms))
+        return tree_map(lambda t: self._changed(t, off) if _is_number(t) else t, found)
+
+    def _changed(self, t: torch.Tensor, off: float) -> torch.Tensor:
+        seed = self._seeds.getrandbits(62)
+        if self._alike:
+            return t * (1 + (off if seed % 2 else -off))
+        draw = torch.Generator(t.device).manual_seed(seed)
+        signs = torch.randint(2, t.shape, generator=draw, device=t.device)
+        return t * (signs * 2 * off + 1 - off)
+
+
+def _n_terms(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], found: Any) -> float:
+    """How many numbers it adds up to one of its results."""
+    n_results = min((t.numel() for t in _numbers(found)), default=0)
+    if not n_results:
+        return 1.0
+    if func.overloadpacket in flop_registry:  # products: a multiplication and a sum for each term
+        return flop_registry[func.overloadpacket](*args, **kwargs, out_val=found) / (2 * n_results)
+    adds = any(word in func.overloadpacket.__name__ for word in ADDING)
+    return max(t.numel() for t in given) / n_results if adds else 1.0
+
+
+def _numbers(values: Any) -> list[torch.Tensor]:
+    return [t for t in tree_leaves(values) if _is_number(t)]
+
+
+def _is_number(value: Any) -> bool:
+    if not isinstance(value, torch.Tensor) or value.numel() == 0:
+        return False
+    return value.is_floating_point() or value.is_complex()

@@ -1,0 +1,78 @@
+"""Allowances that cost runs of the reference, and so are asked for only before a refusal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from kernelwright.judge.inputs.distributions import EQUAL_TERMS, MATCHED
+from kernelwright.judge.inputs.draws import OWN_WEIGHTS, Draw
+from kernelwright.judge.machine.layout import map_tensors
+from kernelwright.judge.numerics import allowances
+from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected
+from kernelwright.judge.numerics.operators import Rounding
+from kernelwright.judge.reference import nudges
+from kernelwright.judge.reference.oracle import Oracle
+
+N_ROUNDINGS = 8
+"""Runs in which every operator rounds up or down by chance, in every other one each number for
+itself: one alone misses most of what they can do together."""
+
+
+def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
+    """``expected`` with the allowance that an ill-conditioned task needs."""
+    if expected.is_conditioned:
+        return expected
+    moved, factors = oracle.moved(draw, arguments, expected, 1.0)
+    further, _ = oracle.moved(draw, arguments, expected, allowances.FURTHER)
+    if moved is None:
+        return expected
+    is_own = oracle.is_own(draw)
+    # As initialisers leave them results may cancel, as the logarithm of a rotation's
+    # determinant: other weights tell of them.
+    is_bound = is_own and draw.distribution != OWN_WEIGHTS
+    most = USELESS if is_bound else math.inf
+    further = further or [torch.full_like(one, math.nan) for one in moved]  # tells of no jumps
+    wider = allowances.conditioned(moved, further, expected, factors, most=most)
+    run, _ = runs = _both(oracle, draw)
+    wider = nudges.pooled(runs, arguments, wider)
+    wider = wider if is_own else nudges.tied(run, arguments, wider)
+    how = {"zeros_too": not is_own}
+    loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)
+    wider = replace(wider, loose=loose, loose_share=LOOSE_SHARE if is_own else 1.0)
+    return oracle.keep(("expected", draw), wider)
+
+
+def jumping(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
+    """``expected`` with how far each number jumps, which is asked for where few are wrong."""
+    is_other = not oracle.is_own(draw)
+    runs = _both(oracle, draw)
+    jumps = expected.jumps or nudges.jumps(runs, arguments, expected, zeros_too=is_other)
+    return oracle.keep(("expected", draw), replace(expected, jumps=jumps))
+
+
+def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
+    """``expected`` with what its operators' own rounding explains, where numbers cancel between
+    them: one less a share of sums, a mean of differences of logarithms. What rounds to types
+    narrower than float32 shows that in its own error."""
+    is_coarse = draw.distribution == MATCHED  # what cancels is allowed for there
+    if expected.is_explained or is_coarse or oracle.precision or nudges.are_narrow(arguments):
+        return expected
+    wide = map_tensors(nudges.widen, arguments)
+    most = USELESS if oracle.is_own(draw) else math.inf
+    for seed in range(N_ROUNDINGS):
+        is_equal = draw.distribution in EQUAL_TERMS
+        watch = partial(Rounding, seed, alike=seed % 2 == 0, equal_terms=is_equal)
+        found = oracle.in_float64(draw.weights, wide, watch=watch)
+        if found:
+            expected = allowances.explained_by_rounding(expected, found, most=most)
+    return oracle.keep(("expected", draw), replace(expected, is_explained=True))
+
+
+def _both(oracle: Oracle, draw: Draw) -> list[nudges.Run]:
+    """The reference in float64, and in its own precision."""
+    return [partial(oracle.in_float64, draw.weights), partial(oracle.run, weights=draw.weights)]
