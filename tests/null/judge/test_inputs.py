@@ -12,11 +12,8 @@ from kernelwright.judge.inputs.distributions import (
     CONDITION,
     CONDITIONED,
     DISTRIBUTIONS,
-    MATCHED,
-    MATCHED_SHARE,
     N_OUTLIERS,
     VARIED,
-    can_match,
     enlarge,
     has_numbers,
     transform,
@@ -49,15 +46,6 @@ def test_symmetric_matrices_become_ill_conditioned_and_stay_definite(shape):
     assert (sizes > 0).all() and torch.allclose(
         sizes[..., -1] / sizes[..., 0], torch.tensor(CONDITION).double(), rtol=0.01
     )
-
-
-def test_rows_of_one_width_become_alike_whatever_their_number():
-    x, longer, other = torch.rand(8, 16), torch.rand(3, 4, 16), torch.rand(8, 5)
-    first, near, same = transform([x, longer, other], MATCHED, 7)
-    assert torch.equal(first, x) and torch.equal(same, other)
-    rows = x[torch.arange(12) % 8].view(3, 4, 16)
-    assert torch.allclose(near - rows, MATCHED_SHARE * (longer - rows), atol=1e-6)
-    assert can_match([x, longer]) and not can_match([x, other])
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)

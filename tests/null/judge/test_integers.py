@@ -6,7 +6,13 @@ import pytest
 import torch
 
 from kernelwright.judge.inputs.fixed import same_integers
-from kernelwright.judge.inputs.integers import ELSEWHERE, TWICE, resample_integers
+from kernelwright.judge.inputs.integers import (
+    ELSEWHERE,
+    TWICE,
+    can_skew,
+    resample_integers,
+    skew_integers,
+)
 
 
 def test_resampled_integers_are_some_of_the_old_ones():
@@ -92,3 +98,12 @@ def test_a_whole_number_that_never_changes_is_varied_as_lengths_are():
     one, other = resample_integers(given, told, 7)
     assert told == [True, True] and one.shape == () and 512 <= int(one) < 1024
     assert 4 <= int(other) <= 7
+
+
+def test_skewed_integers_are_their_own_and_one_is_in_half_of_the_places():
+    experts, order, places = torch.arange(8).repeat(64), torch.randperm(64), torch.arange(9)
+    found, *same = skew_integers([experts, order, places, 3], 7)
+    counts = found.bincount(minlength=8)
+    assert 0.4 < counts.max() / found.numel() < 0.7 and counts.min() > 0
+    assert list(map(str, same)) == list(map(str, (order, places, 3)))
+    assert can_skew(experts) and not can_skew(order) and not can_skew(places)

@@ -54,9 +54,9 @@ def skew_integers(arguments: list[Any], seed: int) -> list[Any]:
     numbers = itertools.count(seed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
-        draw = torch.Generator(x.device).manual_seed(next(numbers))
         if not can_skew(x):
             return x
+        draw = torch.Generator(x.device).manual_seed(next(numbers))
         place = torch.randint(x.numel(), (), generator=draw, device=x.device)
         is_hit = torch.rand(x.shape, generator=draw, device=x.device) < SKEWED_SHARE
         return laid_out(kept(x, torch.where(is_hit, x.flatten()[place], x)), x)

@@ -45,7 +45,7 @@ class Rounding(TorchDispatchMode):
         if self._alike:
             return t * (1 + (off if seed % 2 else -off))
         draw = torch.Generator(t.device).manual_seed(seed)
-        signs = torch.randint(2, t.shape, generator=draw, device=t.device)
+        signs = torch.randint(2, t.shape, generator=draw, device=t.device, dtype=torch.float64)
         return t * (signs * 2 * off + 1 - off)
 
 

@@ -49,9 +49,10 @@ def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expe
 
 def jumping(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
     """``expected`` with how far each number jumps, which is asked for where few are wrong."""
+    if expected.jumps:
+        return expected
     is_other = not oracle.is_own(draw)
-    runs = _both(oracle, draw)
-    jumps = expected.jumps or nudges.jumps(runs, arguments, expected, zeros_too=is_other)
+    jumps = nudges.jumps(_both(oracle, draw), arguments, expected, zeros_too=is_other)
     return oracle.keep(("expected", draw), replace(expected, jumps=jumps))
 
 
@@ -64,8 +65,8 @@ def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Exp
         return expected
     wide = map_tensors(nudges.widen, arguments)
     most = USELESS if oracle.is_own(draw) else math.inf
+    is_equal = draw.distribution in EQUAL_TERMS
     for seed in range(N_ROUNDINGS):
-        is_equal = draw.distribution in EQUAL_TERMS
         watch = partial(Rounding, seed, alike=seed % 2 == 0, equal_terms=is_equal)
         found = oracle.in_float64(draw.weights, wide, watch=watch)
         if found:

@@ -1,0 +1,67 @@
+"""What every operator's rounding does to a result, and what that explains."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from kernelwright.judge.numerics.allowances import explained_by_rounding
+from kernelwright.judge.numerics.compare import compare, expect
+from kernelwright.judge.numerics.growth import ULP32
+from kernelwright.judge.numerics.operators import Rounding
+from kernelwright.judge.refusal import WrongValues
+
+N_RUNS = 8
+
+
+def rounded(function, *given, equal_terms=False):
+    """The results of a function in float64, each with operators that round otherwise."""
+    for seed in range(N_RUNS):
+        with Rounding(seed, alike=seed % 2 == 0, equal_terms=equal_terms):
+            found = function(*given)
+        yield found
+
+
+def test_a_result_is_off_by_one_unit_and_a_sum_by_its_growth():
+    x = torch.rand(64, 256, dtype=torch.float64) + 1
+    for one in rounded(torch.exp, x):
+        assert torch.allclose((one / x.exp() - 1).abs(), torch.tensor(ULP32).double(), rtol=1e-6)
+    for one in rounded(lambda x: x.sum(1), x):
+        off = (one / x.sum(1) - 1).abs()
+        assert torch.allclose(off, torch.tensor(math.sqrt(256) * ULP32).double(), rtol=1e-6)
+    for one in rounded(lambda x: x @ x.T, x, equal_terms=True):
+        off = (one / (x @ x.T) - 1).abs()
+        assert torch.allclose(off, torch.tensor(256 / 2 * ULP32).double(), rtol=1e-6)
+
+
+def test_what_is_only_moved_stays():
+    x = torch.rand(8, 8, dtype=torch.float64)
+    for one in rounded(lambda x: torch.cat([x.T.relu(), x.flip(0)[:, 2:]], 1), x):
+        assert torch.equal(one, torch.cat([x.T, x.flip(0)[:, 2:]], 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_another_order_is_let_pass_where_the_reference_cancels_and_a_narrow_type_is_not(dtype):
+    def loss(x):
+        return 1 - x.sum(1) / (x.sum(1) + 1)
+
+    x = torch.full((16, 1000), 1.4375, dtype=dtype)
+    exact = loss(x.double())
+    expected = expect([exact.to(dtype)], [exact], [8.0])
+    for found in rounded(loss, x.double(), equal_terms=True):
+        expected = explained_by_rounding(expected, [found], most=0.25)
+    unit = torch.finfo(dtype).eps / 2
+    compare([exact.to(dtype) + 100 * unit], expected)
+    with pytest.raises(WrongValues):
+        compare([exact.to(dtype) + 2.0**16 * unit], expected)
+
+
+def test_what_nobody_can_say_is_not_compared_but_on_the_tasks_own_inputs():
+    exact = torch.full((4,), 1e-9, dtype=torch.float64)
+    usual = expect([exact.float()], [exact], [8.0])
+    anything = explained_by_rounding(usual, [exact + 1e-8], most=math.inf)
+    assert anything.allowed == [math.inf]
+    assert explained_by_rounding(usual, [exact + 1e-8], most=0.25).allowed == [0.25]
+    assert explained_by_rounding(usual, [exact * math.nan], most=math.inf).allowed == usual.allowed
