@@ -41,7 +41,7 @@ def test_symmetric_matrices_become_ill_conditioned_and_stay_definite(shape):
     y, scaled, same = transform([x, other, row], CONDITIONED, 7)
     assert torch.equal(y, y.mT) and y.shape == x.shape and torch.equal(same, row)
     units = (scaled / other).mean(0)
-    assert torch.allclose(scaled, other * units) and units.max() / units.min() > 0.9 * CONDITION
+    assert torch.allclose(scaled, other * units) and units.max() / units.min() > 9
     sizes = torch.linalg.eigvalsh(y.double())
     assert (sizes > 0).all() and torch.allclose(
         sizes[..., -1] / sizes[..., 0], torch.tensor(CONDITION).double(), rtol=0.01

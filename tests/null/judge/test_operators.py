@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from kernelwright.judge.numerics.allowances import explained_by_rounding
+from kernelwright.judge.numerics.allowances import FURTHER, explained_by_rounding
 from kernelwright.judge.numerics.compare import compare, expect
 from kernelwright.judge.numerics.growth import ULP32
 from kernelwright.judge.numerics.operators import Rounding
@@ -16,10 +16,10 @@ from kernelwright.judge.refusal import WrongValues
 N_RUNS = 8
 
 
-def rounded(function, *given, equal_terms=False):
+def rounded(function, *given, equal_terms=False, times=1.0):
     """The results of a function in float64, each with operators that round otherwise."""
     for seed in range(N_RUNS):
-        with Rounding(seed, alike=seed % 2 == 0, equal_terms=equal_terms):
+        with Rounding(seed, alike=seed % 2 == 0, equal_terms=equal_terms, times=times):
             found = function(*given)
         yield found
 
@@ -50,8 +50,9 @@ def test_another_order_is_let_pass_where_the_reference_cancels_and_a_narrow_type
     x = torch.full((16, 1000), 1.4375, dtype=dtype)
     exact = loss(x.double())
     expected = expect([exact.to(dtype)], [exact], [8.0])
-    for found in rounded(loss, x.double(), equal_terms=True):
-        expected = explained_by_rounding(expected, [found], most=0.25)
+    runs = [rounded(loss, x.double(), equal_terms=True, times=n) for n in (1.0, FURTHER)]
+    for found, further in zip(*runs, strict=True):
+        expected = explained_by_rounding(expected, [found], [further], most=0.25)
     unit = torch.finfo(dtype).eps / 2
     compare([exact.to(dtype) + 100 * unit], expected)
     with pytest.raises(WrongValues):
@@ -61,7 +62,22 @@ def test_another_order_is_let_pass_where_the_reference_cancels_and_a_narrow_type
 def test_what_nobody_can_say_is_not_compared_but_on_the_tasks_own_inputs():
     exact = torch.full((4,), 1e-9, dtype=torch.float64)
     usual = expect([exact.float()], [exact], [8.0])
-    anything = explained_by_rounding(usual, [exact + 1e-8], most=math.inf)
-    assert anything.allowed == [math.inf]
-    assert explained_by_rounding(usual, [exact + 1e-8], most=0.25).allowed == [0.25]
-    assert explained_by_rounding(usual, [exact * math.nan], most=math.inf).allowed == usual.allowed
+    moved = [exact + 1e-8], [exact + FURTHER * 1e-8]
+    assert explained_by_rounding(usual, *moved, most=math.inf).allowed == [math.inf]
+    assert explained_by_rounding(usual, *moved, most=0.25).allowed == [0.25]
+    for lost in (math.nan, math.inf):
+        no_number = [exact * lost], [exact]
+        assert explained_by_rounding(usual, *no_number, most=math.inf).allowed == usual.allowed
+
+
+def test_numbers_that_jump_off_a_border_explain_nothing():
+    x = torch.arange(4096, dtype=torch.float64) / 16
+
+    def steps(x):
+        return (x * 2).floor()
+
+    usual = expect([steps(x).float()], [steps(x)], [8.0])
+    runs = [rounded(steps, x, times=n) for n in (1.0, FURTHER)]
+    for found, further in zip(*runs, strict=True):
+        assert not torch.equal(found, steps(x))
+        assert explained_by_rounding(usual, [found], [further], most=0.25).allowed == usual.allowed

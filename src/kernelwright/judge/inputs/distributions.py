@@ -46,8 +46,8 @@ OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
 BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
 CONDITIONED, CONDITION = "ill_conditioned", 100.0
-"""The largest over the smallest size of a symmetric matrix, spread evenly in its logarithm; of the
-columns of another, in any order, as units are."""
+"""The largest over the smallest size of a symmetric matrix, spread evenly in its logarithm. Of the
+columns of another, in any order, as units are, it is the root: of their products it is the same."""
 MATCHED, MATCHED_SHARE = "matched", 0.25
 """How far a row lies from the one that it is like, of what it lay before."""
 BETWEEN = "between"
@@ -83,7 +83,7 @@ def _conditioned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
         return x
     sizes = torch.logspace(0, -math.log10(CONDITION), x.shape[-1], device=x.device)
     if not is_symmetric(x):
-        return x * sizes[torch.randperm(x.shape[-1], generator=draw, device=x.device)]
+        return x * sizes.sqrt()[torch.randperm(x.shape[-1], generator=draw, device=x.device)]
     directions, _ = torch.linalg.qr(torch.randn(x.shape, generator=draw, device=x.device))
     return _spread(x) * (directions * sizes) @ directions.mT
 

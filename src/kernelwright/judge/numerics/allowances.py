@@ -17,7 +17,7 @@ from kernelwright.judge.numerics.compare import (
     Expected,
 )
 from kernelwright.judge.numerics.growth import ULP32
-from kernelwright.judge.numerics.measures import distances, error_of, share_beyond, share_of
+from kernelwright.judge.numerics.measures import distances, error_of, share_of
 from kernelwright.judge.numerics.pieces import pieces
 
 FURTHER = 64.0
@@ -137,23 +137,23 @@ def explained(
 
 
 def explained_by_rounding(
-    expected: Expected, found: list[torch.Tensor], *, most: float
+    expected: Expected, found: list[torch.Tensor], further: list[torch.Tensor], *, most: float
 ) -> Expected:
     """``expected`` where each output may be off as far as ``found``, in which every operator
-    rounded as in float32, and in as many numbers, but by ``most`` at most; in float64 by as much
-    less as it rounds less. Where that is more than all that is there nobody can say what is right.
+    rounded as in float32, and in as many numbers, but by ``most`` at most, and as usual where they
+    jumped; in float64 by as much less as it rounds less. ``further``: where they rounded FURTHER.
+    Where that is more than all that is there nobody can say what is right.
     """
     allowed, beyond = list(expected.allowed), list(expected.beyond)
-    for number, (one, exact) in enumerate(zip(found, expected.exact, strict=True)):
-        if not exact.is_floating_point() or (expected.moved and expected.moved[number]):
+    for number, both in enumerate(zip(found, further, strict=True)):
+        if not expected.exact[number].is_floating_point() or (
+            expected.moved and expected.moved[number]
+        ):
             continue
-        told = one, exact, expected.finite[number], expected.scales[number]
         times = min(1.0, torch.finfo(expected.own[number].dtype).eps / 2 / ULP32)
-        error = FACTOR * times * error_of(*told)
-        if not math.isfinite(error):
-            continue
-        error = error if error <= 1.0 else math.inf
-        allowed[number] = max(allowed[number], min(error, most))
         sound = expected.sound[number] / FACTOR / times
-        beyond[number] = max(beyond[number], SPREAD * share_beyond(*told, sound))
+        moves = partial(_moves, *both, expected, number, least=sound)
+        error = FACTOR * times * max((float(d.max()) for d in moves()), default=0.0)
+        allowed[number] = max(allowed[number], min(error if error <= 1.0 else math.inf, most))
+        beyond[number] = max(beyond[number], SPREAD * share_of(moves(), sound))
     return replace(expected, allowed=allowed, beyond=beyond)

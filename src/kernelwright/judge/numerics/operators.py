@@ -16,16 +16,16 @@ from kernelwright.judge.numerics.moving import moves
 
 class Rounding(TorchDispatchMode):
     """While it is entered, whatever an operator computes is off by one unit in float32's last
-    place, or by as much as a sum of so many terms may be, up or down by chance: every number for
-    itself, or all of a tensor ``alike``, which does not average out. What is computed in place is
-    left as it is.
+    place, or by as much as a sum of so many terms may be, or so many ``times`` that, up or down by
+    chance: every number for itself, or all of a tensor ``alike``, which does not average out. What
+    is computed in place is left as it is.
 
     Source: Monte Carlo arithmetic (Parker, 1997).
     """
 
-    def __init__(self, seed: int, *, alike: bool, equal_terms: bool) -> None:
+    def __init__(self, seed: int, *, alike: bool, equal_terms: bool, times: float = 1.0) -> None:
         super().__init__()
-        self._seeds = random.Random(seed)
+        self._seeds, self._unit = random.Random(seed), times * ULP32
         self._alike, self._equal_terms = alike, equal_terms
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -37,7 +37,7 @@ class Rounding(TorchDispatchMode):
         if not given:  # it makes numbers from none
             return found
         n_terms = _n_terms(func, args, kwargs, given, found)
-        off = ULP32 * max(1.0, summation_growth(n_terms, equal_terms=self._equal_terms))
+        off = self._unit * max(1.0, summation_growth(n_terms, equal_terms=self._equal_terms))
         return tree_map(lambda t: self._changed(t, off) if _is_number(t) else t, found)
 
     def _changed(self, t: torch.Tensor, off: float) -> torch.Tensor:

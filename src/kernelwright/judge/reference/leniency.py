@@ -67,10 +67,11 @@ def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Exp
     most = USELESS if oracle.is_own(draw) else math.inf
     is_equal = draw.distribution in EQUAL_TERMS
     for seed in range(N_ROUNDINGS):
-        watch = partial(Rounding, seed, alike=seed % 2 == 0, equal_terms=is_equal)
-        found = oracle.in_float64(draw.weights, wide, watch=watch)
-        if found:
-            expected = allowances.explained_by_rounding(expected, found, most=most)
+        how = {"alike": seed % 2 == 0, "equal_terms": is_equal}
+        watches = [partial(Rounding, seed, times=n, **how) for n in (1.0, allowances.FURTHER)]
+        found = [oracle.in_float64(draw.weights, wide, watch=watch) for watch in watches]
+        if all(found):
+            expected = allowances.explained_by_rounding(expected, *found, most=most)
     return oracle.keep(("expected", draw), replace(expected, is_explained=True))
 
 
