@@ -77,10 +77,7 @@ class Adding(TorchDispatchMode):
         self.takes_variance |= any(word in name for word in VARIANCES)
         self._is_asked |= name == ASKING
         self.factorises |= FACTORISING in name and "norm" not in name
-        if any(word in name for word in ADDING):
-            n_given, n_results = _sizes(given), _sizes(results)
-            if n_given and n_results:
-                most = max(most, max(n_given) / min(n_results))
+        most = max(most, n_added(func, given, results))
         self.most = max(self.most, most)
         written = set(map(_memory, given))
         if func._schema.is_mutable and not is_moved:  # and it may give none of it back
@@ -102,6 +99,13 @@ def _memory(t: torch.Tensor) -> int:
         return t.untyped_storage().data_ptr()
     except (NotImplementedError, RuntimeError):
         return 0
+
+
+def n_added(func: Any, given: list[torch.Tensor], results: list[torch.Tensor]) -> float:
+    """How many numbers an operator that adds up adds to one at most; nought of any other."""
+    n_given, n_results = _sizes(given), _sizes(results)
+    adds = any(word in func.overloadpacket.__name__ for word in ADDING)
+    return max(n_given) / min(n_results) if adds and n_given and n_results else 0.0
 
 
 def _sizes(tensors: list[torch.Tensor]) -> list[int]:

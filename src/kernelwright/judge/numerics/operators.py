@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.flop_counter import flop_registry
 
-from kernelwright.judge.numerics.growth import ADDING, ULP32, summation_growth
+from kernelwright.judge.numerics.growth import ULP32, n_added, summation_growth
 from kernelwright.judge.numerics.moving import moves
 
 
@@ -51,13 +51,11 @@ class Rounding(TorchDispatchMode):
 
 def _n_terms(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], found: Any) -> float:
     """How many numbers it adds up to one of its results."""
-    n_results = min((t.numel() for t in _numbers(found)), default=0)
-    if not n_results:
-        return 1.0
-    if func.overloadpacket in flop_registry:  # products: a multiplication and a sum for each term
-        return flop_registry[func.overloadpacket](*args, **kwargs, out_val=found) / (2 * n_results)
-    adds = any(word in func.overloadpacket.__name__ for word in ADDING)
-    return max(t.numel() for t in given) / n_results if adds else 1.0
+    results = _numbers(found)
+    if results and func.overloadpacket in flop_registry:  # a product: two operations for each term
+        flops = flop_registry[func.overloadpacket](*args, **kwargs, out_val=found)
+        return flops / (2 * results[0].numel())
+    return max(1.0, n_added(func, given, results))
 
 
 def _numbers(values: Any) -> list[torch.Tensor]:
