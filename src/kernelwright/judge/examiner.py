@@ -142,6 +142,7 @@ class Examiner:
         if sight is None:
             return
         timed_ns = verdict.timing.median_ns(CANDIDATE)
+        library_ns = verdict.timing.median_ns(verdict.timing.strongest)
         is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
         sight.wait()
         with self._turns.alone():
@@ -151,8 +152,10 @@ class Examiner:
                 self._stopwatch.look_on(runner, *told)
             if is_win:
                 overhead_ns = self._stopwatch.overhead_ns
-                self._reading.refuse_impossible(timed_ns, overhead_ns=overhead_ns)
-            does_less = is_win and self._arithmetic.exceeds(timed_ns)
+                self._reading.refuse_impossible(
+                    timed_ns, library_ns=library_ns, overhead_ns=overhead_ns
+                )
+            does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
             verdict.warnings += [DOES_LESS] if does_less else []
             verdict.kinds = kinds.of(
                 runner,

@@ -52,11 +52,11 @@ def test_what_changes_the_result_must_be_read(case):
 def test_a_time_too_short_to_read_the_inputs_is_refused():
     reading = Reading(oracle("x.mean(dim=1)"), CPU)
     with pytest.raises(Refused, match="impossible"):
-        reading.refuse_impossible(1e-3, overhead_ns=0.0)
-    reading.refuse_impossible(1e9, overhead_ns=0.0)
-    reading.refuse_impossible(1e-3, overhead_ns=1e9)  # an empty call takes longer
+        reading.refuse_impossible(1e-3, library_ns=1e9, overhead_ns=0.0)
+    reading.refuse_impossible(1e9, library_ns=1e9, overhead_ns=0.0)
+    reading.refuse_impossible(1e-3, library_ns=1e9, overhead_ns=1e9)  # an empty call takes longer
 
 
 def test_who_may_leave_the_inputs_unread_is_not_refused():
     reading = Reading(oracle("(x - x) + torch.arange(64.)[:, None]"), CPU)
-    reading.refuse_impossible(1e-3, overhead_ns=0.0)
+    reading.refuse_impossible(1e-3, library_ns=1e9, overhead_ns=0.0)

@@ -6,7 +6,7 @@ import torch
 from kernelwright.core.device import Device
 from kernelwright.judge.machine import roofline
 from kernelwright.judge.machine.place import place_of
-from kernelwright.judge.machine.roofline import Arithmetic, Copying, peak_flops_per_s
+from kernelwright.judge.machine.roofline import Arithmetic, Copying, peak_flops_per_s, surely_ns
 
 CPU = place_of(Device.parse("cpu"))
 OUTPUTS = [torch.empty(4, device="meta")]
@@ -14,12 +14,17 @@ OUTPUTS = [torch.empty(4, device="meta")]
 
 def test_more_than_the_device_can_do_is_seen_and_less_is_not():
     million = Arithmetic(CPU, 1e9, OUTPUTS)
-    assert million.exceeds(1e3)  # a million operations a nanosecond
-    assert not million.exceeds(1e9 * 1e3)  # one a microsecond
+    assert million.exceeds(1e3, library_ns=1e9)  # a million operations a nanosecond
+    assert not million.exceeds(1e9 * 1e3, library_ns=1e12)  # one a microsecond
 
 
 def test_where_no_arithmetic_is_counted_no_time_is_too_short():
-    assert not Arithmetic(CPU, 0, OUTPUTS).exceeds(1e-9)
+    assert not Arithmetic(CPU, 0, OUTPUTS).exceeds(1e-9, library_ns=1e9)
+
+
+def test_a_rate_that_the_library_exceeds_is_not_believed():
+    assert surely_ns(760e3, 300e3) == 75e3  # measured while others used the device
+    assert surely_ns(60e3, 300e3) == 60e3
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

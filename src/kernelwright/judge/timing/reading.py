@@ -16,7 +16,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.machine.layout import map_tensors
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.roofline import MARGIN
+from kernelwright.judge.machine.roofline import MARGIN, surely_ns
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.load.copies import copied
@@ -43,8 +43,10 @@ class Reading:
         self._bytes_per_s: float | None = None
         self._least_bytes: int | None = None
 
-    def refuse_impossible(self, timed_ns: float, *, overhead_ns: float) -> None:
+    def refuse_impossible(self, timed_ns: float, *, library_ns: float, overhead_ns: float) -> None:
         """Refuse a time in which the inputs cannot have been read.
+
+        ``library_ns``: what the strongest library setting takes to read them.
 
         Raises:
             Refused: it is one.
@@ -56,7 +58,7 @@ class Reading:
             return  # and nothing needs to be derived
         if self._least_bytes is None:
             self._least_bytes = least_bytes(self._oracle)
-        least_ns = self._read_ns(self._least_bytes)
+        least_ns = surely_ns(self._read_ns(self._least_bytes), library_ns)
         if timed_ns < least_ns and least_ns > overhead_ns:
             raise Refused(
                 Status.REJECTED,

@@ -23,7 +23,7 @@ from kernelwright.judge.kinds.sampling import BUDGET_S, FEWEST_LOOKS, Looks
 from kernelwright.judge.machine.cores import gathered, lead, on_last_core, prioritise
 from kernelwright.judge.machine.outputs import Claim
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.roofline import least_ns, peak_bytes_per_s
+from kernelwright.judge.machine.roofline import least_ns, peak_bytes_per_s, surely_ns
 from kernelwright.judge.reference.check import WATCHED, Check
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.series import Series
@@ -224,14 +224,15 @@ class Stopwatch:
         """Without the cost of an empty call; half of it at least, however short it was."""
         return max(elapsed_ns - self.overhead_ns, elapsed_ns // 2, 1)
 
-    def _refuse_impossible(
-        self, claims: list[Claim], runner: Runner, samples_ns: list[int]
-    ) -> None:
+    def _refuse_impossible(self, claims: list[Claim], runner: Runner, timing: Timing) -> None:
         """Refuse times in which the outputs cannot have been written."""
         if self._peak_bytes_per_s is None:
             self._peak_bytes_per_s = peak_bytes_per_s(self._place)
-        least = least_ns(claims, runner.like, self._peak_bytes_per_s)
-        seen = statistics.median(samples_ns)
+        least = surely_ns(
+            least_ns(claims, runner.like, self._peak_bytes_per_s),
+            timing.median_ns(timing.strongest),
+        )
+        seen = timing.median_ns(CANDIDATE)
         if least > self.overhead_ns and seen < least:
             raise Refused(
                 Status.REJECTED,
@@ -324,8 +325,9 @@ class Stopwatch:
         if looks is not None:
             self.look_on(candidate, arguments_of, seed, looks, samples[CANDIDATE])
         check.finish()
-        self._refuse_impossible(claims, candidate, samples[CANDIDATE])
-        return series.timing(self.cache)
+        timing = series.timing(self.cache)
+        self._refuse_impossible(claims, candidate, timing)
+        return timing
 
     def _round(
         self,
