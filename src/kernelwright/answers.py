@@ -141,7 +141,7 @@ def suite_results(results: list[Result], settings: Settings) -> Answer:
         from kernelwright.report import page
 
         with Archive(settings.archive) as archive:
-            path = page.write(archive, Path(settings.out) / "report.html")
+            path = page.write(archive, Path(settings.out) / page.NAME)
     counts = sum((Counter(result.counts) for result in results), Counter())
     done = [result for result in results if result.error is None]
     found = [result.evaluation and result.evaluation.speedup for result in done]

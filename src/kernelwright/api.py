@@ -45,19 +45,16 @@ def optimize(
     """
     resolved = load_settings(Path.cwd(), **settings)
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
-    result = search.optimize(task, settings=resolved, on_progress=on_progress)
-    return with_report(result, Path(resolved.out))
-
-
-def with_report(result: Result, out: Path) -> Result:
-    """The result with its HTML report written beside the source, where anything was judged."""
-    if not result.evaluated:
-        return result
     from kernelwright.report import page
 
+    report = Path(resolved.out, f"{task.name}.html")
+    page.require_place(report)
+    result = search.optimize(task, settings=resolved, on_progress=on_progress)
+    if not result.evaluated:
+        return result
     with Archive(result.archive_url) as archive:
-        path = page.write(archive, out / f"{result.task.name}.html", task=result.task.digest)
-    return replace(result, report_path=path)
+        page.write(archive, report, task=result.task.digest)
+    return replace(result, report_path=report)
 
 
 def judge(

@@ -38,12 +38,11 @@ def answer(
     ran = [outcome for outcome in outcomes if outcome.was_run]
     scores = [_score(outcome) for outcome in ran]
     found = [outcome.chapter for outcome in ran if outcome.chapter is not None]
-    out = Path(settings.out)
     policies = _policies(ran, settings, calls) if calls else []
-    name = f"bench-{suite}-policy" if calls else f"bench-{suite}"
     unjudged = [(o.entry.name, _why(o)) for o in ran if o.chapter is None]
     beside = Beside(scores, policies, unjudged=unjudged, unfinished=_unfinished(outcomes))
-    page = write_chapters(found, out / f"{name}.html", beside) if found else None
+    path = page_place(suite, settings, is_exam=bool(calls))
+    page = write_chapters(found, path, beside) if found else None
     rows = [_facts(outcome) for outcome in ran]
     levels = summaries(scores)
     techniques = None if calls else ablation(found, n_tasks=len(scores))
@@ -68,6 +67,11 @@ def answer(
     if techniques and techniques.techniques:
         tables.append(technique_table(techniques))
     return Answer(told, 0 if found else 1, [*tables, Text(last)])
+
+
+def page_place(suite: str, settings: Settings, *, is_exam: bool) -> Path:
+    """Where the page of a suite goes."""
+    return Path(settings.out, f"bench-{suite}-policy.html" if is_exam else f"bench-{suite}.html")
 
 
 def _policies(

@@ -10,11 +10,11 @@ import click
 
 from kernelwright.bench import exam, port_rates, results, suite
 from kernelwright.core.errors import UsageError
-from kernelwright.core.places import require_folder
 from kernelwright.core.settings import load_settings, parse_seconds
 from kernelwright.lanes import lanes
 from kernelwright.load.suite import SUITES, suite_entries
 from kernelwright.options import ARCHIVE, GPUS, JSON, PART
+from kernelwright.report.page import require_place
 from kernelwright.terminal import Answer
 
 PORT = "port"
@@ -126,7 +126,7 @@ def _refuse(given: dict[str, Any], keys: Iterable[str], whose: str) -> None:
 def _tasks(name: str, given: dict[str, Any]) -> Answer:
     keys = ("device", "budget_s", "archive", "out")
     settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
-    require_folder(settings.out)
+    require_place(results.page_place(name, settings, is_exam="policies" in given))
     entries = suite_entries(
         name, device=settings.device, path=given.get("path"),
         levels=given.get("levels", ()), problems=given.get("problems", ()),

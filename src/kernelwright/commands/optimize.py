@@ -13,6 +13,7 @@ from kernelwright.core.settings import load_settings, parse_budget
 from kernelwright.load.suite import suite_entries
 from kernelwright.options import ARCHIVE, INPUTS, JSON, MACHINE, PROPOSING, SUITE, init_of
 from kernelwright.progress import ShowProgress
+from kernelwright.report import page
 from kernelwright.terminal import Answer
 
 
@@ -69,5 +70,6 @@ def command(
         entries = suite_entries(
             suite, device=resolved.device, path=path, levels=levels, problems=problems
         )
+        page.require_place(Path(resolved.out, page.NAME))
         results = list(search.optimize_suite(entries, settings=resolved, on_progress=progress))
     return answers.suite_results(results, resolved)

@@ -11,20 +11,20 @@ from kernelwright.archive import Archive
 from kernelwright.commands.show import named
 from kernelwright.core.settings import Settings
 from kernelwright.options import JSON
-from kernelwright.report.page import write
+from kernelwright.report.page import NAME, write
 from kernelwright.terminal import Answer
 
 
 @click.command("report")
 @click.argument("archive", metavar="ARCHIVE")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Write pages here. Default: beside the archive."
-)
+@click.option("--out", type=click.Path(), help="Write this page, or report.html in this folder. "
+    "Default: beside the archive.",
+)  # fmt: skip
 @click.option(
     "--task", metavar="NAME", help="Report only this task, by name or digest. Default: all."
 )
 @JSON
-def command(archive: str, out: Path | None, task: str | None, as_json: bool) -> Answer:
+def command(archive: str, out: str | None, task: str | None, as_json: bool) -> Answer:
     """Write the HTML report of ARCHIVE: one file that opens offline."""
     with Archive(archive, create=False) as opened:
         chosen = None if task is None else named(opened, task).digest
@@ -36,4 +36,4 @@ def _beside(archive: str) -> Path:
     """Where the report of an archive goes when nobody says: to its folder, if it has one."""
     path = Path(archive)
     folder = path if path.is_dir() else path.parent if path.is_file() else Path(Settings.out)
-    return folder / "report.html"
+    return folder / NAME

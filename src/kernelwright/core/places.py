@@ -1,10 +1,17 @@
-"""Places in the file system: their names as text, and whether they can be written."""
+"""Places in the file system: their names as text, whether they can be written, and how."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from kernelwright.core.errors import UsageError
+
+HEAD_BYTES = 4096
+"""The beginning of a file, in which its mark is looked for."""
 
 
 def as_text(path: Path | str) -> str:
@@ -20,3 +27,38 @@ def require_folder(folder: Path | str) -> None:
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     tempfile.TemporaryFile(dir=folder).close()
+
+
+def require_file(path: Path | str, kind: str, mark: str) -> None:
+    """Nothing where ``path`` can be written: it is free, or a file of ours, whose beginning has
+    the ``mark`` of its ``kind``. Asked before what takes long; folders on the way are made.
+
+    Raises:
+        UsageError: another file is there.
+        OSError: it cannot be written.
+    """
+    path = Path(path)
+    require_folder(path.parent)
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        head = file.read(HEAD_BYTES)
+    if mark.encode() not in head:
+        raise UsageError(
+            f"{path} is there, and is no {kind} of kernelwright's",
+            seen=f"a file that begins with {head[:24]!r}",
+            do="name another place, or move that file away",
+        )
+
+
+@contextmanager
+def written_whole(path: Path | str) -> Iterator[Path]:
+    """A partial file to write, which takes the place of ``path`` at the end: a stop in the middle
+    leaves what was there."""
+    path = Path(path).resolve()
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -32,9 +32,11 @@ from kernelwright.core.evaluation import (
     Status,
     Timing,
 )
+from kernelwright.core.places import require_file, written_whole
 from kernelwright.core.task import Task
 
 FORMAT = "kernelwright receipt"
+_MARK = f'"format": "{FORMAT}"'
 VERSION = 2
 """Of the file's format; a newer one is refused, not guessed at. The first knew no conditions."""
 _TUPLES = ("reasons", "warnings", "kinds", "guarantees")
@@ -78,21 +80,21 @@ class Receipt:
         """Nothing where a receipt can be written to ``path``: asked before what takes long.
 
         Raises:
+            UsageError: a file that is no receipt is there.
             OSError: it cannot.
         """
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        is_new = not path.exists()
-        path.open("ab").close()
-        if is_new:
-            path.unlink()
+        require_file(path, "receipt", _MARK)
 
     def write(self, path: Path | str) -> Path:
-        """Write the file; folders on the way are made."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.to_json(), encoding="ascii")
-        return path
+        """Write the file; folders on the way are made.
+
+        Raises:
+            UsageError, OSError: as for ``require_place``.
+        """
+        self.require_place(path)
+        with written_whole(path) as partial:
+            partial.write_text(self.to_json(), encoding="ascii")
+        return Path(path)
 
     @classmethod
     def read(cls, path: Path | str) -> Receipt:
@@ -131,7 +133,7 @@ class Receipt:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ReceiptError(
                 f"{where} is not a receipt",
-                seen=f'JSON without "format": "{FORMAT}"',
+                seen=f"JSON without {_MARK}",
                 do="name a file that `kernelwright judge --receipt FILE` wrote",
             )
         version = content.get("version")

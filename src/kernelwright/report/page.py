@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from pygments.lexers import PythonLexer
 from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.errors import ArchiveError
+from kernelwright.core.places import require_file, written_whole
 from kernelwright.report import charts, facts
 from kernelwright.report.chapter import Chapter, chapters, schedule_text, unjudged
 from kernelwright.report.exams import PolicySummary, answered, examined
@@ -27,6 +29,9 @@ from kernelwright.report.techniques import ablation
 from kernelwright.report.training import Stage, stages
 from kernelwright.report.unfinished import Unfinished, cut_off
 
+NAME = "report.html"
+MARK = '<meta name="generator" content="kernelwright">'
+"""Stands in every page's head: a file without it is not written over."""
 N_CHARTED = 20  # rows of a chart that a screen shows whole
 LIGHT, DARK = "default", "github-dark"
 
@@ -49,10 +54,12 @@ NOTHING_BESIDE = Beside()
 
 
 def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
-    """Write the report of an archive, or of the task with this digest, to ``out``.
+    """Write the report of an archive, or of the task with this digest, to the file ``out``, or to
+    ``report.html`` where it is a folder or ends in a slash.
 
     Raises:
         ArchiveError: nothing has been judged yet.
+        UsageError, OSError: as for ``require_place``.
     """
     found = chapters(archive, task)
     if not found:
@@ -69,15 +76,30 @@ def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
             stages=stages(archive),
             unjudged=unjudged(archive, found),
         )
-    return write_chapters(found, out, beside)
+    is_folder = str(out).endswith(os.sep) or Path(out).is_dir()
+    return write_chapters(found, Path(out, NAME) if is_folder else Path(out), beside)
 
 
-def write_chapters(found: list[Chapter], out: str | Path, beside: Beside = NOTHING_BESIDE) -> Path:
-    """Write these chapters to ``out``, and what stands before them."""
-    path = Path(out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(found, beside), encoding="utf-8", errors="replace")
+def write_chapters(found: list[Chapter], path: Path, beside: Beside = NOTHING_BESIDE) -> Path:
+    """Write these chapters, and what stands before them.
+
+    Raises:
+        UsageError, OSError: as for ``require_place``.
+    """
+    require_place(path)
+    with written_whole(path) as partial:
+        partial.write_text(render(found, beside), encoding="utf-8", errors="replace")
     return path
+
+
+def require_place(path: Path) -> None:
+    """Nothing where a page can be written to ``path``: asked before what takes long.
+
+    Raises:
+        UsageError: a file that is no page of ours is there.
+        OSError: it cannot.
+    """
+    require_file(path, "report", MARK)
 
 
 def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
@@ -109,6 +131,7 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
         stages=beside.stages,
         unfinished=beside.unfinished,
         fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if scores else None,
+        mark=Markup(MARK),
         style=Markup(_style()),
         candidate_chart=_candidate_chart,
         progress_chart=_progress_chart,

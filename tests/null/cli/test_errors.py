@@ -83,6 +83,31 @@ def test_an_error_shows_what_was_given_and_nothing_else(ask, task, case):
     assert ask(*words)[1]["error"]["seen"] == seen
 
 
+def test_a_report_is_not_written_over_the_archive(ask, archive):
+    before = archive.read_bytes()
+    code, answer = ask("report", archive, "--out", archive)
+    assert code == 2 and "no report" in answer["error"]["what"]
+    assert archive.read_bytes() == before
+    assert ask("report", archive)[0] == ask("report", archive)[0] == 0  # over its own it is
+
+
+@pytest.mark.parametrize("words", [["optimize", "task.py"], ["optimize", "--suite", "builtin"]])
+def test_a_page_of_somebody_else_is_seen_before_anything_is_searched(
+    ask, task, tmp_path, monkeypatch, words
+):
+    for name in ("task.html", "report.html"):
+        (tmp_path / name).write_text("<!doctype html>mine")
+    for name in ("optimize", "optimize_suite"):
+        monkeypatch.setattr(f"kernelwright.search.{name}", lambda *_, **__: pytest.fail("searched"))
+    code, answer = ask(*words, "--out", ".")
+    assert code == 2 and "mine" in answer["error"]["seen"]
+
+
+def test_a_report_goes_into_a_folder_that_is_named(ask, archive, tmp_path):
+    for out in ("new/", "new"):
+        assert ask("report", archive, "--out", out)[1]["report"] == "new/report.html"
+
+
 @pytest.mark.parametrize("threads", [-3, 10**6])
 def test_a_setting_of_threads_that_do_not_fit_this_machine(ask, task, tmp_path, threads):
     (tmp_path / "kernelwright.toml").write_text(f"threads = {threads}")

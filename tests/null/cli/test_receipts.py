@@ -44,6 +44,22 @@ def test_no_verdict_is_no_receipt(ask, tmp_path):
     assert code == 2 and "never judged" in answer["error"]["seen"]
 
 
+@pytest.mark.parametrize("place", ["task.py", "kernel.py"])
+def test_a_receipt_is_not_written_over_another_file(ask, task, tmp_path, monkeypatch, place):
+    (tmp_path / "kernel.py").write_text("class ModelNew: ...")
+    before = (tmp_path / place).read_bytes()
+    monkeypatch.setattr("kernelwright.search.judge", lambda *_, **__: pytest.fail("judged"))
+    code, answer = ask("judge", task, "kernel.py", "--receipt", place)
+    assert code == 2 and "no receipt" in answer["error"]["what"]
+    assert (tmp_path / place).read_bytes() == before
+
+
+def test_a_receipt_is_written_over_an_earlier_one_and_leaves_nothing_beside(receipt, tmp_path):
+    Receipt.read(receipt).write(receipt)
+    assert Receipt.read(receipt).task == TASK
+    assert list(tmp_path.iterdir()) == [receipt]
+
+
 @pytest.mark.parametrize("place", [".", "task.py/r.json"])
 def test_a_receipt_that_cannot_be_written_is_said_before_anything_is_judged(
     ask, task, tmp_path, monkeypatch, place
