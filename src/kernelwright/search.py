@@ -17,7 +17,7 @@ from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError
-from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.places import require_folder
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
@@ -111,7 +111,11 @@ class _Search:
         self.history += [p for p in mine if not self.is_untimed(*p)]
         known = {proposal.candidate.digest for proposal, _ in self.history}
         self.elsewhere = select.best_of_each([p for p in whole if p[1].candidate not in known])
-        self.seen = {proposal.candidate.normal for proposal, _ in self.history}
+        self.seen = {
+            proposal.candidate.normal
+            for proposal, found in self.history
+            if found.status is not Status.INFRA_ERROR  # the machine's fault: it is tried again
+        }
         self.calls = self.archive.calls(self.task.digest)
         self.trials = tuple(self.archive.trials(without_task=self.task.digest))
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from kernelwright.archive import Archive
 from kernelwright.bench import known
-from kernelwright.bench.known import Here
 from kernelwright.bench.questions import Policy, Questions
 from kernelwright.bench.suite import Outcome
 from kernelwright.core import plugins
@@ -18,6 +17,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
+from kernelwright.judge.machine.here import Here
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.side_by_side import side_by_side
 from kernelwright.terminal import error_facts
@@ -78,7 +78,7 @@ def run(
     """
     device = resolve(Device.parse(settings.device))
     told = dataclasses.replace(
-        settings, proposers=("policy",), models=tuple(policy.name for policy in examined),
+        settings, proposers=(), models=tuple(policy.name for policy in examined),
         dialects=(_usable(dialect, device),),
     )  # fmt: skip
     here = Here.of(device, told)

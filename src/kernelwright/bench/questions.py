@@ -21,6 +21,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import gpu_name
+from kernelwright.judge.machine.environment import resolve_threads
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.policy import CONTEXT, LOCAL
 from kernelwright.propose.swarm.answer import read
@@ -82,8 +83,8 @@ class Questions:
                 n_missing = n_wanted - len(self._answers(task, blank))
                 if n_missing > 0:
                     self.archive.add_task(task)
-                    told = dataclasses.replace(self.told, proposers=())  # it is no search
-                    missing += [(self.archive.start_run(task, told), blank)] * n_missing
+                    run = self.archive.start_run(task, self.told)
+                    missing += [(run, blank)] * n_missing
             if missing:
                 self._ask(policy, missing)
                 _free()
@@ -134,7 +135,7 @@ class Questions:
             if call.model == policy.name and (code := read(call.answer, dialect).code)
         )
         prompts = Prompts(
-            self.archive, self.device, self.told.threads,
+            self.archive, self.device, resolve_threads(self.told.threads),
             exemplars=N_EXEMPLARS if is_shown else 0, among=own,
         )  # fmt: skip
         parameters = {

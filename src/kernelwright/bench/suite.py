@@ -12,7 +12,6 @@ from typing import Any
 
 from kernelwright.archive import Archive, Run
 from kernelwright.bench import known
-from kernelwright.bench.known import Here
 from kernelwright.bench.processes import (
     INTERRUPTED,
     Work,
@@ -25,6 +24,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Nursery, WarmProgram
+from kernelwright.judge.machine.here import Here
 from kernelwright.judge.machine.place import place_of
 from kernelwright.lanes import WHOLE, Free, Lane
 from kernelwright.load.suite import SuiteEntry

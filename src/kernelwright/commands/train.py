@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from kernelwright.core.errors import UsageError
-from kernelwright.core.settings import Settings, load_settings, parse_budget
+from kernelwright.core.settings import load_settings, parse_budget
 from kernelwright.options import JSON, fitting
 from kernelwright.pairs import open_pairs
 from kernelwright.terminal import Answer
@@ -127,7 +127,8 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 @click.option(
     "--max-tokens",
     type=click.IntRange(min=1),
-    help=f"Cut an answer, or an example, after so many. Default: {Recipe.max_tokens}.",
+    help="Cut an answer after so many, and leave out an example that is longer by itself than they "
+    f"and --max-prompt-tokens. Default: {Recipe.max_tokens}.",
 )
 @click.option(
     "--max-prompt-tokens",
@@ -168,7 +169,7 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 def command(
     stage: str, dataset: Path | None, budget: str | None, archive: str | None,
     device: str | None, threads: int | None, seed: int | None, out: str | None,
-    preset: str, as_json: bool, **told: Any,
+    preset: str, dialects: tuple[str, ...], as_json: bool, **told: Any,
 ) -> Answer:  # fmt: skip
     """Train a model to write kernels: sft, then selfsup, then contrastive.
 
@@ -176,14 +177,16 @@ def command(
     next stage, or for any server, and STAGE/adapter. The same command goes on where it stopped.
     """
     settings = load_settings(
-        Path.cwd(), archive=archive, device=device, threads=threads, seed=seed, out=out
-    )
+        Path.cwd(), archive=archive, device=device, threads=threads, seed=seed, out=out,
+        dialects=dialects or None,
+    )  # fmt: skip
     given = {key: value for key, value in told.items() if value not in (None, ())}
     if budget is not None:
         given["budget_s"] = _seconds(budget)
     wanted = recipe(
         stage, preset, archive=settings.archive, device=settings.device, seed=settings.seed,
-        threads=settings.threads, out=out or str(Path(Settings.out) / "train"), **given,
+        threads=settings.threads, dialects=settings.dialects,
+        out=out or str(Path(settings.out) / "train"), **given,
     )  # fmt: skip
     if stage == "sft" and dataset is None:
         raise UsageError(
@@ -209,7 +212,7 @@ def _answer(trained: Trained, folder: Path) -> Answer:
     table = Table("step", *(CURVE[name] for name in names), box=None)
     main = next((name for name in MAIN if name in names), "")
     lines = [line for line in trained.curve if main in line]
-    every = max(1, len(lines) // N_ROWS)
+    every = max(1, -(-len(lines) // N_ROWS))
     for line in lines[::every]:
         cells = [f"{line[name]:.3g}" if name in line else "" for name in names]
         table.add_row(str(line["step"]), *cells)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
@@ -15,13 +22,15 @@ from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.dialects.devices import gpu_name
 from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram
+from kernelwright.judge.machine.here import Here
 from kernelwright.propose.swarm.answer import read
 from kernelwright.train.reward import Judged, jumps
 
 FAULT = Status.INFRA_ERROR
 NAME = "policy"
+ENDS_S = 5.0
+"""How long a process that judges has to end when its trainer was killed."""
 N_OPEN = 2
 """Judges that stay open with their baselines, for when their task comes again, where a device bears
 any number of them."""
@@ -79,7 +88,8 @@ class Courtroom:
 
     def __init__(self, settings: Settings, device: Device, timed: bool) -> None:
         self.archive = Archive(settings.archive)
-        self.settings, self.device, self.timed = settings, device, timed
+        self.settings = replace(settings, proposers=())  # it is no search
+        self.device, self.timed = device, timed
         self._stack = ExitStack()
         self._nursery = self._stack.enter_context(WarmProgram())
         self._judges: dict[str, Judge] = {}
@@ -149,9 +159,9 @@ class Courtroom:
             history = self.archive.history(
                 task.digest, device=self.device.key, judge_version=JUDGE_VERSION
             )
-            gpu = gpu_name(self.device)  # another of the same architecture has other speeds
-            here = [pair for pair in history if pair[1].environment.gpu == gpu]
-            known = {p.candidate.normal: found for p, found in select.latest(here)}
+            here = Here.of(self.device, self.settings)  # another machine has other speeds
+            mine = [pair for pair in history if here.is_of(pair[1].environment)]
+            known = {p.candidate.normal: found for p, found in select.latest(mine)}
             best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
             self._sittings[task.digest] = Sitting({k: (v, None) for k, v in known.items()}, best)
         return self._sittings[task.digest]
@@ -249,8 +259,7 @@ class Courtroom:
         self._judges[task.digest] = judge  # the last to be closed
         if task.digest not in self._runs:
             self.archive.add_task(task, [judge.workload])
-            told = replace(self.settings, proposers=())  # it is no search
-            self._runs[task.digest] = self.archive.start_run(task, told)
+            self._runs[task.digest] = self.archive.start_run(task, self.settings)
         return judge
 
     def _close(self, n_kept: int) -> None:
@@ -263,9 +272,22 @@ _room: Courtroom | None = None  # of this process, where it is one
 
 
 def enter(settings: Settings, device: Device, timed: bool) -> None:
-    """Make this process a courtroom."""
+    """Make this process a courtroom, which ends with the trainer that it belongs to."""
     global _room
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(1))  # the trainer says that it was interrupted
+    threading.Thread(target=_end_with_the_trainer, daemon=True).start()
     _room = Courtroom(settings, device, timed)
+
+
+def _end_with_the_trainer() -> None:
+    """What was started here ends with this process, whatever it is doing."""
+    trainer = multiprocessing.parent_process()
+    assert trainer is not None
+    multiprocessing.connection.wait([trainer.sentinel])
+    for _ in range(2):  # the first may end what is judged alone, and the pool takes it for a result
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(ENDS_S)
+    os._exit(1)
 
 
 def begin(answers: Sequence[Answer], may_time: bool) -> None:

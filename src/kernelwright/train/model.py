@@ -52,8 +52,9 @@ def open_tokenizer(model: str) -> Any:
     return tokenizer
 
 
-def open_model(model: str, tokenizer: Any) -> Any:
-    """The checkpoint's weights: bfloat16 on a GPU, float32 elsewhere.
+def open_model(model: str, tokenizer: Any, *, is_frozen: bool) -> Any:
+    """The checkpoint's weights: bfloat16 on a GPU where they stay as they are, else float32, in
+    which steps do not round to nothing.
 
     Raises:
         UsageError: there is no such model.
@@ -61,7 +62,8 @@ def open_model(model: str, tokenizer: Any) -> Any:
     import torch
     from transformers import AutoModelForCausalLM, GgufConfig
 
-    told = {"dtype": torch.bfloat16 if torch.cuda.is_available() else torch.float32}
+    is_narrow = is_frozen and torch.cuda.is_available()
+    told = {"dtype": torch.bfloat16 if is_narrow else torch.float32}
     if model.endswith(".gguf"):  # left in their blocks, weights could be neither trained nor saved
         told["quantization_config"] = GgufConfig(dequantize=True)
     opened = _from_pretrained(AutoModelForCausalLM, model, **told)

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.pairs import Pair
 from kernelwright.train import reward
 
 STAGES = ("sft", "selfsup", "contrastive")
 FILE_NAME = "recipe.json"
+DATASET = "dataset"
+"""Its digest's name in that file; empty where tasks are the archive's."""
 COLOCATE = "colocate"
 FREE = (
     "budget_s", "steps", "out", "threads", "jobs", "checkpoint_every", "vllm", "recompute",
 )  # fmt: skip
 """What may differ when a stage goes on: how long, where, and with how many hands."""
+
+MOST: Mapping[str, float] = {
+    "seed": 2**32 - 1, "rank": 4096, "learning_rate": 1, "temperature": 100,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,12 @@ class Recipe:
             raise UsageError(
                 f'no stage "{self.stage}"', seen=self.stage, do=nearest(self.stage, STAGES)
             )
+        for name, most in MOST.items():
+            value = getattr(self, name)
+            if not 0 <= value <= most:  # nor is a NaN
+                raise UsageError(
+                    f"{name} does not fit", seen=f"{value}", do=f"give a number from 0 to {most}"
+                )
         reward.find(self.reward)
         if self.vllm:
             _check_vllm(self.vllm, self.stage, self.model)
@@ -100,7 +114,6 @@ class Recipe:
                 seen=f"group {self.group}",
                 do="give a group of 2 or more",
             )
-
         if self.turns < 1:
             raise UsageError("no turn, no answer", seen=f"turns {self.turns}", do="give 1 or more")
         if self.updates < 1:
@@ -179,26 +192,47 @@ def recipe(stage: str, preset: str = "cuda-l1", **told: Any) -> Recipe:
     return Recipe(stage=stage, **{**PRESETS[preset].get(stage, {}), **given})
 
 
-def keep(wanted: Recipe) -> None:
-    """Write the recipe to its stage's folder, or see that the one there is the same.
+def require_same(wanted: Recipe, pairs: Sequence[Pair]) -> None:
+    """See that what the stage's folder was begun with, if it was, is the same.
 
     Raises:
-        UsageError: the folder holds a stage with another recipe.
+        UsageError: the folder holds a stage with another recipe or dataset, or a damaged one.
     """
     path = wanted.folder / FILE_NAME
-    told = json.loads(json.dumps(dataclasses.asdict(wanted)))
-    if path.exists():
-        first = {part.name: part.default for part in dataclasses.fields(Recipe)}
-        there = first | json.loads(path.read_text())  # it may be of a version that had less to tell
-        other = [k for k in told if k not in FREE and there.get(k) != told[k]]
-        if other:
-            seen = ", ".join(f"{k} {there.get(k)!r}, now {told[k]!r}" for k in other)
-            raise UsageError(
-                f"{wanted.folder} holds a stage that was begun otherwise",
-                seen=seen,
-                do="give --out another folder, or the same options as before",
-            )
+    if not path.exists():
+        return
+    told = _told(wanted, pairs)
+    first = {part.name: part.default for part in dataclasses.fields(Recipe)}
+    try:
+        # It may be of a version that had less to tell.
+        there = first | {DATASET: told[DATASET]} | json.loads(path.read_text())
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"{path} is damaged", seen=str(error), do="give --out another folder"
+        ) from error
+    other = [k for k in told if k not in FREE and there.get(k) != told[k]]
+    if other:
+        seen = ", ".join(f"{k} {there.get(k)!r}, now {told[k]!r}" for k in other)
+        raise UsageError(
+            f"{wanted.folder} holds a stage that was begun otherwise",
+            seen=seen,
+            do="give --out another folder, or the same options as before",
+        )
+
+
+def keep(wanted: Recipe, pairs: Sequence[Pair]) -> None:
+    """Write what a stage is told to its folder."""
+    path = wanted.folder / FILE_NAME
     wanted.folder.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.part")  # each of several processes writes it
-    partial.write_text(json.dumps(told, indent=1) + "\n")
+    partial.write_text(json.dumps(_told(wanted, pairs), indent=1) + "\n")
     partial.replace(path)
+
+
+def _told(recipe: Recipe, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """All that a stage is told, as JSON has it."""
+    found = hashlib.blake2b(digest_size=8)
+    for pair in pairs:
+        found.update(f"{pair.task_digest} {pair.split} {pair.answer}\n".encode())
+    told = json.loads(json.dumps(dataclasses.asdict(recipe)))
+    return told | {DATASET: found.hexdigest() if pairs else ""}

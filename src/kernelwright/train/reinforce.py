@@ -13,6 +13,7 @@ from typing import Any
 from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
+from kernelwright.judge.machine.environment import resolve_threads
 from kernelwright.propose.swarm.chat import ends
 from kernelwright.train.court import Court
 from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
@@ -40,7 +41,8 @@ def trainer(
     def fits(messages: Messages) -> bool:
         return len(prompt_ids(tokenizer, messages)) <= recipe.max_prompt_tokens
 
-    prompts = Prompts(archive, court.device, recipe.threads, recipe.exemplars, recipe.bare, fits)
+    threads = resolve_threads(recipe.threads)
+    prompts = Prompts(archive, court.device, threads, recipe.exemplars, recipe.bare, fits)
     short = [t for t in tasks if fits(prompts.ask(t, dialects[0], recipe.seed).messages)]
     if not short:
         raise UsageError(
@@ -50,7 +52,7 @@ def trainer(
             do="kernelwright dataset build and --dataset, or an --archive that holds tasks",
         )
     rollouts = Rollouts(recipe, {t.digest: t for t in short}, dialects, court, prompts)
-    model = open_model(recipe.model, tokenizer)
+    model = open_model(recipe.model, tokenizer, is_frozen=recipe.rank > 0)
     return GRPOTrainer(
         model=model,
         reward_funcs=rollouts.earn,

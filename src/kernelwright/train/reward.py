@@ -66,7 +66,8 @@ def by_speed(judged: Judged) -> float | None:
     is_degenerate = any(warning.startswith(DEGENERATE) for warning in found.warnings)
     if found.timing is None or is_degenerate or not found.kinds:
         return RIGHT - LIMIT
-    return RIGHT + max(-LIMIT, min(LIMIT, math.log(_lowest(judged, found.timing.strongest))))
+    lows = [v.speedup.low for v in (found, judged.again) if v is not None and v.speedup is not None]
+    return RIGHT + max(-LIMIT, min(LIMIT, math.log(min(lows))))
 
 
 def by_rightness(judged: Judged) -> float | None:

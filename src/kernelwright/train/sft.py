@@ -86,7 +86,7 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
         train_sampling_strategy="group_by_length",
     )
     return SFTTrainer(
-        model=open_model(recipe.model, tokenizer),
+        model=open_model(recipe.model, tokenizer, is_frozen=recipe.rank > 0),
         args=alone(told),
         train_dataset=Dataset.from_list(fitting),
         processing_class=tokenizer,

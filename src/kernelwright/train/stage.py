@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from kernelwright.archive import Archive
@@ -15,7 +17,7 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.pairs import Pair
 from kernelwright.train import Trained, model
-from kernelwright.train.recipes import Recipe, keep
+from kernelwright.train.recipes import Recipe, keep, require_same
 
 DIALECTS = "kernelwright.dialects"
 TRAIN = "train"
@@ -25,7 +27,7 @@ ORIGIN = "dataset"
 def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
     """Train, and write the checkpoint where the stage came to its end."""
     model.need_packages(recipe)
-    keep(recipe)
+    require_same(recipe, pairs)
     from kernelwright.train.watch import read_curve
 
     done = recipe.folder / "model"
@@ -34,6 +36,7 @@ def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
         return Trained(done, last_step(curve), curve)
     with ExitStack() as stack:
         trainer = _trainer(recipe, pairs, stack)
+        keep(recipe, pairs)  # not before: what cannot be trained may be told otherwise
         _train(trainer, recipe)
         n_steps = trainer.state.global_step
         is_whole = not recipe.steps or n_steps >= recipe.steps
@@ -95,9 +98,8 @@ def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
     device = resolve(Device.parse(recipe.device))
     usable = _dialects(recipe, device)
     told = Settings(
-        device=recipe.device, threads=recipe.threads, archive=recipe.archive, seed=recipe.seed,
-        proposers=("policy",),
-    )  # fmt: skip
+        device=recipe.device, threads=recipe.threads, archive=recipe.archive, seed=recipe.seed
+    )
     court = stack.enter_context(Court(told, device, jobs=recipe.jobs))
     tasks = tasks_of(pairs, archive)
     return reinforce.trainer(recipe, tasks, usable, court, archive)
@@ -116,14 +118,27 @@ def _dialects(recipe: Recipe, device: Device) -> Sequence[str]:
     if not usable or (recipe.dialects and len(usable) < len(names)):
         raise UsageError(
             f"kernels cannot be judged on {device}",
-            seen="; ".join(f"{name}: {why}" for name, why in missing.items() if why),
+            seen="; ".join(
+                f"{name}: {why or 'its kernels cannot be timed there'}"
+                for name, why in missing.items()
+                if name not in usable
+            ),
             do="choose another --dialect or --device",
         )
     return usable
 
 
 def _last_checkpoint(recipe: Recipe) -> str | None:
-    from transformers.trainer_utils import get_last_checkpoint
+    """The newest that is whole: the trainer may have been killed while it wrote a newer one."""
+    states = (recipe.folder / "checkpoints").glob("checkpoint-*/trainer_state.json")
+    whole = [state.parent for state in states if _is_whole(state)]
+    newest = max(whole, key=lambda folder: int(folder.name.rpartition("-")[2]), default=None)
+    return None if newest is None else str(newest)
 
-    folder = recipe.folder / "checkpoints"
-    return get_last_checkpoint(str(folder)) if folder.is_dir() else None
+
+def _is_whole(state: Path) -> bool:
+    """Whether a checkpoint is, of which this file is written last."""
+    try:
+        return bool(json.loads(state.read_text()))
+    except ValueError:
+        return False

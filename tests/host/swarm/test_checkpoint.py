@@ -1,6 +1,7 @@
 """Local checkpoints: a tiny model with random weights, really run."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,11 @@ from tests.null.swarm.briefs import BRIEF
 from kernelwright.core.call import Call, Outcome
 from kernelwright.core.errors import ProposerError
 from kernelwright.propose.swarm import SwarmProposer
+from kernelwright.propose.swarm.chat import chat_text
 from kernelwright.propose.swarm.endpoint import open_endpoint
 
+REFUSING = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no such role') }}"
+REFUSING += "{% endif %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 
 
@@ -75,6 +79,31 @@ def test_questions_that_wait_are_answered_together_and_each_gets_its_own(endpoin
         thread.join()
     assert sum(sizes) == 6 and len(sizes) <= 2
     assert all(said.input_tokens == len(f"user: {text}\n") for text, said in replies.items())
+
+
+def test_what_cannot_be_asked_fails_for_all_that_were_to_be_answered_together(
+    endpoint, monkeypatch
+):
+    def fail(batch):
+        raise ValueError("no such role")
+
+    monkeypatch.setattr(endpoint, "_answer", fail)
+    with ThreadPoolExecutor(3) as pool:
+        replies = list(pool.map(lambda text: ask(endpoint, text), "abc"))
+    assert {(said.outcome, said.detail) for said in replies} == {
+        (Outcome.FAILED, "ValueError: no such role")
+    }
+
+
+def test_a_form_without_a_system_s_part_has_it_in_the_user_s(endpoint):
+    tokenizer, _ = endpoint._loaded
+    form = tokenizer.chat_template
+    tokenizer.chat_template = REFUSING
+    try:
+        said = chat_text(tokenizer, [("system", "be brief"), ("user", "a kernel")])
+    finally:
+        tokenizer.chat_template = form
+    assert said == "user: be brief\n\na kernel\n"
 
 
 def test_a_time_limit_ends_an_answer(endpoint):

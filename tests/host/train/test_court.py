@@ -2,7 +2,12 @@
 
 import contextlib
 import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests.host.swarm.candidates import FASTER, RIGHT, TASK, WRONG
@@ -82,3 +87,43 @@ def test_a_task_that_does_not_run_costs_the_others_nothing(tmp_path):
         lost, wrong = court.judge([answer(WRONG, broken), answer(WRONG)])
     assert isinstance(lost.fault, TaskError) and lost.evaluation is None
     assert wrong.fault is None and wrong.evaluation.status == "wrong_values"
+
+
+SCRIPT = """
+from tests.host.train.test_court import Court, Device, RIGHT, Settings, answer
+
+if __name__ == "__main__":
+    with Court(Settings(archive={url!r}, threads=1), Device.parse("cpu"), jobs=2) as court:
+        court.judge([answer(RIGHT)])
+        processes = [process for room in court._rooms for process in room._processes.values()]
+        print(*(process.pid for process in processes), flush=True)
+        input()
+"""
+
+
+def test_processes_that_judge_end_with_a_trainer_that_was_killed(tmp_path):
+    script = tmp_path / "trains.py"
+    script.write_text(SCRIPT.format(url=str(tmp_path / "archive.sqlite")))
+    trainer = subprocess.Popen(
+        [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[3], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    started = [int(pid) for pid in trainer.stdout.readline().split()]
+    descendants = started + [child for pid in started for child in children(pid)]
+    os.kill(trainer.pid, signal.SIGKILL)
+    trainer.wait()
+    deadline = time.monotonic() + LIMIT_S
+    while any(map(lives, descendants)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert started and not [pid for pid in descendants if lives(pid)]
+
+
+def children(pid):
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found]
+
+
+def lives(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False

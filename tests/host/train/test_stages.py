@@ -243,6 +243,9 @@ def test_a_killed_stage_goes_on_from_its_last_checkpoint(folder):
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    torn = saved.parents[1] / "checkpoint-8"  # of a kill while it was written: the state comes last
+    torn.mkdir()
+    (torn / "model.safetensors").write_bytes(b"half of it")
     trained = train(told, PAIRS)
     assert trained.steps == 9
     assert [line["step"] for line in trained.curve if "loss" in line] == list(range(1, 10))
@@ -260,6 +263,17 @@ def test_no_such_model_is_one_error(folder):
     told = recipe("sft", model=str(folder / "nowhere"), out=str(folder / "no"), archive="")
     with pytest.raises(UsageError, match="no model"):
         train(told, PAIRS)
+    with pytest.raises(UsageError, match="nothing to learn"):  # and not that it was begun otherwise
+        train(replace(told, dialects=("triton",)), PAIRS)
+
+
+def test_a_stage_does_not_go_on_with_another_dataset(taught, folder):
+    told = recipe(
+        "sft", model=str(folder / "tiny"), out=str(folder / "out"), archive="", rank=0,
+        learning_rate=0.03, steps=13, **COMMON,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="begun otherwise"):
+        train(told, PAIRS[1:])
 
 
 def test_an_answer_ends_where_the_form_of_the_chat_ends_it():

@@ -17,6 +17,7 @@ from kernelwright.core.evaluation import Environment
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Workload
 from kernelwright.judge import JUDGE_VERSION
+from kernelwright.judge.machine.here import Here
 from kernelwright.load.suite import suite_entries
 
 
@@ -32,7 +33,7 @@ def searched(entry, settings, *, version=JUDGE_VERSION, finished=True, facts=Non
     """An archive that holds a search of this task with one winner, then and there."""
     said = proposal()
     told = Settings(archive=settings.archive, **then)
-    here = known.Here.of(CPU, told)
+    here = Here.of(CPU, told)
     there = Environment("cpu", {**here.facts, **(facts or {})})
     with Archive(settings.archive) as archive:
         workload = Workload(entry.task.digest, (("float32", (64, 64)),))
@@ -106,9 +107,9 @@ def test_what_another_judge_of_this_machine_found_is_no_chapter(settings, monkey
     """The figures of a search that is repeated are its own, however fast an older one was."""
     entry = first_entry()
     searched(entry, settings, facts={"torch": "1.0"})
-    here = known.Here.of(CPU, settings)
+    here = Here.of(CPU, settings)
     assert known.chapter(entry.task, settings, here) is None
-    there = known.Here("cpu", {**here.facts, "torch": "1.0"})
+    there = Here("cpu", {**here.facts, "torch": "1.0"})
     assert known.chapter(entry.task, settings, there).best is not None
 
 
@@ -128,7 +129,7 @@ def test_a_search_counts_on_every_device_of_its_make(settings, asked, then, now,
         archive.add_task(task)
         run = archive.start_run(task, Settings(device=asked))
         archive.finish_run(run, ended(JUDGE_VERSION, Environment(then, {"gpu": "X"})))
-    here = known.Here(now, {"gpu": "X"})
+    here = Here(now, {"gpu": "X"})
     assert (known.search_of(task, settings, here) is not None) is counts
 
 

@@ -7,6 +7,7 @@ from kernelwright.bench import known
 from kernelwright.core.evaluation import Environment
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION
+from kernelwright.judge.machine.here import Here
 from kernelwright.report.chapter import chapters
 from kernelwright.report.page import write_chapters
 
@@ -41,6 +42,6 @@ def test_each_has_a_chapter_with_a_name_of_its_own(tmp_path):
 def test_a_bench_takes_the_verdicts_of_the_gpu_that_is_here(tmp_path):
     told = judged(tmp_path, NAMES[:1])
     for name, is_known in zip(NAMES, (True, False), strict=True):
-        here = known.Here("cuda:sm_90", {"gpu": name})
+        here = Here("cuda:sm_90", {"gpu": name})
         assert (known.search_of(TASK, told, here) is not None) is is_known
         assert (known.chapter(TASK, told, here) is not None) is is_known

@@ -11,6 +11,8 @@ WRONG = {
     "sft without a dataset": (["sft", *MODEL], "kernelwright dataset build"),
     "a budget in tokens": (["contrastive", *MODEL, "--budget", "5ktok"], "60m"),
     "an unknown preset": (["contrastive", *MODEL, "--preset", "cuda-l2"], "cuda-l1"),
+    "a rate that is no number": (["sft", *MODEL, "--learning-rate", "nan"], "0 to 1"),
+    "a seed that no generator takes": (["sft", *MODEL, "--seed", "-1"], "from 0"),
     "an unknown reward": (["contrastive", *MODEL, "--reward", "sped"], "speed"),
     "no vLLM": (["selfsup", *MODEL, "--vllm", "localhost:8000"], "colocate"),
     "nothing to compare an answer with": (["selfsup", *MODEL, "--group", "1"], "2 or more"),
@@ -47,3 +49,18 @@ def test_a_stage_is_kept_with_its_recipe_and_refuses_another(run, monkeypatch, t
     (folder / "recipe.json").write_text(json.dumps({"stage": "contrastive", "model": "other"}))
     code, _, err = run("train", "contrastive", *MODEL)
     assert code == 2 and "'other', now 'm'" in err and "--out" in err
+    (folder / "recipe.json").write_text("[")
+    code, _, err = run("train", "contrastive", *MODEL)
+    assert code == 2 and "damaged" in err and "--out" in err
+
+
+def test_the_folder_s_settings_hold_for_training_too(run, monkeypatch, tmp_path):
+    """Shown by what a stage that was begun otherwise is compared with."""
+    monkeypatch.setattr("kernelwright.train.model.need_packages", lambda recipe: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernelwright.toml").write_text('out = "elsewhere"\ndialects = ["triton"]\n')
+    folder = tmp_path / "elsewhere" / "train" / "contrastive"
+    folder.mkdir(parents=True)
+    (folder / "recipe.json").write_text(json.dumps({"stage": "contrastive", "model": "m"}))
+    _, _, err = run("train", "contrastive", *MODEL)
+    assert "dialects [], now ['triton']" in err or "dialects (), now ['triton']" in err

@@ -51,7 +51,7 @@ def test_a_stage_begins_with_a_gguf_and_ends_with_a_checkpoint(file, tmp_path):
     from transformers import AutoModelForCausalLM
 
     words = tiny.tokenizer()
-    model = open_model(str(file), words)
+    model = open_model(str(file), words, is_frozen=True)
     before = model.model.embed_tokens.weight.detach().clone()
     assert before.is_floating_point() and before.shape == (WORDS, WIDTH)
     told = recipe("sft", model=str(file), out=str(tmp_path), archive="", device="cpu")

@@ -91,6 +91,15 @@ def test_a_jump_counts_by_the_lower_of_its_two_verdicts(first, second):
     assert earned("speed", passed(first), again=failed(Status.WRONG_VALUES)) == 0
 
 
+def test_each_verdict_on_a_jump_is_read_against_its_own_strongest_setting():
+    samples = {"candidate": (1000,) * 6, "eager": (3000,) * 6, "compile": (1500,) * 6}
+    again = passed(1.5)
+    again = replace(again, timing=replace(again.timing, strongest="compile", samples_ns=samples))
+    first = passed(3.0)
+    assert first.timing.strongest == "eager"
+    assert earned("speed", first, again=again) == earned("speed", passed(1.5))
+
+
 def test_noise_earns_nothing():
     """A wide interval around 3 is worth what its lower end is."""
     noisy = passed(3.0)

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jinja2 import TemplateError
+
 
 def chat_text(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> str:
     """The (role, text) messages in the tokenizer's form, up to where the answer begins."""
     if tokenizer.chat_template is None:  # a base model: plain text, one part under another
         return "\n\n".join(text for _, text in messages) + "\n"
-    spoken = [{"role": role, "content": text} for role, text in messages]
-    return tokenizer.apply_chat_template(spoken, tokenize=False, add_generation_prompt=True)
+    try:
+        return _spoken(tokenizer, messages)
+    except TemplateError:  # a form such as Gemma's, in which nobody but two may speak
+        (first, told), *rest = messages
+        if first != "system":
+            raise
+        (role, asked), *rest = rest
+        return _spoken(tokenizer, [(role, f"{told}\n\n{asked}"), *rest])
+
+
+def _spoken(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> str:
+    said = [{"role": role, "content": text} for role, text in messages]
+    return tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
 
 
 def turn_end(tokenizer: Any) -> int:

@@ -73,7 +73,13 @@ class CheckpointEndpoint:
         self._waiting.append(mine)
         with self._turn:
             if mine.reply is None:
-                self._answer(self._batch(mine))
+                batch = self._batch(mine)
+                try:
+                    self._answer(batch)
+                except Exception as error:  # libraries may fail anywhere, and others wait as well
+                    why = f"{type(error).__name__}: {error}".splitlines()[0]
+                    for asked in batch:
+                        asked.reply = Reply("", Outcome.FAILED, why, 0, 0)
         assert mine.reply is not None  # whoever had the turn has answered
         return mine.reply
 
@@ -101,17 +107,12 @@ class CheckpointEndpoint:
         first = batch[0].parameters
         limit = max(asked.parameters["max_output_tokens"] for asked in batch)
         until_s = max(asked.deadline for asked in batch)
-        try:
-            with torch.random.fork_rng():
-                torch.manual_seed(first["seed"])
-                draw = decode.Draw(first["temperature"], top_p=first["top_p"])
-                written = decode.write(
-                    model, read, limit=limit, draw=draw, stops=stops, until_s=until_s
-                )
-        except torch.OutOfMemoryError as error:
-            for asked in batch:
-                asked.reply = Reply("", Outcome.FAILED, str(error).splitlines()[0], 0, 0)
-            return
+        with torch.random.fork_rng():
+            torch.manual_seed(first["seed"])
+            draw = decode.Draw(first["temperature"], top_p=first["top_p"])
+            written = decode.write(
+                model, read, limit=limit, draw=draw, stops=stops, until_s=until_s
+            )
         counts = read["attention_mask"].sum(1).tolist()
         for asked, count, row in zip(batch, counts, written, strict=True):
             asked.reply = _reply(tokenizer, row, count, stops=stops, limit=limit)
