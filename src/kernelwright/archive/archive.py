@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from kernelwright.archive import rows, tables
-from kernelwright.archive.connect import connect, migrate, parse
+from kernelwright.archive.connect import connect, migrate, parse, shown
 from kernelwright.archive.errors import explained
 from kernelwright.core.call import EXAM, Call, Trial
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
@@ -69,7 +69,7 @@ class Archive:
     def __init__(self, target: str | Path, *, create: bool = True) -> None:
         url = parse(target)
         self.url = url.render_as_string(hide_password=False)
-        self._where = url.render_as_string()
+        self._where = shown(url)
         self._engine = connect(url, create=create)
         with explained(self._where):
             migrate(self._engine, self._where)

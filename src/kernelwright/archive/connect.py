@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from kernelwright.archive.errors import foreign, full
 from kernelwright.core.errors import ArchiveError
+from kernelwright.core.secrets import masked
 
 FILE_NAME = "archive.sqlite"
 BUSY_S = 10  # how long a writer waits for another; a URL's ?timeout= overrides it
@@ -39,15 +40,22 @@ def parse(target: str | Path) -> URL:
     try:
         url = make_url(str(target))
     except ArgumentError as error:
-        raise _unusable(str(target), str(error)) from error
+        raise _unusable(masked(str(target)), str(error)) from error
+    except ValueError as error:
+        raise _unusable(masked(str(target)), "a port that is no number") from error
     if url.drivername == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     return url
 
 
-def without_password(target: str) -> str:
+def shown(url: URL) -> str:
     """The URL of an archive as it may be shown and stored."""
-    return parse(target).render_as_string()
+    return masked(url.render_as_string())
+
+
+def without_password(target: str) -> str:
+    """As ``shown``, of an archive as it was named."""
+    return shown(parse(target))
 
 
 def connect(url: URL, *, create: bool) -> sa.Engine:
@@ -57,7 +65,7 @@ def connect(url: URL, *, create: bool) -> sa.Engine:
         ArchiveError: no such file and ``create`` is false; no driver for the URL. When it is used:
             the file is another program's database, which is left as it was.
     """
-    where = url.render_as_string()
+    where = shown(url)
     if url.get_backend_name() == "sqlite":
         path = Path(url.database or "")
         if create:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import click
 from rich.table import Table
 
 from kernelwright.answers import DONE, NOTHING_PASSED
+from kernelwright.core.secrets import command_line
 from kernelwright.dataset import build_dataset
 from kernelwright.dataset.build import KEEP
 from kernelwright.options import JSON
@@ -51,7 +50,7 @@ def build_command(
     """
     dataset = build_dataset(
         archives, out=out, exclude=exclude, keep=keep,
-        command=shlex.join(["kernelwright", *sys.argv[1:]]),
+        command=command_line(),
         on_done=lambda text: click.echo(one_line(text, 160), err=True),
     )  # fmt: skip
     reasons = Counter(left.reason for left in dataset.left)

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from kernelwright.answers import DONE, NOTHING_PASSED
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, without_password
 from kernelwright.compose.lessons import FORMS, PROPOSER, Lesson, lessons
 from kernelwright.compose.sizes import SIZES
 from kernelwright.core.device import Device
@@ -88,7 +88,7 @@ def lessons_command(
     table = Table("form", "lessons", "right", box=None)
     for form, n in tried.most_common():
         table.add_row(form, str(n), str(right[form]))
-    told = {"archive": archive, "lessons": dict(tried), "right": dict(right)}
+    told = {"archive": without_password(archive), "lessons": dict(tried), "right": dict(right)}
     return Told(told, DONE if right.total() else NOTHING_PASSED, [table])
 
 

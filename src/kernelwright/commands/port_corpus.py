@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from kernelwright.core.secrets import command_line
 from kernelwright.options import JSON
 from kernelwright.port.corpus import Pair, Reject, make_corpus
 from kernelwright.port.project import DEFAULT_TARGETS
@@ -44,7 +43,7 @@ def command(
     corpus = make_corpus(
         tree, out=out, targets=[t.strip() for t in arch.split(",")], licences=licences,
         emulate=not no_run, on_done=_tell,
-        command=shlex.join(["kernelwright", *sys.argv[1:]]),
+        command=command_line(),
     )  # fmt: skip
     verified = Counter(pair.verified for pair in corpus.pairs)
     stages = Counter(reject.stage for reject in corpus.rejects)

@@ -138,8 +138,18 @@ def test_a_run_is_finished_once(archive, run):
     assert archive.runs() == [before]
 
 
-def test_a_password_is_neither_shown_nor_stored(archive):
-    url = "postgresql://me:secret@server/kernels"
+SECRETS = {
+    "of a user": "postgresql://me:secret@server/kernels",
+    "with an at sign": "postgresql://me:se@secret@server/kernels",
+    "of the query": "postgresql://me@server/kernels?sslmode=require&password=a%26secret",
+    "of a certificate": "postgresql://server/kernels?sslpassword=secret",
+    "of a service": "sqlite:///kernels?api_key=secret&Token=secret",
+}
+
+
+@pytest.mark.parametrize("case", SECRETS)
+def test_a_password_is_neither_shown_nor_stored(archive, case):
+    url = SECRETS[case]
     assert "secret" not in without_password(url)
     archive.start_run(TASK, Settings(archive=url))
     assert "secret" not in str(archive.runs())

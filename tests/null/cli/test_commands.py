@@ -33,6 +33,13 @@ def test_show_best_prints_the_source_and_nothing_else(run, archive):
     assert (code, out, err) == (0, proposal().candidate.source + "\n", "")
 
 
+def test_lessons_do_not_say_the_password_of_their_archive(ask, archive, monkeypatch):
+    monkeypatch.setattr("kernelwright.commands.lessons.lessons", lambda *_, **__: iter(()))
+    url = f"sqlite://me:hunter2@/{archive}"
+    code, answer = ask("tasks", "lessons", "--count", "1", "--archive", url)
+    assert code == 1 and answer["archive"] == f"sqlite://me:***@/{archive}"
+
+
 def test_show_finds_a_candidate_by_the_beginning_of_its_digest(ask, archive):
     wanted = proposal("class ModelNew: slow = 1").candidate
     code, answer = ask("show", wanted.digest[:12], "--archive", archive)

@@ -52,6 +52,9 @@ WRONG = {
         ["tasks", "lessons", "--count", "1", "--archive", "task.py"], "name another archive",
     ),
     "an archive that is not there": (["report", "nothing.sqlite"], "optimize"),
+    "an archive's URL with a word for a port": (
+        ["report", "postgresql://me:hunter2@host:port/x"], "sqlite:///FILE",
+    ),
     "a digest that is not there": (["show", "abc", "--archive", "archive.sqlite"], "report"),
     "a task that was never run": (
         ["show", "best", "--archive", "archive.sqlite", "--task", "x"], "report",
@@ -65,7 +68,7 @@ def test_wrong_use_is_one_error_that_says_what_to_do(run, ask, task, archive, ca
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert err.count("  do: ") == 1 and remedy in err.partition("  do: ")[2]
-    assert "Traceback" not in err
+    assert "Traceback" not in err and "hunter2" not in err
     code, answer = ask(*words)
     assert code == 2 and answer.keys() == {"error"}
     assert answer["error"]["what"] and remedy in answer["error"]["do"]

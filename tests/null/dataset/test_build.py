@@ -216,6 +216,15 @@ def test_an_archive_is_named_without_its_password():
     assert archive_name("postgresql://me:secret@host/kernels") == "kernels"
 
 
+def test_a_password_of_the_command_is_not_in_the_card(tmp_path, monkeypatch):
+    url = "sqlite://me:hunter2 secret@/" + fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
+    words = ["dataset", "build", "--archive", url, "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", ["kernelwright", *words])
+    assert CliRunner().invoke(main, words).exit_code == 0
+    card = (tmp_path / "out/README.md").read_text()
+    assert "sqlite://me:***@/" in card and "secret" not in card
+
+
 def test_every_variant_of_the_rules_is_described():
     assert {v.name for kind in ("cpu", "cuda") for v in variants(kind)} <= VARIANTS.keys()
 
