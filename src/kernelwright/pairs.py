@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.places import written_whole
 from kernelwright.parquet import arrow, clean
 
 FILE = "pairs.parquet"
@@ -80,7 +81,8 @@ def write_pairs(pairs: Sequence[Pair], folder: Path) -> Path:
     }  # fmt: skip
     schema = pa.schema([(f.name, special.get(f.name, pa.string())) for f in fields(Pair)])
     table = pa.Table.from_pylist([_row(pair) for pair in pairs], schema=schema)
-    parquet.write_table(table, folder / FILE, compression="zstd")
+    with written_whole(folder / FILE) as partial:
+        parquet.write_table(table, partial, compression="zstd")
     return folder / FILE
 
 

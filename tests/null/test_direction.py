@@ -8,7 +8,7 @@ import kernelwright
 ROOT = Path(kernelwright.__file__).parent
 LEVELS = {
     "core": 0,
-    "dialects": 1, "load": 1, "tasks": 1, "parquet": 1,
+    "dialects": 1, "load": 1, "tasks": 1, "parquet": 1, "cards": 1,
     "translate": 1.5,  # reads dialects' syntax, and is what a proposer proposes
     "propose": 2, "judge": 2, "archive": 2, "select": 2, "receipt": 2,
     "compose": 2, "pairs": 2, "result": 2, "side_by_side": 2,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright import cards
 from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
@@ -63,14 +64,18 @@ def build_dataset(
     or one in a folder of ``exclude``, in its structure is left out.
 
     Raises:
-        UsageError: no archive, a folder without tasks, or no pyarrow.
+        UsageError: no archive, a folder without tasks, a README.md of somebody else in ``out``, or
+            no pyarrow.
         ArchiveError: an archive cannot be read.
+        OSError: nothing can be written to ``out``.
     """
     arrow()
     if not archives:
         raise UsageError("which archive?", seen="none", do="add --archive FILE")
     if keep < 1:
         raise UsageError("nothing would be kept", seen=f"--keep {keep}", do="give 1 or more")
+    folder = Path(out)
+    cards.require_place(folder)
     tests = Known(excluded_tasks(exclude))
     on_done(f"{len(tests)} tests to stay clear of")
     found: dict[str, _Found] = {}
@@ -85,7 +90,6 @@ def build_dataset(
     pairs: list[Pair] = []
     for entry, split in zip(learnt, _splits([entry.structure for entry in learnt]), strict=True):
         pairs += lessons(entry.lesson(split, keep))
-    folder = Path(out)
     write_pairs(pairs, folder)
     dataset = Dataset(tuple(pairs), tuple(left), len(tests), folder)
     write_card(dataset, archives=archives, exclude=exclude, keep=keep, command=command)

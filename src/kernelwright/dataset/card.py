@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader
 
+from kernelwright import cards
 from kernelwright.core.checkout import git
 from kernelwright.dataset.rows import archive_name, is_winner
 
 if TYPE_CHECKING:
     from kernelwright.dataset.build import Dataset
-
-CARD = "README.md"
 
 
 def write_card(
@@ -32,6 +31,7 @@ def write_card(
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
     text = environment.get_template("card.md.j2").render(
+        mark=cards.MARK,
         command=command,
         version=importlib.metadata.version("kernelwright"),
         commit=git(Path(__file__).parent, "rev-parse", "HEAD") or "not a checkout",
@@ -49,9 +49,7 @@ def write_card(
         licences=_counts((row["licence"], row["task_origin"]) for row in told),
         left=_counts(left.reason for left in dataset.left),
     )
-    path = dataset.folder / CARD
-    path.write_text(text)
-    return path
+    return cards.write(dataset.folder, text)
 
 
 def _counts(values):

@@ -245,6 +245,32 @@ def test_bad_input_is_one_error(tmp_path, told, error, said):
         build_dataset(given.pop("archives"), **given)
 
 
+def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelwright.dataset.build.excluded_tasks", lambda _: pytest.fail("late"))
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
+    with pytest.raises(OSError, match=r"a\.sqlite"):
+        build_dataset([url], out=tmp_path / "a.sqlite")
+    (tmp_path / "README.md").write_text("# My project")
+    with pytest.raises(UsageError, match="no data card"):
+        build_dataset([url], out=tmp_path)
+    assert (tmp_path / "README.md").read_text() == "# My project"
+
+
+def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
+    out = build_dataset([url], out=tmp_path / "out").folder
+
+    def fail(table, where, **_):
+        where.write_bytes(b"half")
+        raise OSError("no room")
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", fail)
+    with pytest.raises(OSError, match="no room"):
+        build_dataset([url], out=out)
+    assert len(open_pairs(out)) == 1
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "pairs.parquet"]
+
+
 def test_the_commands(tmp_path):
     url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
     out = str(tmp_path / "out")

@@ -37,7 +37,8 @@ def make_corpus(
     where an earlier one was stopped, and makes anew what has changed.
 
     Raises:
-        UsageError: no such tree, nothing in it, an unknown target, or no pyarrow.
+        UsageError: no such tree, nothing in it, an unknown target, a README.md of somebody else in
+            ``out``, or no pyarrow.
         DialectError: this machine cannot compile HIP, so nothing could be verified.
     """
     check_targets(targets)

@@ -12,11 +12,13 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
+from kernelwright import cards
 from kernelwright.core.digest import digest
+from kernelwright.core.places import written_whole
 from kernelwright.parquet import arrow, clean
 from kernelwright.port.corpus.pair import Assembly, Header, Pair, Reject
 
-PAIRS, REJECTS, CARD = "pairs.parquet", "rejects.parquet", "README.md"
+PAIRS, REJECTS = "pairs.parquet", "rejects.parquet"
 ROWS = ".rows"
 
 
@@ -24,6 +26,7 @@ class Store:
     """The folder of a corpus. Rows survive a stop; the tables are written from all of them."""
 
     def __init__(self, folder: Path) -> None:
+        cards.require_place(folder)
         self.folder = folder
         self._rows = folder / ROWS
         self._rows.mkdir(parents=True, exist_ok=True)
@@ -43,10 +46,8 @@ class Store:
 
     def put(self, key: str, row: Pair | Reject) -> None:
         """Keep a row; a stop in the middle leaves none."""
-        path = self._rows / f"{key}.json"
-        unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps(asdict(row), default=str))
-        unfinished.rename(path)
+        with written_whole(self._rows / f"{key}.json") as partial:
+            partial.write_text(json.dumps(asdict(row), default=str))
 
     def write(self, pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> None:
         """The two tables and the card that describes them.
@@ -55,9 +56,11 @@ class Store:
             UsageError: pyarrow is not installed.
         """
         _, parquet = arrow()
-        parquet.write_table(_table(Pair, pairs), self.folder / PAIRS, compression="zstd")
-        parquet.write_table(_table(Reject, rejects), self.folder / REJECTS, compression="zstd")
-        (self.folder / CARD).write_text(_card(pairs, rejects, command))
+        tables = {PAIRS: _table(Pair, pairs), REJECTS: _table(Reject, rejects)}
+        for name, table in tables.items():
+            with written_whole(self.folder / name) as partial:
+                parquet.write_table(table, partial, compression="zstd")
+        cards.write(self.folder, _card(pairs, rejects, command))
 
 
 def _pair(told: dict[str, Any]) -> Pair:
@@ -101,6 +104,7 @@ def _card(pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> str
     return environment.get_template("card.md.j2").render(
         pairs=pairs,
         rejects=rejects,
+        mark=cards.MARK,
         command=command,
         version=importlib.metadata.version("kernelwright"),
         licences=Counter(pair.licence for pair in pairs).most_common(),
