@@ -94,8 +94,8 @@ def load_settings(folder: Path, **arguments: Any) -> Settings:
     values: dict[str, Any] = {}
     if path.exists():
         try:
-            values = tomllib.loads(path.read_text())
-        except tomllib.TOMLDecodeError as error:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(
                 f"{path} is not TOML", seen=str(error), do="mend the line named"
             ) from error

@@ -16,8 +16,9 @@ def test_unknown_key_names_the_nearest(tmp_path):
         load_settings(tmp_path, budget="60s")
 
 
-def test_file_that_is_not_toml_says_where(tmp_path):
-    (tmp_path / "kernelwright.toml").write_text("device = ")
+@pytest.mark.parametrize("text", [b"device = ", b'device = "caf\xe9"'])
+def test_file_that_is_not_toml_says_where(tmp_path, text):
+    (tmp_path / "kernelwright.toml").write_bytes(text)
     with pytest.raises(UsageError, match="not TOML"):
         load_settings(tmp_path)
 
