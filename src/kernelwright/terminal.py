@@ -37,7 +37,7 @@ class Commands(click.Group):
     """Commands that return an Answer. With ``--json`` stdout holds one JSON object, always."""
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
-        words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        words = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in words
         # Of the judge's own arithmetic in float64 half would be page faults. Torch looks at this
         # when it first allocates; the judge's children have an environment of their own.
@@ -67,6 +67,10 @@ class Commands(click.Group):
         except Exception as error:  # the edge of the process: a program that called gets an answer
             traceback.print_exc()
             return _failure(_fault(error))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """A group that is called alone shows its help."""
+        return super().parse_args(ctx, args or ["--help"])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

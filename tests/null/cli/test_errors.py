@@ -74,6 +74,12 @@ def test_wrong_use_is_one_error_that_says_what_to_do(run, ask, task, archive, ca
     assert answer["error"]["what"] and remedy in answer["error"]["do"]
 
 
+@pytest.mark.parametrize("words", [[], ["tasks"], ["dataset"]])
+def test_a_group_of_commands_alone_shows_its_help(run, words):
+    code, out, err = run(*words)
+    assert (code, err) == (0, "") and out.startswith(f"Usage: {' '.join(['kernelwright', *words])}")
+
+
 SEEN = {
     "neither task nor suite": (["optimize"], "neither"),
     "task and suite": (["optimize", "task.py", "--suite", "builtin"], "task.py, --suite builtin"),
