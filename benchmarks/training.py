@@ -34,6 +34,9 @@ from kernelwright.report.exams import Share, answered
 from kernelwright.report.facts import mean_text
 
 
+WIDTH = 220  # columns of the table, wherever it goes
+
+
 @click.command()
 @click.option(
     "--archive", "archives", multiple=True, required=True, help="Exams, training; repeatable."
@@ -68,7 +71,7 @@ def main(
         )
         return
     for name, rows in found.items():
-        Console().print(table(name, rows))
+        Console(width=WIDTH).print(table(name, rows))
 
 
 def table(title: str, rows: Sequence[ArmSummary]) -> Table:
