@@ -28,7 +28,7 @@ N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
 
 @click.command("port")
-@click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
+@click.argument("path", metavar="PATH", type=click.Path(exists=True, path_type=Path))
 @click.option("--to", type=click.Choice(["hip", "cuda"]), default="hip", show_default=True,
     help="Translate to this.",
 )  # fmt: skip
@@ -82,7 +82,7 @@ def command(
 
     Exit code 0 only if nothing was left unported and every rung that was asked for passed.
     """
-    place = out or path.with_name(f"{path.stem if path.is_file() else path.name}-{to}")
+    place = out or _beside(path, to)
     wanted = rungs or ("0,1" if to == "hip" else "0")
     words = [word.strip() for word in wanted.split(",")]
     for word in words:
@@ -95,6 +95,12 @@ def command(
     )  # fmt: skip
     shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
+
+
+def _beside(path: Path, to: str) -> Path:
+    """Where a port goes when nobody says: beside the file or the folder."""
+    named = path if path.name not in ("", "..") else path.resolve()
+    return named.parent / f"{named.stem if path.is_file() else named.name}-{to}"
 
 
 def _repairs(given: dict[str, Any], path: Path) -> Repairs | None:

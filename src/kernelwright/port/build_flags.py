@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.core.errors import UsageError
+
 DATABASE = "compile_commands.json"
 CACHE = "CMakeCache.txt"
 """What CMake leaves at the top of a build tree. Source: cmake(1)."""
@@ -42,11 +44,26 @@ class Flags:
 NO_FLAGS = Flags()
 
 
-def build_flags(root: Path) -> dict[Path, Flags]:
-    """Flags by source file from the database in ``root`` or in a build folder directly below it."""
+def build_flags(root: Path, out: Path) -> dict[Path, Flags]:
+    """Flags by source file from the database in ``root`` or in a build folder directly below it;
+    that of the port in ``out`` is none of the sources'.
+
+    Raises:
+        UsageError: the database is none.
+    """
     places = [root / DATABASE, *sorted(root.glob(f"*/{DATABASE}"))]
-    database = next((place for place in places if place.exists()), None)
-    return _read(database) if database is not None else {}
+    apart = (place for place in places if place.parent.resolve() != out.resolve())
+    database = next((place for place in apart if place.exists()), None)
+    if database is None:
+        return {}
+    try:
+        return dict(_read(database))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"{database} is no compile database",
+            seen=f"{type(error).__name__}: {error}"[:200],
+            do="make it anew (cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON), or move it away",
+        ) from error
 
 
 def nearest_folders(folders: Iterable[Path], folder: Path) -> Flags:
@@ -60,8 +77,8 @@ def nearest_folders(folders: Iterable[Path], folder: Path) -> Flags:
     return Flags(tuple(sorted(folders, key=apart)[:N_FOLDERS]))
 
 
-def write_database(under: Path, units: Mapping[Path, Flags], compiler: str) -> None:
-    """A compile database of the ported files, so that the way back knows their macros."""
+def database_of(units: Mapping[Path, Flags], under: Path, compiler: str) -> str:
+    """The text of the ported files' compile database, so that the way back knows their macros."""
     entries = [
         {
             "directory": str(under.resolve()),
@@ -73,7 +90,7 @@ def write_database(under: Path, units: Mapping[Path, Flags], compiler: str) -> N
         }
         for unit, flags in units.items()
     ]  # fmt: skip
-    (under / DATABASE).write_text(json.dumps(entries, indent=1))
+    return json.dumps(entries, indent=1)
 
 
 def is_built(path: Path, root: Path) -> bool:
@@ -84,15 +101,16 @@ def is_built(path: Path, root: Path) -> bool:
     return False
 
 
-def _read(database: Path) -> dict[Path, Flags]:
-    found = {}
-    for entry in json.loads(database.read_text()):
+def _read(database: Path) -> Iterator[tuple[Path, Flags]]:
+    entries = json.loads(database.read_text())
+    if not isinstance(entries, list):
+        raise TypeError("not a list")
+    for entry in entries:
         at = database.parent / entry["directory"]
         words = list(_words(entry.get("arguments") or shlex.split(entry["command"]), at))
         includes = (at / folder for folder in _valued(words, _FOLDERS))
         defines = tuple(_valued(words, ("-D",)))
-        found[(at / entry["file"]).resolve()] = Flags(tuple(p.resolve() for p in includes), defines)
-    return found
+        yield (at / entry["file"]).resolve(), Flags(tuple(p.resolve() for p in includes), defines)
 
 
 def _words(words: list[str], at: Path) -> Iterator[str]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
-from kernelwright.port.build_flags import Flags, build_flags, nearest_folders, write_database
+from kernelwright.port.build_flags import (
+    DATABASE,
+    Flags,
+    build_flags,
+    database_of,
+    nearest_folders,
+)
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
+from kernelwright.port.outputs import place_of, write_outputs, write_report
 from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
 from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_strangers
 from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
@@ -104,53 +110,58 @@ def port(
     ``repairs`` are the models that are asked to finish what rules leave undone.
 
     Raises:
-        UsageError: no such path, target or rung.
+        UsageError: no such path, target or rung; ``out`` holds what would be lost.
         DialectError: tree-sitter is not installed.
     """
     _check(targets, rungs)
     root = Path(path)
     if not root.exists():
         raise UsageError("nothing to port", seen=str(root), do="name a file or a folder")
-    names = files_of(root)
-    texts = {p: p.read_text(errors="surrogateescape") for p in names}
-    code = {p: t for p, t in texts.items() if p.suffix in UNITS + HEADERS}
-    included = inclusions(code)
-    own, parts = names_in_reach(code, included), set().union(*included.values())
-    folder = (root.parent if root.is_file() else root).resolve()
-    flags = build_flags(folder)
-    headers = [p for p in names if p.suffix in HEADERS] if root.is_file() else headers_of(root)
-    folders = folders_of_headers(headers, code)
+    order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
     with tempfile.TemporaryDirectory() as scratch:
-        under = Path(out) if out is not None else Path(scratch)
+        under = Path(scratch if out is None else out)
+        names = files_of(root, under)
+        texts = {p: p.read_text(errors="surrogateescape") for p in names}
+        code = {p: t for p, t in texts.items() if p.suffix in UNITS + HEADERS}
+        included = inclusions(code)
+        own, parts = names_in_reach(code, included), set().union(*included.values())
+        folder = (root.parent if root.is_file() else root).resolve()
         done = {
             p: _translated(p, t, to, names[p], own.get(p, frozenset())) for p, t in texts.items()
         }
         done |= {p: with_strangers(p, done[p], folder) for p in code}
-        written = {p: _write(under, names[p], done[p].text, to) for p in names}
-        order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
+        places = {p: place_of(under, name, to) for p, name in names.items()}
+        flags = build_flags(folder, under)
+        database = _database(places, flags, folder, under, COMPILERS[to])
+        write_outputs(under, places, {places[p]: done[p].text for p in names} | database)
 
+        is_one = root.is_file()
+        headers = [p for p in names if p.suffix in HEADERS] if is_one else headers_of(root, under)
+        folders = folders_of_headers(headers, code)
         files = []
         for p in names:
             found = flags.get(p.resolve()) or nearest_folders(folders, p.resolve().parent)
             beside = found.with_folder(p.resolve().parent)
             moved = beside.at(folder, under.resolve())
             original = _Original(names[p], texts[p], beside, moved, p in parts)
-            place = str(written[p]) if out is not None else ""
-            files.append(_checked(original, done[p], written[p], order, repairs, place))
+            place = str(places[p]) if out is not None else ""
+            files.append(_checked(original, done[p], places[p], order, repairs, place))
         report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
-        if out is not None and flags:
-            write_database(
-                under,
-                {
-                    written[p]: flags[p.resolve()].at(folder, under.resolve())
-                    for p in names
-                    if p.resolve() in flags
-                },
-                COMPILERS[to],
-            )
-        if out is not None:
-            (under / "port.json").write_text(json.dumps(report.as_json(), indent=1))
+        write_report(under, report.as_json(), [*places.values(), *database])
     return report
+
+
+def _database(
+    places: Mapping[Path, Path], flags: Mapping[Path, Flags], folder: Path, under: Path,
+    compiler: str,
+) -> dict[Path, str]:  # fmt: skip
+    """The port's compile database, by its path; none where the sources have none."""
+    units = {
+        place: flags[p.resolve()].at(folder, under.resolve())
+        for p, place in places.items()
+        if p.resolve() in flags
+    }
+    return {under / DATABASE: database_of(units, under, compiler)} if units else {}
 
 
 @dataclass(frozen=True)
@@ -225,16 +236,6 @@ def _translated_python(text: str, to: str, name: str) -> Translation:
         reason, advice = f"it is not Python 3: {error.seen}", "port its device code by hand"
         left = Finding(1, State.UNPORTED, name, reason=reason, advice=advice, file=name)
         return Translation(text, (left,))
-
-
-def _write(under: Path, name: str, text: str, to: str) -> Path:
-    """Where the translation stands: a .cu file becomes .hip and the other way round."""
-    path = under / name
-    if path.suffix in (".cu", ".hip"):
-        path = path.with_suffix(".hip" if to == "hip" else ".cu")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, errors="surrogateescape")
-    return path
 
 
 def _climb(

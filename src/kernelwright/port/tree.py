@@ -16,6 +16,7 @@ from kernelwright.translate.unreadable import is_blank
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")
 BUILD = "CMakeLists.txt"
+KNOWN = (*UNITS, *HEADERS, ".py", ".cmake")
 _DEVICE = re.compile(
     r"\b(cuda|hip)\w+|__global__|__device__|__host__|<<<|\bcu(blas|fft|rand|dnn|sparse|solver)\w+"
     r"|\bCU(_\w+|[a-z]\w+)\b|\bcu[A-Z]\w+|__(CUDACC|NVCC|HIPCC|CUDA_ARCH)_|\bdim3\b"
@@ -25,17 +26,31 @@ _DEVICE = re.compile(
 _BUILDS = re.compile(r"cuda|hip\b|hip_|\.cu\b", re.IGNORECASE)
 
 
-def files_of(root: Path) -> dict[Path, str]:
-    """The files to port and their names under the output: of a file what it includes as well.
+def files_of(root: Path, out: Path) -> dict[Path, str]:
+    """The files to port and their names under ``out``: of a file what it includes as well, of a
+    folder nothing that lies in ``out``.
 
     Raises:
-        UsageError: a folder without any, an empty file, or neither a file nor a folder.
+        UsageError: a folder without any, or in ``out`` itself; an empty file, or one of a kind that
+            is not ported; neither a file nor a folder.
     """
     if not root.is_file() and not root.is_dir():
         raise UsageError("only files and folders are ported", seen=str(root), do="name one")
+    if root.is_file() and not _is_known(root):
+        raise UsageError(
+            "files of this kind are not ported",
+            seen=str(root),
+            do=f"name a folder, {BUILD}, or a file in {' '.join(KNOWN)}",
+        )
+    if root.is_dir() and root.resolve().is_relative_to(out.resolve()):
+        raise UsageError(
+            "the port would be written among its sources",
+            seen=f"{root} in --out {out}",
+            do="give --out a folder without sources",
+        )
     if root.is_file() and is_blank(root.read_text(errors="surrogateescape")):
         raise UsageError("the file is empty", seen=str(root), do="name a file with code")
-    found = _with_includes(root) if root.is_file() else _find(root)
+    found = _with_includes(root) if root.is_file() else _find(root, out)
     if not found:
         raise UsageError(
             "no CUDA or HIP sources in the folder", seen=str(root), do="name another folder"
@@ -43,22 +58,29 @@ def files_of(root: Path) -> dict[Path, str]:
     return found
 
 
-def headers_of(root: Path) -> list[Path]:
+def headers_of(root: Path, out: Path) -> list[Path]:
     """All headers of a folder that are its own, with device code or without."""
-    return [path for path in _candidates(root) if path.suffix in HEADERS]
+    return [path for path in _candidates(root, out) if path.suffix in HEADERS]
 
 
-def _candidates(root: Path) -> Iterator[Path]:
+def _candidates(root: Path, out: Path) -> Iterator[Path]:
+    ported = out.resolve()
     for path in sorted(root.rglob("*")):
-        is_known = path.name == BUILD or path.suffix in (".cmake", *UNITS, *HEADERS, ".py")
-        if is_known and path.is_file() and not is_built(path, root):
+        if not _is_known(path) or not path.is_file() or is_built(path, root):
+            continue
+        if not path.resolve().is_relative_to(ported):
             yield path
 
 
-def _find(root: Path) -> dict[Path, str]:
+def _is_known(path: Path) -> bool:
+    """Whether files so called may hold what is ported."""
+    return path.name == BUILD or path.suffix in KNOWN
+
+
+def _find(root: Path, out: Path) -> dict[Path, str]:
     """The files of a tree that hold device code or use its libraries, and headers that include
     such files: one that stays behind would bring the originals."""
-    texts = {path: path.read_text(errors="surrogateescape") for path in _candidates(root)}
+    texts = {path: path.read_text(errors="surrogateescape") for path in _candidates(root, out)}
     found = {path for path, text in texts.items() if _is_of_device(path, text)}
     includers = inclusions({p: t for p, t in texts.items() if p.suffix in HEADERS + UNITS})
     more = found

@@ -45,7 +45,7 @@ def test_flags_stand_in_the_build_folders_database_and_its_response_files(tmp_pa
     words = "nvcc -DM=3 -D W=1 --options-file flags.rsp -c ../a.cu"
     entry = {"directory": str(tmp_path / "build"), "file": "../a.cu", "command": words}
     (tmp_path / "build/compile_commands.json").write_text(json.dumps([entry]))
-    flags = build_flags(tmp_path.resolve())
+    flags = build_flags(tmp_path.resolve(), tmp_path / "out")
     found = flags[(tmp_path / "a.cu").resolve()]
     assert [str(path) for path in found.includes] == [str(tmp_path / "inc"), "/usr/include"]
     assert found.defines == ("M=3", "W=1")
@@ -109,7 +109,7 @@ def test_the_port_of_a_project_has_a_compile_database_for_the_way_back(tmp_path)
     entry = {"directory": str(tmp_path / "p"), "file": "a.cu", "command": "nvcc -DN=3 -c a.cu"}
     (tmp_path / "p/compile_commands.json").write_text(json.dumps([entry]))
     port(tmp_path / "p", rungs=(0,), out=tmp_path / "hip")
-    flags = build_flags((tmp_path / "hip").resolve())
+    flags = build_flags((tmp_path / "hip").resolve(), tmp_path / "back")
     assert flags[(tmp_path / "hip/a.hip").resolve()].defines == ("N=3",)
 
 

@@ -1,0 +1,94 @@
+"""Where a port is written: over nothing but what an earlier port left there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kernelwright.core.errors import UsageError
+from kernelwright.core.places import require_file, written_whole
+
+REPORT = "port.json"
+MARK = '{\n "to": "'
+"""How a report begins."""
+
+
+def place_of(under: Path, name: str, to: str) -> Path:
+    """Where the translation of a file stands: a .cu file becomes .hip and the other way round."""
+    path = under / name
+    if path.suffix in (".cu", ".hip"):
+        path = path.with_suffix(".hip" if to == "hip" else ".cu")
+    return path
+
+
+def write_outputs(under: Path, places: Mapping[Path, Path], texts: Mapping[Path, str]) -> None:
+    """Write texts by their paths; ``places`` are those of sources.
+
+    Raises:
+        UsageError: two sources have one place, or a file is there that no port wrote, or that was
+            changed since. Nothing is written then.
+    """
+    _require_apart(places)
+    require_file(under / REPORT, "report of a port", MARK)
+    recorded = _recorded(under)
+    for path, text in texts.items():
+        if path.exists() and _digest(path) != recorded.get(_name(path, under)):
+            _require_same(path, text)
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, errors="surrogateescape")
+
+
+def write_report(under: Path, told: Mapping[str, Any], paths: Iterable[Path]) -> None:
+    """Write the report of a port, and what it left in its files."""
+    digests = {_name(path, under): _digest(path) for path in paths}
+    with written_whole(under / REPORT) as partial:
+        partial.write_text(json.dumps({**told, "digests": digests}, indent=1))
+
+
+def _require_apart(places: Mapping[Path, Path]) -> None:
+    sources = {source.resolve(): source for source in places}
+    taken: dict[Path, Path] = {}
+    for source, place in places.items():
+        if place.resolve() in sources:
+            raise UsageError(
+                f"{source} would be written over {sources[place.resolve()]}",
+                seen=f"--out {place.parent}",
+                do="give --out another folder",
+            )
+        if place in taken:
+            raise UsageError(
+                f"two sources would be written to {place}",
+                seen=f"{taken[place]}, {source}",
+                do="rename one of them, or move away the one that needs no port",
+            )
+        taken[place] = source
+
+
+def _require_same(path: Path, text: str) -> None:
+    """Nothing where a file has the text: a port that was stopped left it, or one by hand."""
+    if path.read_text(errors="surrogateescape") != text:
+        raise UsageError(
+            f"{path} is there, and is not what a port left there",
+            seen=f"another text than {REPORT} beside it records",
+            do="move it away to keep its changes, or give --out another folder",
+        )
+
+
+def _recorded(under: Path) -> Mapping[str, str]:
+    """The digests of what the last port left; none where its report is damaged."""
+    try:
+        return json.loads((under / REPORT).read_text()).get("digests", {})
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def _name(path: Path, under: Path) -> str:
+    return str(path.relative_to(under))
+
+
+def _digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
