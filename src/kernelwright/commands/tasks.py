@@ -14,6 +14,7 @@ from kernelwright.commands.lessons import lessons_command
 from kernelwright.compose import FAMILIES, Composed, compose
 from kernelwright.compose.sizes import SIZES
 from kernelwright.core.errors import UsageError
+from kernelwright.core.places import require_folder
 from kernelwright.load.suite import MANIFEST
 from kernelwright.options import JSON
 from kernelwright.report.facts import one_line
@@ -60,11 +61,11 @@ def generate_command(
     matter, nothing infinite, no step that changes nothing. Search them all with
     `kernelwright bench --suite folder --path DIR`.
     """
-    if any(out.glob("*.py")):
+    require_folder(out)
+    if any(out.glob("*.py")) or (out / MANIFEST).exists():
         raise UsageError("the folder holds tasks already", seen=str(out), do="name an empty one")
     composed = []
     for entry in compose(count, seed=seed, size=size, families=families):
-        out.mkdir(parents=True, exist_ok=True)
         (out / f"{entry.task.name}.py").write_text(entry.task.source)
         composed.append(entry)
         click.echo(one_line(f"{entry.task.name}: {', '.join(entry.words)}", 160), err=True)

@@ -2,8 +2,11 @@
 
 import pytest
 
+from kernelwright.core.errors import UsageError
 from kernelwright.port.corpus.duplicates import Seen, tokens
+from kernelwright.port.corpus.pair import Reject
 from kernelwright.port.corpus.provenance import provenance
+from kernelwright.port.corpus.store import Store
 
 KERNEL = """// a comment
 __global__ void scale(float* out, const float* in, float factor, int n) {
@@ -78,3 +81,16 @@ def test_another_program_is_none():
 
 def test_comments_are_no_tokens_and_strings_are_whole():
     assert tokens('a = "x // y"; // z\n/* b */ c') == ["a", "=", '"x // y"', ";", "c"]
+
+
+def test_a_store_keeps_its_rows_and_is_written_over_itself_alone(tmp_path):
+    pytest.importorskip("pyarrow")
+    row = Reject("a.cu", "lint", "why")
+    for _ in range(2):
+        store = Store(tmp_path)
+        store.put("key", row)
+        store.write([], [row], "kernelwright port-corpus")
+    assert Store(tmp_path).get("key") == row
+    (tmp_path / "README.md").write_text("# My project")
+    with pytest.raises(UsageError, match="no data card"):
+        Store(tmp_path)
