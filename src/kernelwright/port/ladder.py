@@ -122,16 +122,14 @@ def _is_absent_header(error: str) -> bool:
 
 def emulates(
     original: str, ported: str, *, flags: Flags = NO_FLAGS, ported_flags: Flags = NO_FLAGS,
-    arguments: Sequence[str] = (), expected: str | None = None, limit_s: float = LIMIT_S,
-    file: str = "ported",
+    arguments: Sequence[str] = (), limit_s: float = LIMIT_S, file: str = "ported",
 ) -> Rung:  # fmt: skip
-    """Rung 2: ``ported`` at both widths against ``original`` at 32 lanes, or against ``expected``.
+    """Rung 2: ``ported`` at both widths against ``original`` at 32 lanes.
 
     ``file`` is the port's name: what is wrong in it is placed there, ``file:line``.
 
     Lines in which two runs of the original differ (times, addresses) are left out of the
-    comparison. An original that cannot be run here leaves the rung unchecked, unless the expected
-    output is given.
+    comparison. An original that cannot be run here leaves the rung unchecked.
     """
     if missing := machine.emulation_missing():
         return Rung("emulate", RungStatus.NOT_CHECKED, (missing,))
@@ -139,17 +137,15 @@ def emulates(
         room = Path(folder)
         try:
             program = machine.build(
-                ported, folder=room, name="ported", includes=ported_flags.includes,
-                defines=ported_flags.defines, file=file,
+                ported, folder=room, name=file, includes=ported_flags.includes,
+                defines=ported_flags.defines,
             )  # fmt: skip
         except machine.BuildError as error:
             return Rung("emulate", RungStatus.NOT_CHECKED, ("the port: " + str(error),))
-        wanted, loose, habits = expected, frozenset[int](), frozenset[str]()
-        if wanted is None:
-            found = reference(original, room, flags=flags, arguments=arguments, limit_s=limit_s)
-            if isinstance(found, Rung):
-                return found
-            wanted, loose, habits = found
+        found = reference(original, room, flags=flags, arguments=arguments, limit_s=limit_s)
+        if isinstance(found, Rung):
+            return found
+        wanted, loose, habits = found
         details: list[str] = []
         for width in machine.WIDTHS:
             for schedule in machine.SCHEDULES:
@@ -175,7 +171,7 @@ def reference(
     try:
         program = machine.build(
             original, folder=room, name="original", includes=flags.includes,
-            defines=flags.defines, rewritten=in_step, file="original",
+            defines=flags.defines, rewritten=in_step,
         )  # fmt: skip
     except machine.BuildError as error:
         return Rung(name, RungStatus.NOT_CHECKED, ("the original: " + str(error),))

@@ -97,12 +97,11 @@ def build(
     defines: Iterable[str] = (),
     is_checked: bool = True,
     rewritten: Callable[[str], str] = str,
-    file: str = "program",
 ) -> Path:
     """The program for which CUDA or HIP ``text`` stands, built in ``folder``.
 
-    ``rewritten`` gives what is built instead of the text and of each header that it includes.
-    ``file`` is what errors and complaints call the text.
+    ``name`` is what its files there, errors and complaints call it. ``rewritten`` gives what is
+    built instead of the text and of each header that it includes.
 
     Raises:
         DialectError: this machine cannot build it at all.
@@ -112,7 +111,7 @@ def build(
         raise DialectError("device code cannot be run on this CPU", seen=missing, do=missing)
     source, program = folder / f"{name}.cpp", folder / name
     runtime = "hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"
-    head = f'#include "{runtime}"\n#line 1 {json.dumps(file, ensure_ascii=False)}\n'
+    head = f'#include "{runtime}"\n#line 1 {json.dumps(name, ensure_ascii=False)}\n'
 
     def lowered(original: str) -> str:
         return lower(rewritten(original))
