@@ -16,6 +16,7 @@ from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.inputs.distributions import (
     BELOW,
+    CLUSTERED,
     CONDITIONED,
     DISTRIBUTIONS,
     EMPTY,
@@ -29,6 +30,7 @@ from kernelwright.judge.inputs.distributions import (
     RESAMPLED,
     SKEWED,
     SPECIAL,
+    can_cluster,
     can_match,
     has_numbers,
     n_drawn,
@@ -80,6 +82,7 @@ class Examiner:
         names = [name for name in oracle.modules if name != TASK] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
         names += [SKEWED] if any(map(can_skew, leaves(oracle.first_arguments))) else []
+        names += [CLUSTERED] if can_cluster(oracle.first_arguments) else []
         names += [CONDITIONED] if oracle.factorises else []
         names += [MATCHED] if can_match(oracle.first_arguments) else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []

@@ -107,3 +107,68 @@ def test_skewed_integers_are_their_own_and_one_is_in_half_of_the_places():
     assert 0.4 < counts.max() / found.numel() < 0.7 and counts.min() > 0
     assert list(map(str, same)) == list(map(str, (order, places, 3)))
     assert can_skew(experts) and not can_skew(order) and not can_skew(places)
+
+
+def test_a_skewed_batch_of_graphs_stays_in_order_between_its_ends():
+    graphs = torch.arange(50).repeat_interleave(20)
+    (found,) = skew_integers([graphs], 7)
+    assert bool((found.diff() >= 0).all()) and (found[0], found[-1]) == (0, 49)
+    assert found.bincount().max() > 400
+
+
+@pytest.mark.parametrize("share", [0.03, 0.9])
+def test_what_is_rare_in_a_mask_is_in_half_of_it(share):
+    mask = torch.rand(64, 256) < share
+    for given in (mask, mask.long()):
+        (found,) = skew_integers([given], 7)
+        assert found.dtype == given.dtype and 0.4 < found.double().mean() < 0.7
+
+
+MASKS = {
+    "lengths": torch.arange(256) < torch.randint(1, 256, (64, 1)),
+    "a band": torch.ones(64, 64).tril(4).triu(-4).bool(),
+    "as many in each row": torch.rand(64, 256).argsort(-1) < 8,
+    "blocks": torch.eye(8).repeat_interleave(8, 0).repeat_interleave(8, 1).bool(),
+    "a few": torch.tensor([True, False, True]),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_masks_that_have_a_form_are_not_skewed(mask):
+    assert not can_skew(mask) and not can_skew(mask.long())
+
+
+@pytest.mark.parametrize(
+    "change", [skew_integers, lambda own, seed: resample_integers(own, [True], seed)]
+)
+def test_lists_of_the_chosen_name_nobody_twice(change):
+    chosen = torch.rand(256, 16).argsort(-1)[:, :4]
+    (found,) = change([chosen], 7)
+    assert not torch.equal(found, chosen)
+    assert bool((found.sort(-1).values.diff() > 0).all())
+
+
+def test_a_skewed_list_names_one_in_half_of_the_rows():
+    chosen = torch.rand(256, 16).argsort(-1)[:, :4]
+    (found,) = skew_integers([chosen], 7)
+    assert max((found == n).any(-1).double().mean() for n in range(16)) > 0.5
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_edges_come_once_and_in_the_order_of_their_sources(is_turned):
+    edges = (torch.rand(50, 50) < 0.4).nonzero()
+    edges = edges.mT.contiguous() if is_turned else edges
+    for found in (*skew_integers([edges], 7), *resample_integers([edges], [True], 7)):
+        pairs = found.mT if is_turned else found
+        assert found.shape == edges.shape and not torch.equal(found, edges)
+        assert len(pairs.unique(dim=0)) == len(pairs)
+        assert bool((pairs[:, 0].diff() >= 0).all())
+
+
+@pytest.mark.parametrize("is_skewed", [True, False])
+def test_what_begins_still_ends_later(is_skewed):
+    begins = torch.randint(0, 50, (64,))
+    own = [begins, begins + torch.randint(1, 50, (64,))]
+    for seed in range(8):
+        found = skew_integers(own, seed) if is_skewed else resample_integers(own, [True] * 2, seed)
+        assert bool((found[0] <= found[1]).all()) and not torch.equal(found[0], begins)

@@ -15,6 +15,7 @@ from kernelwright.judge.inputs.patterns import (
     is_mask,
     is_symmetric,
     is_upper,
+    kept,
     overlaps,
     rows_are_permutations,
     sums_to_one,
@@ -194,3 +195,29 @@ def test_rows_that_come_twice_still_do_so(name):
             assert torch.equal(one, two)
     for none in (half, torch.ones(4, 32), torch.tensor(1.0), torch.randint(2, (32,))):
         assert not comes_twice(none) and not comes_in_pairs(none)
+
+
+def test_a_matrix_is_symmetric_though_its_own_rounding_shows():
+    points = torch.randn(60, 3)
+    near = torch.exp(-torch.cdist(points, points)) + 1e-7 * torch.rand(60, 60)
+    changed = kept(near, torch.randn(60, 60))
+    assert torch.equal(changed, changed.mT)
+    near[3, 4] += 1e-3
+    assert not torch.equal(changed := kept(near, torch.randn(60, 60)), changed.mT)
+
+
+def test_distances_stay_nought_on_the_diagonal():
+    points = torch.randn(60, 3)
+    distances = (points[:, None] - points[None]).norm(dim=-1)
+    assert not bool(kept(distances, torch.randn(60, 60)).diagonal().any())
+    assert bool(kept(distances + torch.eye(60), torch.randn(60, 60)).diagonal().any())
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_events_stay_in_the_order_of_their_times(place):
+    events = torch.randn(100, 2)
+    events[:, place] = events[:, place].sort().values
+    given = torch.randn(100, 2)
+    changed = kept(events, given)
+    assert bool((changed[:, place].diff() >= 0).all())
+    assert torch.equal(changed[given[:, place].argsort().argsort()], given)

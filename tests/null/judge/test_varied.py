@@ -80,5 +80,24 @@ def test_signs_are_kept_neither_where_results_are_numbers_nor_of_what_has_both()
     for function in functions:
         assert find_signs([positive], lambda given, f=function: [*f(given[0])]) == {}
     assert find_signs([both], lambda given: [given[0].log()]) == {}
-    assert find_signs([positive], lambda given: [given[0].log()]) == {0: 1}
-    assert find_signs([both, -positive], lambda given: [(-given[1]).sqrt()]) == {1: -1}
+    assert find_signs([positive], lambda given: [given[0].log()]) == {(0, None): 1}
+    assert find_signs([both, -positive], lambda given: [(-given[1]).sqrt()]) == {(1, None): -1}
+
+
+def test_a_sign_without_which_the_reference_fails_is_kept():
+    def price(given):
+        if bool((given[0] <= 0).any()):
+            raise ValueError("prices are positive")
+        return [given[0].log()]
+
+    own = [torch.rand(64) + 0.1]
+    variation = Variation(lambda changed, own: True, price)
+    (x,) = variation.varied(own, Draw("negated", 7), [False])
+    assert bool((x > 0).all())
+
+
+def test_columns_keep_their_signs_as_the_widths_of_boxes():
+    boxes = torch.cat([torch.randn(64, 2), torch.rand(64, 2) + 0.1], -1)
+    variation = Variation(lambda changed, own: True, lambda given: [given[0][:, 2:].log()])
+    (x,) = variation.varied([boxes], Draw("negated", 7), [False])
+    assert bool((x[:, 2:] > 0).all()) and torch.equal(x[:, :2], -boxes[:, :2])

@@ -50,6 +50,9 @@ CONDITIONED, CONDITION = "ill_conditioned", 100.0
 columns of another, in any order, as units are, it is the root: of their products it is the same."""
 MATCHED, MATCHED_SHARE = "matched", 0.25
 """How far a row lies from the one that it is like, of what it lay before."""
+CLUSTERED, N_CLUSTERS, CLUSTER_SHARE = "clustered", 8, 0.25
+"""Rows that follow one another lie near the first of them: how many times, and how far from it, of
+what they lay before. Nearer ones would make distances by products lose digits."""
 BETWEEN = "between"
 """In place of outliers where the reference takes nothing beyond the task's own range."""
 NEXT_TO_HUGE = math.sqrt(HUGE)
@@ -182,6 +185,15 @@ def _between(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return changed.view(x.shape)
 
 
+def _clustered(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    if not has_clusters(x):
+        return x
+    rows = x.reshape(-1, x.shape[-1])
+    size = len(rows) // N_CLUSTERS
+    centres = rows[torch.arange(len(rows), device=x.device) // size * size]
+    return torch.lerp(centres, rows, CLUSTER_SHARE).view(x.shape)
+
+
 def _near_one(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return 1.0 + 0.02 * (x - x.mean()) / x.std().clamp(min=1e-6) if x.numel() > 1 else x
 
@@ -205,11 +217,12 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 """In the order of what they have caught; a slow reference is checked on the first ones."""
 OF_SOME: dict[str, Distribution] = {
     BETWEEN: _between,
+    CLUSTERED: _clustered,  # samples of pairs, choices among what is far apart
     CONDITIONED: _conditioned,  # some steps towards a solution, where it is near from the start
     MATCHED: _matched,  # what is off only where arguments are alike, as a contrastive loss
 }
-"""Those that only some tasks get. What is no matrix stays in the second, and in the third the first
-argument of every width: the rows of others are like its rows."""
+"""Those that only some tasks get. What has few rows stays in the second, what is no matrix in the
+third, and in the last the first argument of every width: the rows of others are like its rows."""
 
 
 def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
@@ -350,6 +363,16 @@ def laid_out(changed: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         return changed
     memory = x.new_zeros(span(tuple(x.shape), x.stride()))
     return memory.as_strided(x.shape, x.stride()).copy_(changed)
+
+
+def has_clusters(x: torch.Tensor) -> bool:
+    """Whether there are rows enough for clusters of them."""
+    return x.dim() > 1 and x.numel() >= N_CLUSTERS * FEWEST_SLICES * x.shape[-1]
+
+
+def can_cluster(arguments: list[Any]) -> bool:
+    """Whether a tensor that a distribution changes has."""
+    return any(has_clusters(x) for x in leaves(arguments) if _is_drawn(x))
 
 
 def can_match(arguments: list[Any]) -> bool:

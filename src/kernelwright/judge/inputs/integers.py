@@ -7,6 +7,12 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge.inputs.distinct import (
+    has_distinct_rows,
+    has_distinct_tuples,
+    is_scattered,
+    with_distinct_tuples,
+)
 from kernelwright.judge.inputs.distributions import is_whole, laid_out
 from kernelwright.judge.inputs.patterns import (
     SHORTEST,
@@ -16,9 +22,11 @@ from kernelwright.judge.inputs.patterns import (
     rows_are_permutations,
     turned,
 )
-from kernelwright.judge.machine.layout import flat_source, map_tensors
+from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 
 SKEWED_SHARE = 0.5
+FEWEST_ENDS = 16
+"""Numbers that lie on one side of others: that all of so many do is no chance."""
 FLIPPED = 0.1
 """Of a mask that hides nothing, or all."""
 WAYS = APART, ELSEWHERE, TWICE = range(3)
@@ -44,33 +52,74 @@ def resample_integers(
             return _resampled(flat_source(x), draw, way).as_strided(x.shape, x.stride())
         return laid_out(_resampled(x, draw, way), x)
 
-    return map_tensors(change, arguments)
+    return _in_turn(arguments, map_tensors(change, arguments))
 
 
 def skew_integers(arguments: list[Any], seed: int) -> list[Any]:
     """``arguments`` where half of the places of an integer tensor hold one of its own numbers, as
-    one expert has most of the words, or one node most of a graph's edges: of those that are drawn
-    with replacement."""
+    one expert has most of the words, or one node most of a graph's edges; of masks the rarer one.
+    What is in order stays so between its ends; where no row has a number twice, or no tuple is
+    there twice, it is in as many of them as may be."""
     numbers = itertools.count(seed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
         if not can_skew(x):
             return x
         draw = torch.Generator(x.device).manual_seed(next(numbers))
-        place = torch.randint(x.numel(), (), generator=draw, device=x.device)
-        is_hit = torch.rand(x.shape, generator=draw, device=x.device) < SKEWED_SHARE
-        return laid_out(kept(x, torch.where(is_hit, x.flatten()[place], x)), x)
+        return laid_out(_skewed(x, draw), x)
 
-    return map_tensors(change, arguments)
+    return _in_turn(arguments, map_tensors(change, arguments))
+
+
+def _in_turn(own: list[Any], changed: list[Any]) -> list[Any]:
+    """``changed`` where a tensor of integers is nowhere beyond another, if it was not: what begins
+    ends later. Elsewhere both are as they were."""
+    given, found = leaves(own), leaves(changed)
+    numbers = [n for n, x in enumerate(given) if is_whole(x) and x.numel() >= FEWEST_ENDS]
+    mended = dict(enumerate(found))
+    for one, other in itertools.permutations(numbers, 2):
+        if given[one].shape != given[other].shape or bool((given[one] > given[other]).any()):
+            continue
+        is_beyond = mended[one] > mended[other]
+        for n in (one, other) if bool(is_beyond.any()) else ():
+            mended[n] = laid_out(torch.where(is_beyond, given[n], mended[n]), given[n])
+    places = iter(range(len(found)))
+    return map_tensors(lambda x: mended[next(places)], changed)
 
 
 def can_skew(x: torch.Tensor) -> bool:
-    """Whether numbers come again in an integer tensor, in no order."""
-    if not is_whole(x) or x.dtype == torch.bool or x.numel() < 2 or overlaps(x):
+    """Whether numbers come again in an integer tensor, or it is a mask without a form."""
+    if not is_whole(x) or x.numel() < 2 or overlaps(x):
         return False
     n_values = x.unique().numel()
-    is_drawn = 2 < n_values < x.numel() and not in_order(x)
+    if n_values == 2:
+        return is_scattered(x)
+    is_drawn = 2 < n_values < x.numel()
     return is_drawn and not (x.dim() > 1 and rows_are_permutations(x))
+
+
+def _chosen(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """One of its numbers; of two the rarer one."""
+    values, counts = x.unique(return_counts=True)
+    if len(values) == 2:
+        return values[counts.argmin()]
+    return x.flatten()[torch.randint(x.numel(), (), generator=draw, device=x.device)]
+
+
+def _skewed(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    chosen = _chosen(x, draw)
+    is_hit = torch.rand(x.shape, generator=draw, device=x.device) < SKEWED_SHARE
+    if has_distinct_rows(x):  # one place in half of the rows, where it is not there already
+        order = torch.rand(x.shape, generator=draw, device=x.device)
+        is_one = order == order.amax(-1, keepdim=True)
+        is_hit = is_one & is_hit[..., :1] & (x != chosen).all(-1, keepdim=True)
+    found = _once(x, torch.where(is_hit, chosen, x))
+    return _with_ends(x, kept(x, found))
+
+
+def _once(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed`` without tuples that come again, where ``x`` has none."""
+    return with_distinct_tuples(x, changed) if has_distinct_tuples(x) else changed
 
 
 def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor:
@@ -88,9 +137,14 @@ def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor
     elif rows_are_permutations(x):
         order = torch.rand(x.shape, generator=draw, device=x.device).argsort(-1)
         return x.gather(-1, order)
+    elif has_distinct_rows(x):
+        rows = x.flatten(0, -2)
+        rows = rows[torch.randint(len(rows), (len(rows),), generator=draw, device=x.device)]
+        order = torch.rand(rows.shape, generator=draw, device=x.device).argsort(-1)
+        return kept(x, _once(x, rows.gather(-1, order).view(x.shape)))
     else:
         picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
-    changed = kept(x, x.flatten()[picked])
+    changed = kept(x, _once(x, x.flatten()[picked]))
     return changed if is_once else _with_ends(x, changed)
 
 

@@ -21,6 +21,10 @@ FEWEST_PAIRS = SHORTEST * (SHORTEST - 1) // 2
 """Of numbers on both sides of diagonals, of all matrices together."""
 ONE = 1e-5
 """How near the sum or the length of a row is to it; or as near as its type's numbers lie there."""
+MOST_LINES = 4
+"""Of tuples: edges have two, boxes four."""
+SAME_ULP = 16.0
+"""Of a matrix' largest number: by so much numbers across a diagonal may differ as rounding."""
 TURNED, TURNED_SHARE = 16, 0.1
 """Of a mask's numbers, one time few enough that whoever looks at one in a thousand sees none of
 them, another time so many that a mean shows it."""
@@ -45,9 +49,17 @@ def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 def _kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     if in_order(x):
         return changed.sort(-1).values
+    number = _line_in_order(x)
+    if number is not None:
+        tuples = lines_of(changed)
+        assert tuples is not None
+        return across(x, tuples[tuples[:, number].argsort(stable=True)])
     changed = _twice(x, changed)
     if is_symmetric(x):  # before triangles: of a diagonal both are zeros
-        changed = changed.tril() + changed.tril(-1).mT
+        is_hollow = not bool((x.diagonal(dim1=-2, dim2=-1) != 0).any())
+        changed = changed.tril(-1 if is_hollow else 0) + changed.tril(-1).mT
+        if is_hollow and x.dtype != torch.bool and bool((x >= 0).all()):  # distances
+            changed = changed.abs()
     if is_lower(x):
         changed = changed.tril()
     return changed.triu() if is_upper(x) else changed
@@ -66,6 +78,32 @@ def in_order(x: torch.Tensor) -> bool:
         if int(rises.sum()) * math.lgamma(x.shape[-1] + 1) < math.lgamma(SHORTEST + 1):
             return False
     return bool((x[..., 1:] >= x[..., :-1]).all())
+
+
+def lines_of(x: torch.Tensor) -> torch.Tensor | None:
+    """The numbers next to one another in a few long lines, as columns of a table, or the two rows
+    of a graph's edges: tuples. None where there are no such lines.
+
+    Shapes:
+        x: (n, k) or (k, n) with k from 2 to MOST_LINES; the tuples (n, k).
+    """
+    if x.dim() != 2 or min(x.shape) < 2 or min(x.shape) > MOST_LINES or max(x.shape) < SHORTEST:
+        return None
+    return x if x.shape[-1] <= MOST_LINES else x.mT
+
+
+def across(x: torch.Tensor, tuples: torch.Tensor) -> torch.Tensor:
+    """Tuples as they lie in ``x``."""
+    return tuples if tuples.shape == x.shape else tuples.mT
+
+
+def _line_in_order(x: torch.Tensor) -> int | None:
+    """The first of a few long lines that is in order, as times of events, where not all are."""
+    tuples = None if x.is_complex() else lines_of(x)
+    if tuples is None:
+        return None
+    is_sorted = (tuples[1:] >= tuples[:-1]).all(0) & (tuples[0] != tuples[-1])
+    return int(is_sorted.nonzero()[0]) if bool(is_sorted.any()) else None
 
 
 def sums_to_one(x: torch.Tensor) -> bool:
@@ -156,13 +194,22 @@ def _twice(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def is_symmetric(x: torch.Tensor) -> bool:
-    """Whether all matrices are their own transposes, and not all of one number."""
+    """Whether all matrices are their own transposes but for rounding, and not of one number."""
     if not _is_matrix(x) or x.shape[-1] != x.shape[-2]:
         return False
     first = x[(0,) * (x.dim() - 2)]
-    if not torch.equal(first[0], first[:, 0]) or bool((first[0] == first[1]).all()):
+    if not _are_the_same(first[0], first[:, 0]) or bool((first[0] == first[1]).all()):
         return False
-    return torch.equal(x, x.mT)
+    return _are_the_same(x, x.mT)
+
+
+def _are_the_same(x: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether numbers are equal, but for the rounding of what made them."""
+    if not x.is_floating_point():
+        return torch.equal(x, other)
+    largest = x.abs().nan_to_num(posinf=0.0).max()
+    room = SAME_ULP * torch.finfo(x.dtype).eps * largest
+    return bool(((x == other) | ((x - other).abs() <= room)).all())
 
 
 def is_lower(x: torch.Tensor) -> bool:

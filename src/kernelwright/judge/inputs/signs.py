@@ -1,42 +1,57 @@
 """Arguments of one sign, of which a reference takes no others, as prices before a logarithm: what
-numbers of the other sign give is NaN or not by luck, and kernels differ in which."""
+numbers of the other sign give is NaN or not by luck, and kernels differ in which. Columns too, as
+the widths of boxes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from kernelwright.judge.inputs.distributions import laid_out
-from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps
+from kernelwright.judge.inputs.patterns import SHORTEST, is_mask, kept, overlaps
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.numerics.measures import as_real
 from kernelwright.judge.refusal import FAILURES
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
-Signs = dict[int, int]
-"""By the places of tensors among the arguments, the sign that they keep."""
+Signs = dict[tuple[int, int | None], int]
+"""By the places of tensors among the arguments, and a column where it is not all of them, the sign
+that they keep."""
 
 NAN_SHARE = 1 / 8
 """Of an output, that must be no number where an argument alone has both signs."""
-MOST_ASKED = 8
-"""Arguments, for each of which the reference is run once."""
+MOST_ASKED = 32
+"""Arguments or columns, for each of which the reference is run once."""
+MOST_COLUMNS = 8
+"""Of a table whose columns are other quantities."""
 
 
 def find_signs(own: list[Any], run: Run) -> Signs:
     """The signs of the task's ``own`` arguments that have but one, where ``run``, the reference,
-    gives NaN in their place for numbers of either sign, all other arguments as they were."""
-    asked = [(place, _sign_of(x)) for place, x in enumerate(leaves(own))]
-    asked = [(place, sign) for place, sign in asked if sign][:MOST_ASKED]
-    before = _nan_shares(run, own) if asked else []
+    gives NaN in their place for numbers of either sign, or fails, all other arguments as they were.
+    """
+    asked = [
+        (place, *part) for place, x in enumerate(leaves(own)) for part in _parts_of_one_sign(x)
+    ]
+    before = _nan_shares(run, own) if asked else None
     found: Signs = {}
-    for place, sign in asked:
-        shares = _nan_shares(run, _each(own, lambda x, n, p=place: _mixed(x) if n == p else x))
-        pairs = zip(before, shares, strict=False)
-        if any(now - usual >= NAN_SHARE for usual, now in pairs):
-            found[place] = sign
+    for place, column, sign in asked[:MOST_ASKED]:
+        mixed = partial(_with_part, column=column, change=_mixed)
+        shares = _nan_shares(run, _each(own, lambda x, n, p=place, m=mixed: m(x) if n == p else x))
+        if before is not None and _is_refused(before, shares):
+            found[place, column] = sign
     return found
+
+
+def _is_refused(before: list[float], shares: list[float] | None) -> bool:
+    """Whether there are far more NaN than before, or nothing at all."""
+    if shares is None:
+        return True
+    pairs = zip(before, shares, strict=False)
+    return any(now - usual >= NAN_SHARE for usual, now in pairs)
 
 
 def with_signs(own: list[Any], changed: list[Any], signs: Signs) -> list[Any]:
@@ -46,11 +61,24 @@ def with_signs(own: list[Any], changed: list[Any], signs: Signs) -> list[Any]:
     given = leaves(own)
 
     def mend(x: torch.Tensor, place: int) -> torch.Tensor:
-        if place not in signs:
-            return x
-        return laid_out(kept(given[place], signs[place] * x.abs()), x)
+        found = x
+        for (where, column), sign in signs.items():
+            if where == place:
+                found = _with_part(found, column, lambda part, s=sign: s * part.abs())
+        return x if found is x else laid_out(kept(given[place], found), x)
 
     return _each(changed, mend)
+
+
+def _with_part(
+    x: torch.Tensor, column: int | None, change: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """``x`` with a column changed, or all of it."""
+    if column is None:
+        return change(x)
+    found = x.clone()
+    found[..., column] = change(x[..., column].contiguous())
+    return found
 
 
 def _each(arguments: list[Any], change: Callable[[torch.Tensor, int], torch.Tensor]) -> list[Any]:
@@ -59,10 +87,21 @@ def _each(arguments: list[Any], change: Callable[[torch.Tensor, int], torch.Tens
     return map_tensors(lambda x: change(x, next(places)), arguments)
 
 
-def _sign_of(x: torch.Tensor) -> int:
-    """That of all its numbers; nought where there is no such, or it is none of a distribution's."""
+def _parts_of_one_sign(x: torch.Tensor) -> list[tuple[int | None, int]]:
+    """The sign of all its numbers, or those of some columns; nothing where there is no such, or it
+    is none of a distribution's."""
     if not x.is_floating_point() or x.numel() == 0 or overlaps(x) or is_mask(x):
-        return 0
+        return []
+    if sign := _sign_of(x):
+        return [(None, sign)]
+    if x.dim() < 2 or x.shape[-1] > MOST_COLUMNS or x.numel() < SHORTEST * x.shape[-1]:
+        return []
+    signs = [(column, _sign_of(part)) for column, part in enumerate(x.unbind(-1))]
+    return [(column, sign) for column, sign in signs if sign]
+
+
+def _sign_of(x: torch.Tensor) -> int:
+    """That of all its numbers; nought where there is no such."""
     low, high = map(float, torch.aminmax(x))
     return int(low >= 0 and high > 0) - int(high <= 0 and low < 0)
 
@@ -75,11 +114,11 @@ def _mixed(x: torch.Tensor) -> torch.Tensor:
     return laid_out(torch.where(is_turned, -x, x), x)
 
 
-def _nan_shares(run: Run, arguments: list[Any]) -> list[float]:
-    """Of each output; none where the reference fails."""
+def _nan_shares(run: Run, arguments: list[Any]) -> list[float] | None:
+    """Of each output; None where the reference fails."""
     try:
         return [float(t.isnan().float().mean()) for t in as_real(run(arguments))]
     except torch.OutOfMemoryError:
         raise
     except FAILURES:
-        return []
+        return None

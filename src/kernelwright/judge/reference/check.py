@@ -16,7 +16,14 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE, Numerics, Status
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.children.runner import Call, Runner
-from kernelwright.judge.inputs.distributions import EMPTY, OUTLIERS, OVERFLOWING, RESAMPLED, SPECIAL
+from kernelwright.judge.inputs.distributions import (
+    EMPTY,
+    OUTLIERS,
+    OVERFLOWING,
+    RESAMPLED,
+    SKEWED,
+    SPECIAL,
+)
 from kernelwright.judge.inputs.draws import (
     LARGE_WEIGHTS,
     OWN_WEIGHTS,
@@ -58,6 +65,8 @@ PLACES = {
     OWN_WEIGHTS: "",
     LARGE_WEIGHTS: "on large weights",
     SPECIAL: "on inputs with NaN and infinities",
+    SKEWED: "where integers are skewed (half of the places hold one of the task's own)",
+    EMPTY: "on inputs with slices of noughts",
 }
 """Where something was wrong; of other distributions their inputs are named."""
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
@@ -348,6 +357,8 @@ class Check:
             if self._is_excused(draw, expected):
                 self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {wrong}"])
                 return
+            self.tally.warn(expected.warnings)
+            self.tally.distributions.append(draw.distribution)
             where = where or self._whole_place(draw)
             raise Refused(Status.WRONG_VALUES, f"{where}: {wrong}".removeprefix(": ")) from None
         self.tally.add(draw.distribution, found, expected, where or self._place(draw))

@@ -1,0 +1,70 @@
+"""What whole numbers are there once: in each row, as the experts of a word are, or as tuples, as a
+graph's edges are; and masks that are drawn number by number."""
+
+from __future__ import annotations
+
+import torch
+
+from kernelwright.judge.inputs.patterns import SHORTEST, across, lines_of
+
+CHANCE = 4.0
+"""Pairs that would be equal if all were drawn alike: that none is, is hardly chance then."""
+SCATTERED, FEWEST_CHANGES = 0.5, 12.0
+"""Of the changes from number to number that a mask has if each is drawn for itself, which tell it
+from one of lengths, bands or blocks; and how many those must be."""
+
+
+def has_distinct_rows(x: torch.Tensor) -> bool:
+    """Whether no row holds a number twice, and that is no chance."""
+    width = x.shape[-1] if x.dim() > 1 else 0
+    if width < 2 or x.numel() == 0:
+        return False
+    rows = x.sort(-1).values
+    n_pairs = x.numel() * (width - 1) / 2
+    return not bool((rows.diff() == 0).any()) and n_pairs * _luck(x) > CHANCE
+
+
+def has_distinct_tuples(x: torch.Tensor) -> bool:
+    """Whether a few lines next to one another hold no tuple twice, and that is no chance."""
+    tuples = lines_of(x)
+    if tuples is None:
+        return False
+    luck = len(tuples) * (len(tuples) - 1) / 2
+    for line in tuples.unbind(-1):
+        luck *= _luck(line)
+    return luck > CHANCE and len(tuples.unique(dim=0)) == len(tuples)
+
+
+def with_distinct_tuples(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed`` where it makes tuples that are new, and each of them once; else as in ``x``."""
+    own, others = lines_of(x), lines_of(changed)
+    assert own is not None and others is not None
+    n = len(own)
+    _, names = torch.cat([own, others]).unique(dim=0, return_inverse=True)
+    places = torch.arange(n, device=x.device)
+    first = torch.full((2 * n,), n, device=x.device).scatter_reduce(0, names[n:], places, "amin")
+    is_new = (first[names[n:]] == places) & ~torch.isin(names[n:], names[:n])
+    return across(x, torch.where(is_new[:, None], others, own))
+
+
+def is_scattered(x: torch.Tensor) -> bool:
+    """Whether it holds two numbers, each drawn for itself: not as many of one in every row."""
+    if x.numel() < 2:
+        return False
+    low, high = (x.min(), x.max()) if x.dtype != torch.bool else (x.all(), x.any())
+    if bool(low == high) or not bool(((x == low) | (x == high)).all()):
+        return False
+    width = x.shape[-1] if x.shape[-1] >= SHORTEST else x.numel()
+    rows = (x == high).reshape(-1, width)
+    share = float(rows.double().mean())
+    expected = 2 * share * (1 - share) * (width - 1) * len(rows)
+    counts = rows.sum(-1)
+    if expected < FEWEST_CHANGES or (len(rows) > 1 and bool((counts == counts[0]).all())):
+        return False
+    return int((rows[:, 1:] != rows[:, :-1]).sum()) > SCATTERED * expected
+
+
+def _luck(x: torch.Tensor) -> float:
+    """How likely two of its numbers, drawn alike, are the same."""
+    shares = x.unique(return_counts=True)[1].double() / x.numel()
+    return float(shares.square().sum())
