@@ -30,8 +30,8 @@ def require_folder(folder: Path | str) -> None:
 
 
 def require_file(path: Path | str, kind: str, mark: str) -> None:
-    """Nothing where ``path`` can be written: it is free, or a file of ours, whose beginning has
-    the ``mark`` of its ``kind``. Asked before what takes long; folders on the way are made.
+    """Nothing where ``path`` can be written: it is free, empty, or a file of ours, whose beginning
+    has the ``mark`` of its ``kind``. Asked before what takes long; folders on the way are made.
 
     Raises:
         UsageError: another file is there.
@@ -43,7 +43,7 @@ def require_file(path: Path | str, kind: str, mark: str) -> None:
         return
     with path.open("r+b") as file:
         head = file.read(HEAD_BYTES)
-    if mark.encode() not in head:
+    if not path.is_file() or (head and mark.encode() not in head):
         raise UsageError(
             f"{path} is there, and is no {kind} of kernelwright's",
             seen=f"a file that begins with {head[:24]!r}",
@@ -56,7 +56,7 @@ def written_whole(path: Path | str) -> Iterator[Path]:
     """A partial file to write, which takes the place of ``path`` at the end: a stop in the middle
     leaves what was there."""
     path = Path(path).resolve()
-    partial = path.with_name(f"{path.name}.partial")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         yield partial
         partial.replace(path)
