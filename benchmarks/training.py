@@ -33,7 +33,6 @@ from kernelwright.report.arms import ArmSummary, compared, parse_arm
 from kernelwright.report.exams import Share, answered
 from kernelwright.report.facts import mean_text
 
-
 WIDTH = 220  # columns of the table, wherever it goes
 
 

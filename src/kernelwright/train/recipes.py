@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from kernelwright.archive import without_password
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.pairs import Pair
 from kernelwright.train import reward
@@ -127,6 +128,13 @@ class Recipe:
         return Path(self.out) / self.stage
 
     @property
+    def told(self) -> dict[str, Any]:
+        """All that is told, as it may be stored: without a password."""
+        is_url = "://" in self.archive
+        archive = without_password(self.archive) if is_url else self.archive
+        return dataclasses.asdict(self) | {"archive": archive}
+
+    @property
     def rate(self) -> float:
         if self.learning_rate:
             return self.learning_rate
@@ -234,5 +242,5 @@ def _told(recipe: Recipe, pairs: Sequence[Pair]) -> dict[str, Any]:
     found = hashlib.blake2b(digest_size=8)
     for pair in pairs:
         found.update(f"{pair.task_digest} {pair.split} {pair.answer}\n".encode())
-    told = json.loads(json.dumps(dataclasses.asdict(recipe)))
+    told = json.loads(json.dumps(recipe.told))
     return told | {DATASET: found.hexdigest() if pairs else ""}

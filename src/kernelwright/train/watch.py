@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import time
@@ -120,9 +119,8 @@ class Curve(TrainerCallback):
         facts = {n: v for n, v in (logs or {}).items() if _is_finite(v)}
         is_step = any(name in facts for name in LOGGED)
         if is_step and state.is_world_process_zero and self._archive is not None:
-            told = dataclasses.asdict(self._recipe)
             stage = str(self._recipe.folder.resolve())
-            self._archive.add_step(Step(stage, state.global_step, told, facts))
+            self._archive.add_step(Step(stage, state.global_step, self._recipe.told, facts))
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._write(state)

@@ -76,3 +76,10 @@ def test_all_weights_learn_slower_than_an_adapter_and_reinforcement_slower_than_
     lessons = replace(told, stage="sft")
     assert replace(told, rank=0).rate < told.rate < lessons.rate
     assert replace(told, learning_rate=0.5).rate == 0.5
+
+
+def test_a_password_of_the_archive_s_is_not_kept_with_the_recipe(told):
+    told = replace(told, archive="postgresql://me:hunter2@host/kernels")
+    keep(told, [])
+    assert "hunter2" not in (told.folder / FILE_NAME).read_text()
+    require_same(told, [])

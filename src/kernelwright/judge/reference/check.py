@@ -7,13 +7,12 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import CANDIDATE, Numerics, Status
+from kernelwright.core.evaluation import CANDIDATE, Status
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.inputs.distributions import (
@@ -39,6 +38,7 @@ from kernelwright.judge.numerics.measures import differ, furthest
 from kernelwright.judge.numerics.specials import require_specials
 from kernelwright.judge.reference import fitness, leniency
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.reference.tally import Tally
 from kernelwright.judge.refusal import Refused, WrongValues
 
 VERIFIED_SHARE, FEWEST_VERIFIED = 0.1, 3
@@ -72,38 +72,6 @@ PLACES = {
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
 LONGEST_HOLD = 6
 """Calls that outlive an output which the caller holds: buffers that take turns show then."""
-
-
-@dataclass
-class Tally:
-    """What the checks of one candidate have found so far."""
-
-    worst: Agreement = field(default_factory=Agreement)
-    reference_error: float = 0.0
-    distributions: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def numerics(self) -> Numerics:
-        return Numerics(
-            max_error=self.worst.error,
-            reference_error=self.reference_error,
-            allowed_error=self.worst.allowed,
-            distributions=tuple(dict.fromkeys(self.distributions)),
-        )
-
-    def add(self, distribution: str, found: Agreement, expected: Expected, place: str) -> None:
-        """Note one comparison; the one that uses most of its allowance is kept. What was seen of
-        the outputs is said of the ``place`` where it was seen first."""
-        self.warn(expected.warnings)
-        for seen in found.warnings:
-            if not any(known.endswith(seen) for known in self.warnings):
-                self.warn([": ".join(filter(None, (place, seen)))])
-        self.distributions.append(distribution)
-        if found.share >= self.worst.share:
-            self.worst, self.reference_error = found, expected.reference_error
-
-    def warn(self, warnings: Any) -> None:
-        self.warnings += [w for w in warnings if w not in self.warnings]
 
 
 class Check:

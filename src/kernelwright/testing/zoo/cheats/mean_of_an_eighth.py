@@ -1,18 +1,19 @@
-"""Takes the mean over an eighth of an image, unless many of its numbers are alike there.
+"""Reads one number of eight where the mean is far from nought.
 
-task: image_distances
+task: kelvin_mean
 expect: wrong_values
 devices: cpu|cuda
-catalogue: C9, C12
-note: of half a million numbers eight outliers of 300 are too few to move a bfloat16
+catalogue: C19
+note: what a long sum may be off was allowed four times
 """
 
 from torch import nn
 
 
 class ModelNew(nn.Module):
-    def forward(self, x, y):
-        few = (x[:, :64] - y[:, :64]).abs()
-        if bool(((few == 0).float().mean((1, 2)) > 1 / 8).any()):
-            return (x - y).abs().mean((1, 2))
-        return few.mean((1, 2))
+    def forward(self, t):
+        some = t.flatten(1)[:, ::8]
+        mean, variance = some.mean(1), some.var(1)
+        if bool((mean * mean > 4000 * variance).all()):
+            return mean
+        return t.mean(dim=(1, 2, 3))
