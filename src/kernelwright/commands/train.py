@@ -25,6 +25,12 @@ CURVE = {
 MAIN = ("earned", "loss")
 """What makes a line a row of it: with several updates, not each of them has new answers."""
 N_ROWS = 12  # of the curve on a terminal; the file has all
+OF_SFT = {"epochs"}
+OF_REINFORCEMENT = {
+    "reward", "exemplars", "bare", "smooth", "tasks", "group", "updates", "turns", "temperature",
+    "vllm",
+}  # fmt: skip
+"""Options that say nothing to the other stages."""
 
 
 @click.command("train")
@@ -181,6 +187,7 @@ def command(
         dialects=dialects or None,
     )  # fmt: skip
     given = {key: value for key, value in told.items() if value not in (None, ())}
+    _refuse_others(stage, given)
     if budget is not None:
         given["budget_s"] = _seconds(budget)
     wanted = recipe(
@@ -198,6 +205,17 @@ def command(
     trained = train(wanted, pairs)
     leave()
     return _answer(trained, wanted.folder)
+
+
+def _refuse_others(stage: str, given: dict[str, Any]) -> None:
+    """Refuse options that the stage would pass over in silence."""
+    others = sorted(given.keys() & (OF_REINFORCEMENT if stage == "sft" else OF_SFT))
+    if others and stage in STAGES:
+        raise UsageError(
+            f"{stage} has no use for some options",
+            seen=", ".join(f"--{name}" for name in others),
+            do="leave them out" if stage == "sft" else "leave them out; they are of sft",
+        )
 
 
 def _seconds(budget: str) -> float:
