@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from kernelwright.pairs import open_pairs
 from kernelwright.terminal import Answer
 from kernelwright.train import PRESETS, STAGES, Recipe, Trained, leave, recipe, train
 
+RANK = "RANK"  # by it torch's launchers number the processes that train
 GOES_ON = 1  # the budget ended first: there is no checkpoint yet, and the same command goes on
 CURVE = {
     "loss": "loss", "earned": "earned", "share/right": "right", "share/faster": "faster",
@@ -204,7 +206,10 @@ def command(
     pairs = () if dataset is None else open_pairs(dataset)
     trained = train(wanted, pairs)
     leave()
-    return _answer(trained, wanted.folder)
+    answer = _answer(trained, wanted.folder)
+    if int(os.environ.get(RANK, "0")):  # of several processes the first has the say
+        click.get_current_context().exit(answer.exit_code)
+    return answer
 
 
 def _refuse_others(stage: str, given: dict[str, Any]) -> None:

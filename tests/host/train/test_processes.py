@@ -31,11 +31,12 @@ def test_two_processes_share_the_lessons_and_leave_one_checkpoint(tmp_path):
     }  # fmt: skip
     options = [text for key, value in told.items() for text in (f"--{key}", str(value))]
     done = subprocess.run(
-        [*LAUNCH, "kernelwright", "train", "sft", *options],
+        [*LAUNCH, "kernelwright", "train", "sft", *options, "--json"],
         env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
         cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-12_000:]
+    assert json.loads(done.stdout)["steps"] == 2  # said once
     assert (tmp_path / "out/sft/model/config.json").is_file()
     lines = (tmp_path / "out/sft/curve.jsonl").read_text().splitlines()
     steps = [line for line in map(json.loads, lines) if "loss" in line]
