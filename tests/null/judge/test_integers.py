@@ -124,10 +124,14 @@ def test_what_is_rare_in_a_mask_is_in_half_of_it(share):
         assert found.dtype == given.dtype and 0.4 < found.double().mean() < 0.7
 
 
+CLASSES = torch.nn.functional.one_hot(torch.randint(5, (4, 16, 16)), 5)
 MASKS = {
     "lengths": torch.arange(256) < torch.randint(1, 256, (64, 1)),
+    "short lengths": torch.arange(6) < torch.randint(1, 6, (64, 1)),
     "a band": torch.ones(64, 64).tril(4).triu(-4).bool(),
     "as many in each row": torch.rand(64, 256).argsort(-1) < 8,
+    "as many in each column": (torch.rand(64, 256).argsort(-1) < 8).mT.contiguous(),
+    "classes of an image": CLASSES.permute(0, 3, 1, 2).bool(),
     "blocks": torch.eye(8).repeat_interleave(8, 0).repeat_interleave(8, 1).bool(),
     "a few": torch.tensor([True, False, True]),
 }
@@ -172,3 +176,59 @@ def test_what_begins_still_ends_later(is_skewed):
     for seed in range(8):
         found = skew_integers(own, seed) if is_skewed else resample_integers(own, [True] * 2, seed)
         assert bool((found[0] <= found[1]).all()) and not torch.equal(found[0], begins)
+
+
+def test_spans_in_a_table_end_after_they_begin():
+    begins = torch.randint(0, 50, (64,))
+    spans = torch.stack([begins, begins + torch.randint(1, 20, (64,))], 1)
+    spans[0, 1] = spans[0, 0] + 1
+    for seed in range(8):
+        (found,) = skew_integers([spans], seed)
+        assert bool((found[:, 0] < found[:, 1]).all()) and not torch.equal(found, spans)
+
+
+def test_lists_in_order_name_nobody_twice():
+    chosen = torch.rand(64, 32).argsort(-1)[:, :8].sort(-1).values
+    for seed in range(8):
+        (found,) = skew_integers([chosen], seed)
+        assert bool((found.diff() > 0).all())
+
+
+def test_a_query_that_sees_something_still_does():
+    seen = torch.rand(64, 8) < 0.8
+    seen[:, 0] = True
+    for seed in range(8):
+        (found,) = skew_integers([seen], seed)
+        assert bool(found.any(-1).all())
+
+
+def test_two_graphs_of_one_batch_stay_in_order_and_in_step():
+    batch = torch.arange(20).repeat_interleave(10)
+    later = (batch + torch.randint(0, 3, batch.shape)).sort().values
+    for seed in range(8):
+        one, other = skew_integers([batch, later], seed)
+        assert bool((one <= other).all())
+        assert bool((one.diff() >= 0).all()) and bool((other.diff() >= 0).all())
+
+
+def test_three_that_follow_one_another_still_do():
+    first = torch.randint(0, 50, (64,))
+    own = [first, first + torch.randint(1, 9, (64,)), first + torch.randint(10, 20, (64,))]
+    for seed in range(8):
+        a, b, c = skew_integers(own, seed)
+        assert bool((a < b).all()) and bool((b < c).all())
+
+
+def test_a_class_is_no_other():
+    kind = torch.randint(3, (64, 64))
+    for found in (
+        skew_integers([kind == 0, kind == 1], 7),
+        resample_integers([kind == 0, kind == 1], [True, True], 7),
+    ):
+        assert not bool((found[0] & found[1]).any())
+
+
+def test_a_mask_of_lengths_stays_one_when_it_is_drawn_anew():
+    seen = torch.arange(64) < torch.randint(1, 64, (32, 1))
+    (found,) = resample_integers([seen], [True], 7)
+    assert not torch.equal(found, seen) and bool((found.int().diff() <= 0).all())

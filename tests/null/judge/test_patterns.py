@@ -221,3 +221,9 @@ def test_events_stay_in_the_order_of_their_times(place):
     changed = kept(events, given)
     assert bool((changed[:, place].diff() >= 0).all())
     assert torch.equal(changed[given[:, place].argsort().argsort()], given)
+
+
+def test_what_is_likeliest_stays_first():
+    likely = torch.rand(64, 16).softmax(-1).sort(-1, descending=True).values
+    changed = kept(likely, torch.randn(64, 16))
+    assert bool((changed.diff() <= 0).all())

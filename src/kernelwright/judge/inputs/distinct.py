@@ -1,17 +1,14 @@
 """What whole numbers are there once: in each row, as the experts of a word are, or as tuples, as a
-graph's edges are; and masks that are drawn number by number."""
+graph's edges are."""
 
 from __future__ import annotations
 
 import torch
 
-from kernelwright.judge.inputs.patterns import SHORTEST, across, lines_of
+from kernelwright.judge.inputs.patterns import across, lines_of
 
 CHANCE = 4.0
 """Pairs that would be equal if all were drawn alike: that none is, is hardly chance then."""
-SCATTERED, FEWEST_CHANGES = 0.5, 12.0
-"""Of the changes from number to number that a mask has if each is drawn for itself, which tell it
-from one of lengths, bands or blocks; and how many those must be."""
 
 
 def has_distinct_rows(x: torch.Tensor) -> bool:
@@ -45,23 +42,6 @@ def with_distinct_tuples(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor
     first = torch.full((2 * n,), n, device=x.device).scatter_reduce(0, names[n:], places, "amin")
     is_new = (first[names[n:]] == places) & ~torch.isin(names[n:], names[:n])
     return across(x, torch.where(is_new[:, None], others, own))
-
-
-def is_scattered(x: torch.Tensor) -> bool:
-    """Whether it holds two numbers, each drawn for itself: not as many of one in every row."""
-    if x.numel() < 2:
-        return False
-    low, high = (x.min(), x.max()) if x.dtype != torch.bool else (x.all(), x.any())
-    if bool(low == high) or not bool(((x == low) | (x == high)).all()):
-        return False
-    width = x.shape[-1] if x.shape[-1] >= SHORTEST else x.numel()
-    rows = (x == high).reshape(-1, width)
-    share = float(rows.double().mean())
-    expected = 2 * share * (1 - share) * (width - 1) * len(rows)
-    counts = rows.sum(-1)
-    if expected < FEWEST_CHANGES or (len(rows) > 1 and bool((counts == counts[0]).all())):
-        return False
-    return int((rows[:, 1:] != rows[:, :-1]).sum()) > SCATTERED * expected
 
 
 def _luck(x: torch.Tensor) -> float:

@@ -10,10 +10,10 @@ import torch
 from kernelwright.judge.inputs.distinct import (
     has_distinct_rows,
     has_distinct_tuples,
-    is_scattered,
     with_distinct_tuples,
 )
 from kernelwright.judge.inputs.distributions import is_whole, laid_out
+from kernelwright.judge.inputs.masks import is_scattered, with_both
 from kernelwright.judge.inputs.patterns import (
     SHORTEST,
     in_order,
@@ -22,11 +22,10 @@ from kernelwright.judge.inputs.patterns import (
     rows_are_permutations,
     turned,
 )
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
+from kernelwright.judge.inputs.together import in_step
+from kernelwright.judge.machine.layout import flat_source, map_tensors
 
 SKEWED_SHARE = 0.5
-FEWEST_ENDS = 16
-"""Numbers that lie on one side of others: that all of so many do is no chance."""
 FLIPPED = 0.1
 """Of a mask that hides nothing, or all."""
 WAYS = APART, ELSEWHERE, TWICE = range(3)
@@ -52,7 +51,7 @@ def resample_integers(
             return _resampled(flat_source(x), draw, way).as_strided(x.shape, x.stride())
         return laid_out(_resampled(x, draw, way), x)
 
-    return _in_turn(arguments, map_tensors(change, arguments))
+    return in_step(arguments, map_tensors(change, arguments))
 
 
 def skew_integers(arguments: list[Any], seed: int) -> list[Any]:
@@ -68,23 +67,7 @@ def skew_integers(arguments: list[Any], seed: int) -> list[Any]:
         draw = torch.Generator(x.device).manual_seed(next(numbers))
         return laid_out(_skewed(x, draw), x)
 
-    return _in_turn(arguments, map_tensors(change, arguments))
-
-
-def _in_turn(own: list[Any], changed: list[Any]) -> list[Any]:
-    """``changed`` where a tensor of integers is nowhere beyond another, if it was not: what begins
-    ends later. Elsewhere both are as they were."""
-    given, found = leaves(own), leaves(changed)
-    numbers = [n for n, x in enumerate(given) if is_whole(x) and x.numel() >= FEWEST_ENDS]
-    mended = dict(enumerate(found))
-    for one, other in itertools.permutations(numbers, 2):
-        if given[one].shape != given[other].shape or bool((given[one] > given[other]).any()):
-            continue
-        is_beyond = mended[one] > mended[other]
-        for n in (one, other) if bool(is_beyond.any()) else ():
-            mended[n] = laid_out(torch.where(is_beyond, given[n], mended[n]), given[n])
-    places = iter(range(len(found)))
-    return map_tensors(lambda x: mended[next(places)], changed)
+    return in_step(arguments, map_tensors(change, arguments))
 
 
 def can_skew(x: torch.Tensor) -> bool:
@@ -113,8 +96,20 @@ def _skewed(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
         order = torch.rand(x.shape, generator=draw, device=x.device)
         is_one = order == order.amax(-1, keepdim=True)
         is_hit = is_one & is_hit[..., :1] & (x != chosen).all(-1, keepdim=True)
-    found = _once(x, torch.where(is_hit, chosen, x))
-    return _with_ends(x, kept(x, found))
+    found = torch.where(is_hit, chosen, x)
+    if x.dtype == torch.bool and x.dim() > 1:
+        found = with_both(x, found)
+    found = kept(x, _once(x, found))
+    if has_distinct_rows(x):
+        return found
+    return _rising(x, _with_ends(x, found))
+
+
+def _rising(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed`` with those rows as in ``x`` that no longer rise, if all did, as spans do."""
+    if x.dim() < 2 or x.dtype == torch.bool or not bool((x.diff() > 0).all()):
+        return changed
+    return torch.where((changed.diff() > 0).all(-1, keepdim=True), changed, x)
 
 
 def _once(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:

@@ -49,6 +49,8 @@ def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 def _kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     if in_order(x):
         return changed.sort(-1).values
+    if _falls(x) and not (is_mask(x) or is_lower(x)):  # as a causal mask, whose form is another
+        return changed.sort(-1, descending=True).values
     number = _line_in_order(x)
     if number is not None:
         tuples = lines_of(changed)
@@ -71,13 +73,22 @@ def in_order(x: torch.Tensor) -> bool:
     if x.dim() == 0 or x.shape[-1] < 2 or x.numel() == 0 or x.is_complex():
         return False
     first = x[(0,) * (x.dim() - 1)]
-    if bool((first[1:] < first[:-1]).any()) or bool(first[0] == first[-1]):
+    if bool((first[1:] < first[:-1]).any()) or bool((x[..., 0] == x[..., -1]).all()):
         return False
     if x.shape[-1] < SHORTEST:
         rises = (x[..., 1:] > x[..., :-1]).all(-1)
         if int(rises.sum()) * math.lgamma(x.shape[-1] + 1) < math.lgamma(SHORTEST + 1):
             return False
     return bool((x[..., 1:] >= x[..., :-1]).all())
+
+
+def _falls(x: torch.Tensor) -> bool:
+    """Whether every row is sorted the other way round, as where likely words come first, or what
+    is beyond a length is masked."""
+    if x.dim() == 0 or x.numel() == 0 or x.is_complex():
+        return False
+    first = x[(0,) * (x.dim() - 1)]  # it tells nearly all, and is little to look at
+    return not bool((first[1:] > first[:-1]).any()) and in_order(x.flip(-1))
 
 
 def lines_of(x: torch.Tensor) -> torch.Tensor | None:
