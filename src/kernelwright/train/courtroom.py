@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from kernelwright import select
@@ -159,12 +160,16 @@ class Courtroom:
             history = self.archive.history(
                 task.digest, device=self.device.key, judge_version=JUDGE_VERSION
             )
-            here = Here.of(self.device, self.settings)  # another machine has other speeds
-            mine = [pair for pair in history if here.is_of(pair[1].environment)]
+            mine = [pair for pair in history if self._here.is_of(pair[1].environment)]
             known = {p.candidate.normal: found for p, found in select.latest(mine)}
             best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
             self._sittings[task.digest] = Sitting({k: (v, None) for k, v in known.items()}, best)
         return self._sittings[task.digest]
+
+    @cached_property
+    def _here(self) -> Here:
+        """Another machine has other speeds."""
+        return Here.of(self.device, self.settings)
 
     def _hear(self, answers: Sequence[Answer], sitting: Sitting, may_time: bool) -> None:
         """Judge what has no verdict yet. What is right and waits for the clock gets none."""

@@ -30,6 +30,7 @@ FREE = (
 MOST: Mapping[str, float] = {
     "seed": 2**32 - 1, "rank": 4096, "learning_rate": 1, "temperature": 100,
 }  # fmt: skip
+"""The largest numbers that generators take, or that say anything; the least is nought."""
 
 
 @dataclass(frozen=True)

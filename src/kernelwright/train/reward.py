@@ -66,8 +66,7 @@ def by_speed(judged: Judged) -> float | None:
     is_degenerate = any(warning.startswith(DEGENERATE) for warning in found.warnings)
     if found.timing is None or is_degenerate or not found.kinds:
         return RIGHT - LIMIT
-    lows = [v.speedup.low for v in (found, judged.again) if v is not None and v.speedup is not None]
-    return RIGHT + max(-LIMIT, min(LIMIT, math.log(min(lows))))
+    return RIGHT + max(-LIMIT, min(LIMIT, math.log(_lowest(judged))))
 
 
 def by_rightness(judged: Judged) -> float | None:
@@ -148,11 +147,11 @@ def _is_earned(judged: Judged) -> bool:
     return is_right and not judged.is_copy and all(found.is_own for found in verdicts)
 
 
-def _lowest(judged: Judged, baseline: str) -> float:
-    """The lower end against one baseline, the lowest of all verdicts; 0 where it was not timed."""
-    lows = [
-        found.timing.speedups[baseline].low
-        for found in (judged.evaluation, judged.again)
-        if found is not None and found.timing is not None and baseline in found.timing.speedups
-    ]
+def _lowest(judged: Judged, baseline: str = "") -> float:
+    """The lower end against one baseline, or each verdict's strongest, the lowest of all verdicts;
+    0 where it was not timed."""
+    verdicts = (judged.evaluation, judged.again)
+    timings = [found.timing for found in verdicts if found is not None and found.timing is not None]
+    named = [(timing, baseline or timing.strongest) for timing in timings]
+    lows = [timing.speedups[name].low for timing, name in named if name in timing.speedups]
     return min(lows, default=0.0)
