@@ -1,9 +1,14 @@
 """What counts as a checkpoint's answer in an exam."""
 
 import pytest
+from tests.null.archive.nouns import TASK
 
-from kernelwright.bench.questions import ending
+from kernelwright.archive import Archive
+from kernelwright.bench.questions import Policy, Questions, ending
 from kernelwright.core.call import Outcome
+from kernelwright.core.cores import usable_cores
+from kernelwright.core.device import Device
+from kernelwright.core.settings import Settings
 from kernelwright.propose.swarm.endpoint import Reply
 
 
@@ -20,3 +25,13 @@ def test_what_the_clock_cuts_off_is_the_machines_fault_and_what_the_limit_does_t
     said, n_tokens, counts_as
 ):
     assert ending(Reply("text", said, output_tokens=n_tokens), 640) is counts_as
+
+
+def test_a_question_names_the_threads_that_candidates_have(tmp_path):
+    """As lessons and searches do: a policy is asked as it was taught."""
+    told = Settings(dialects=("cpp",))
+    assert told.threads == 0  # all that there are
+    with Archive(tmp_path / "archive.sqlite") as archive:
+        questions = Questions((), told, Device.parse("cpu"), 64, archive)
+        blank = questions._blank(Policy(tmp_path, 1), TASK, {TASK.digest: []}, False)
+    assert f"threads that candidates run with: {usable_cores()}" in str(blank.messages)

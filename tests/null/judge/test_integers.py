@@ -194,12 +194,13 @@ def test_lists_in_order_name_nobody_twice():
         assert bool((found.diff() > 0).all())
 
 
-def test_a_query_that_sees_something_still_does():
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
+def test_a_query_that_sees_something_still_does(dtype):
     seen = torch.rand(64, 8) < 0.8
     seen[:, 0] = True
     for seed in range(8):
-        (found,) = skew_integers([seen], seed)
-        assert bool(found.any(-1).all())
+        (found,) = skew_integers([seen.to(dtype)], seed)
+        assert bool((found != 0).any(-1).all())
 
 
 def test_two_graphs_of_one_batch_stay_in_order_and_in_step():

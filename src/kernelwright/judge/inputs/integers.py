@@ -81,33 +81,25 @@ def can_skew(x: torch.Tensor) -> bool:
     return is_drawn and not (x.dim() > 1 and rows_are_permutations(x))
 
 
-def _chosen(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """One of its numbers; of two the rarer one."""
-    values, counts = x.unique(return_counts=True)
-    if len(values) == 2:
-        return values[counts.argmin()]
-    return x.flatten()[torch.randint(x.numel(), (), generator=draw, device=x.device)]
-
-
 def _skewed(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    chosen = _chosen(x, draw)
+    values, counts = x.unique(return_counts=True)
     is_hit = torch.rand(x.shape, generator=draw, device=x.device) < SKEWED_SHARE
-    if has_distinct_rows(x):  # one place in half of the rows, where it is not there already
-        order = torch.rand(x.shape, generator=draw, device=x.device)
-        is_one = order == order.amax(-1, keepdim=True)
-        is_hit = is_one & is_hit[..., :1] & (x != chosen).all(-1, keepdim=True)
-    found = torch.where(is_hit, chosen, x)
-    if x.dtype == torch.bool and x.dim() > 1:
-        found = with_both(x, found)
-    found = kept(x, _once(x, found))
-    if has_distinct_rows(x):
-        return found
-    return _rising(x, _with_ends(x, found))
+    if len(values) == 2:
+        return kept(x, with_both(x, torch.where(is_hit, values[counts.argmin()], x)))
+    chosen = x.flatten()[torch.randint(x.numel(), (), generator=draw, device=x.device)]
+    if not has_distinct_rows(x):
+        found = kept(x, _once(x, torch.where(is_hit, chosen, x)))
+        return _rising(x, _with_ends(x, found))
+    # In one place of half of the rows, where it is not there already.
+    order = torch.rand(x.shape, generator=draw, device=x.device)
+    is_one = order == order.amax(-1, keepdim=True)
+    is_hit = is_one & is_hit[..., :1] & (x != chosen).all(-1, keepdim=True)
+    return kept(x, _once(x, torch.where(is_hit, chosen, x)))
 
 
 def _rising(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     """``changed`` with those rows as in ``x`` that no longer rise, if all did, as spans do."""
-    if x.dim() < 2 or x.dtype == torch.bool or not bool((x.diff() > 0).all()):
+    if x.dim() < 2 or not bool((x.diff() > 0).all()):
         return changed
     return torch.where((changed.diff() > 0).all(-1, keepdim=True), changed, x)
 

@@ -12,14 +12,9 @@ from one of bands or blocks; and how many those must be."""
 
 
 def is_scattered(x: torch.Tensor) -> bool:
-    """Whether it holds two numbers, each drawn for itself: not as many of one along every line of
-    an axis, as of one class of several, and not those below a length."""
-    if x.numel() < 2:
-        return False
-    is_high = x == (x.any() if x.dtype == torch.bool else x.max())
-    low = x.all() if x.dtype == torch.bool else x.min()
-    if bool(is_high.all()) or not bool((is_high | (x == low)).all()):
-        return False
+    """Whether the two numbers that it holds are each drawn for itself: not as many of one along
+    every line of an axis, as of one class of several, and not those below a length."""
+    is_high = x == x.amax()
     width = x.shape[-1] if x.shape[-1] >= SHORTEST else x.numel()
     rows = is_high.reshape(-1, width)
     share = float(rows.double().mean())
@@ -43,6 +38,12 @@ def _has_form(mask: torch.Tensor, axis: int) -> bool:
 def with_both(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     """``changed`` with the rows of a mask as they were that would hold but one number now: a query
     that sees something still does."""
-    had_both = x.any(-1, keepdim=True) & ~x.all(-1, keepdim=True)
-    has_both = changed.any(-1, keepdim=True) & ~changed.all(-1, keepdim=True)
-    return torch.where(had_both & ~has_both, x, changed)
+    if x.dim() < 2:
+        return changed
+    is_lost = _is_one_number(changed) & ~_is_one_number(x)
+    return torch.where(is_lost, x, changed)
+
+
+def _is_one_number(x: torch.Tensor) -> torch.Tensor:
+    """Whether each row is."""
+    return (x == x[..., :1]).all(-1, keepdim=True)
