@@ -27,8 +27,15 @@ BUDGET = "5m"  # of the models: a few files with three questions each
 N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
 
+def _named(context: click.Context, argument: click.Parameter, name: str) -> Path:
+    """The path; without a name it would be this folder."""
+    if not name:
+        raise UsageError("nothing to port", seen="an empty name", do="name a file or a folder")
+    return Path(name)
+
+
 @click.command("port")
-@click.argument("path", metavar="PATH", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", metavar="PATH", callback=_named)
 @click.option("--to", type=click.Choice(["hip", "cuda"]), default="hip", show_default=True,
     help="Translate to this.",
 )  # fmt: skip
