@@ -23,6 +23,7 @@ from kernelwright.judge.inputs.distributions import (
     FAR,
     LARGE,
     MATCHED,
+    MATCHED_SHARES,
     MOST_HUGE,
     NUMBERS,
     OUTLIERS,
@@ -88,6 +89,7 @@ class Examiner:
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
         n_turns[RESAMPLED] = 2  # few of a mask's numbers are turned, and many
+        n_turns[MATCHED] = len(MATCHED_SHARES)
         self._draws = [
             Draw(name, derive_seed(oracle.secret, name, 0) + turn, turn)
             for name in (*names, *DISTRIBUTIONS, OVERFLOWING, SPECIAL)

@@ -48,8 +48,9 @@ BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
 CONDITIONED, CONDITION = "ill_conditioned", 100.0
 """The largest over the smallest size of a symmetric matrix, spread evenly in its logarithm. Of the
 columns of another, in any order, as units are, it is the root: of their products it is the same."""
-MATCHED, MATCHED_SHARE = "matched", 0.25
-"""How far a row lies from the one that it is like, of what it lay before."""
+MATCHED, MATCHED_SHARES = "matched", (1 / 4, 1 / 16)
+"""How far a row lies from the one that it is like, of what it lay before: each share in its turn.
+The nearer ones have nearly one likeness, and what rounds it is off by as much in every row."""
 CLUSTERED, N_CLUSTERS, CLUSTER_SHARE = "clustered", 8, 0.25
 """Rows that follow one another lie near the first of them: how many times, and how far from it, of
 what they lay before. Nearer ones would make distances by products lose digits."""
@@ -92,12 +93,12 @@ def _conditioned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _matched(
-    x: torch.Tensor, draw: torch.Generator, firsts: dict[int, torch.Tensor]
+    x: torch.Tensor, draw: torch.Generator, firsts: dict[int, torch.Tensor], share: float
 ) -> torch.Tensor:
     width = width_of(x)
     first = firsts.setdefault(width, x).reshape(-1, width)
     places = torch.arange(x.numel() // width, device=x.device) % len(first)
-    return torch.lerp(first[places].view(x.shape).to(x.dtype), x, MATCHED_SHARE)
+    return torch.lerp(first[places].view(x.shape).to(x.dtype), x, share)
 
 
 def _large(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -348,7 +349,7 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         if distribution == OUTLIERS:
             how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
         if distribution == MATCHED:
-            how = {"firsts": firsts}
+            how = {"firsts": firsts, "share": MATCHED_SHARES[seed % len(MATCHED_SHARES)]}
         function = OF_SOME.get(distribution) or DISTRIBUTIONS[distribution]
         changed = kept(x, function(wide, draw, **how).to(x.dtype))
         return laid_out(with_whole_columns(x, changed, draw), x)
