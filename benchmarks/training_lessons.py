@@ -31,6 +31,7 @@ from pathlib import Path
 
 import click
 import torch
+import triton  # noqa: F401 - kernels' files import it, and none would be right without
 from opened import opened
 
 from kernelwright.compose.lessons import PROPOSER, Lesson, lessons
@@ -42,6 +43,7 @@ from kernelwright.dataset.answer import lesson_answer
 from kernelwright.dataset.build import excluded_tasks
 from kernelwright.load.structure import Known, structure
 from kernelwright.pairs import Pair, write_pairs
+from kernelwright.parquet import arrow
 from kernelwright.propose.policy import CONTEXT
 from kernelwright.propose.swarm.prompt import generator
 from kernelwright.propose.swarm.question import Question
@@ -182,6 +184,7 @@ def drawn(seed: int, count: int, exclude: Sequence[Path]) -> tuple[list[Pair], F
 @click.option("--count", default=1600, show_default=True, help="Lessons of each seed.")
 def main(exclude: Sequence[Path], out: Path, seeds: int, first: int, count: int) -> None:
     """Write the pairs, and say what was left out."""
+    arrow()  # fails at once where there is none
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), mp_context=spawned) as pool:
         asked = [pool.submit(drawn, first + n, count, exclude) for n in range(seeds)]
