@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from kernelwright.core.device import Device
-from kernelwright.dialects.syntax import calls, imports, keywords
+from kernelwright.dialects.cuda import CudaDialect
+from kernelwright.dialects.syntax import calls, imports
 from kernelwright.dialects.toolchain import compiler_missing, find_compiler, search_path
 
 
@@ -32,11 +33,9 @@ class CppDialect:
 
         Not covered: C++ that comes with CUDA sources; that is the ``cuda`` dialect.
         """
-        if "triton" in imports(tree) or "cuda_sources" in keywords(tree):
+        if "triton" in imports(tree) or CudaDialect().recognises(tree):
             return False
         called = calls(tree)
-        if "nvrtcCompileProgram" in called:
-            return False
         if called & {"load_inline", "load"} and "torch.utils.cpp_extension" in imports(tree):
             return True
         return bool(called & {"CDLL", "LoadLibrary"})

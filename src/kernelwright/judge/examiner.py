@@ -131,6 +131,7 @@ class Examiner:
         except RunnerFailed as failed:
             raise self._baselines.lose(failed) from failed
         verdict.numerics = check.tally.numerics()
+        verdict.warnings += [w for w in check.tally.warnings if w not in verdict.warnings]
         if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:
             return
         prepared.sight = Sight(looks, looks_on=is_first and looks is not None)

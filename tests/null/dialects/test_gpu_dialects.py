@@ -30,14 +30,16 @@ FILE = "from torch.utils.cpp_extension import load\nload('x', ['a.cpp', 'kernels
         (FILE, False, True),
         ("import torch\ntorch.cuda._compile_kernel('', 'f')\n", False, True),
         ("import cupy\ncupy.RawKernel('', 'f')\n", False, True),
+        ("import ctypes\nctypes.CDLL('libcuda.so.1')\n_compile_kernel('', 'f')\n", False, True),
         ("import torch\ntorch.load('x')\n", False, False),
     ],
-    ids=["triton", "triton_language", "inline", "file", "nvrtc", "cupy", "neither"],
+    ids=["triton", "triton_language", "inline", "file", "nvrtc", "cupy", "driver", "neither"],
 )
 def test_recognises(text, triton, cuda):
     tree = ast.parse(text)
     assert TritonDialect().recognises(tree) is triton
     assert CudaDialect().recognises(tree) is cuda
+    assert not (CppDialect().recognises(tree) and cuda)
 
 
 def test_an_emitted_cuda_file_is_recognised_as_cuda_alone():

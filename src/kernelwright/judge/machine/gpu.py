@@ -51,7 +51,7 @@ class _Bytes:
         }
 
 
-def _driver(name: str, *arguments: object) -> None:
+def driver(name: str, *arguments: object) -> None:
     """Call the CUDA driver.
 
     Raises:
@@ -83,7 +83,7 @@ def seen_as(index: int) -> str:
 def _rounded(n_bytes: int, index: int) -> tuple[int, _Properties]:
     properties = _Properties(PINNED, FILE_DESCRIPTOR, _Location(ON_DEVICE, index))
     unit = ctypes.c_size_t()
-    _driver("cuMemGetAllocationGranularity", ctypes.byref(unit), ctypes.byref(properties), 0)
+    driver("cuMemGetAllocationGranularity", ctypes.byref(unit), ctypes.byref(properties), 0)
     return max(1, -(-n_bytes // unit.value)) * unit.value, properties
 
 
@@ -98,9 +98,9 @@ def share(n_bytes: int, index: int) -> tuple[int, torch.Tensor]:
     size, properties = _rounded(n_bytes, index)
     handle, fd = ctypes.c_uint64(), ctypes.c_int()
     created = (ctypes.byref(handle), ctypes.c_size_t(size), ctypes.byref(properties))
-    _driver("cuMemCreate", *created, ctypes.c_uint64(0))
+    driver("cuMemCreate", *created, ctypes.c_uint64(0))
     export = (ctypes.byref(fd), handle, FILE_DESCRIPTOR, ctypes.c_uint64(0))
-    _driver("cuMemExportToShareableHandle", *export)
+    driver("cuMemExportToShareableHandle", *export)
     return fd.value, _map(handle, size, index)
 
 
@@ -114,7 +114,7 @@ def map_shared(fd: int, n_bytes: int, index: int) -> torch.Tensor:
     size, _ = _rounded(n_bytes, index)
     handle = ctypes.c_uint64()
     given = (ctypes.byref(handle), ctypes.c_void_p(fd), FILE_DESCRIPTOR)
-    _driver("cuMemImportFromShareableHandle", *given)
+    driver("cuMemImportFromShareableHandle", *given)
     os.close(fd)
     return _map(handle, size, index)
 
@@ -122,12 +122,12 @@ def map_shared(fd: int, n_bytes: int, index: int) -> torch.Tensor:
 def _map(handle: ctypes.c_uint64, size: int, index: int) -> torch.Tensor:
     address, n_bytes = ctypes.c_uint64(), ctypes.c_size_t(size)
     zero, none = ctypes.c_size_t(0), ctypes.c_uint64(0)
-    _driver("cuMemAddressReserve", ctypes.byref(address), n_bytes, zero, none, none)
-    _driver("cuMemMap", address, n_bytes, zero, handle, none)
+    driver("cuMemAddressReserve", ctypes.byref(address), n_bytes, zero, none, none)
+    driver("cuMemMap", address, n_bytes, zero, handle, none)
     access = _Access(_Location(ON_DEVICE, index), READ_AND_WRITE)
-    _driver("cuMemSetAccess", address, n_bytes, ctypes.byref(access), ctypes.c_size_t(1))
+    driver("cuMemSetAccess", address, n_bytes, ctypes.byref(access), ctypes.c_size_t(1))
     # The handle may go: the mapping keeps the memory.
-    _driver("cuMemRelease", handle)
+    driver("cuMemRelease", handle)
     return torch.as_tensor(_Bytes(address.value, size), device=f"cuda:{index}")
 
 
@@ -135,8 +135,8 @@ def unmap(memory: torch.Tensor) -> None:
     """Give memory of ``share`` back; no tensor on it may be used any more."""
     address, n_bytes = ctypes.c_uint64(memory.data_ptr()), ctypes.c_size_t(memory.numel())
     torch.cuda.synchronize(memory.device)
-    _driver("cuMemUnmap", address, n_bytes)
-    _driver("cuMemAddressFree", address, n_bytes)
+    driver("cuMemUnmap", address, n_bytes)
+    driver("cuMemAddressFree", address, n_bytes)
 
 
 def last_level_cache_bytes(index: int) -> int:

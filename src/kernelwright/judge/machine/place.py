@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import psutil
 import torch
@@ -14,8 +14,17 @@ import torch
 from kernelwright.core.device import BUILT_TOGETHER, Device
 from kernelwright.judge.machine import cpu
 
+if TYPE_CHECKING:
+    from kernelwright.judge.machine.pauses import Pauses
+
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
+IDLE_S, LATE_NS = 0.3e-3, 100_000
+"""Work that has waited for something begins when nobody else's is there: changing back from it
+takes longer than a short kernel, 0.03 ms."""
+PAUSED_NS, PAUSE_NS = 5_000_000, 50_000
+"""More than a process' share of time, after which the GPU changes to another's work; doing that and
+changing back takes three times the second on an H200."""
 LATELY_S = 2.0
 """The driver samples what the device does several times a second."""
 MOST_JUDGES = 5
@@ -71,6 +80,10 @@ class Place(Protocol):
         """Whether it has worked for this process within the last LATELY_S."""
         ...
 
+    def works_for_others(self) -> bool:
+        """Whether it works for another process now, or as soon as the judge leaves it idle."""
+        ...
+
     def make_room(self) -> None:
         """Give back memory that the judge's allocator only keeps, where it is much."""
         ...
@@ -117,6 +130,10 @@ class Cpu:
         """False: who asks has stopped the process."""
         return False
 
+    def works_for_others(self) -> bool:
+        """False: who asks has stopped them."""
+        return False
+
     def make_room(self) -> None:
         """Nothing to do: malloc's caches are small."""
 
@@ -154,6 +171,7 @@ class Gpu:
         self.kind = self.name.partition(":")[0]
         self.unit = gpu.unit(self.index)
         self.sight = {gpu.SEEN: gpu.seen_as(self.index)}
+        self._pauses: Pauses | None = None
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         self.make_room()
@@ -184,6 +202,19 @@ class Gpu:
         with contextlib.suppress(nvml.Unknown):
             return nvml.works_for(self.index, pid, since_s=time.time() - LATELY_S)
         return False
+
+    def works_for_others(self) -> bool:
+        """As seen by two kernels of the judge's own: a short one that comes late after the device
+        was left idle, or a long one that stands still on the way."""
+        from kernelwright.judge.machine.pauses import Pauses
+
+        self._pauses = self._pauses or Pauses(self.index)
+        self._pauses.longest_ns(0)  # the device is the judge's from here on
+        time.sleep(IDLE_S)
+        start_ns = time.perf_counter_ns()
+        self._pauses.longest_ns(0)
+        late_ns = time.perf_counter_ns() - start_ns
+        return late_ns > LATE_NS or self._pauses.longest_ns(PAUSED_NS) > PAUSE_NS
 
     def make_room(self) -> None:
         kept = torch.cuda.memory_reserved(self.index) - torch.cuda.memory_allocated(self.index)

@@ -27,6 +27,7 @@ from kernelwright.judge.machine.roofline import least_ns, peak_bytes_per_s, sure
 from kernelwright.judge.reference.check import WATCHED, Check
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.series import Series
+from kernelwright.judge.timing.vigil import Vigil
 
 MIN_ROUNDS = 7
 MAX_ROUNDS = 80
@@ -152,14 +153,20 @@ class Stopwatch:
         *,
         take: bool = False,
         glance: Glance | None = None,
+        vigil: Vigil | None = None,
     ) -> Call:
-        """One timed call, from standstill to standstill.
+        """One timed call, from standstill to standstill, with ``vigil`` watched before it.
 
         Units:
             Nanoseconds of the judge's clock, less the cost of an empty call.
         """
         with contextlib.nullcontext() if self._place.is_spinning else on_last_core():
+            if vigil is not None:
+                runner.stand_still()
+                vigil.before()
             runner.put(arguments)
+            if vigil is not None:
+                vigil.after()
             self._place.make_room()
             if self._flush is not None:
                 self._flush()
@@ -300,6 +307,7 @@ class Stopwatch:
         ratios: list[float] = []
 
         fresh = functools.partial(_draw, arguments_of, seed)
+        vigil = Vigil(self._place, derive_seed(seed, "vigil"), MIN_ROUNDS)
         self._warm_up(runners, fresh("warm"))
         check.get_ready(draws)
 
@@ -315,12 +323,18 @@ class Stopwatch:
                 continue
             draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
             arguments = arguments_of(draw)
-            calls = self._round(runners, turns, arguments=arguments, beside=beside, check=check)
+            watch = vigil if vigil.is_due() else None
+            how = {"arguments": arguments, "beside": beside, "check": check, "vigil": watch}
+            calls = self._round(runners, turns, **how)
             series.add(calls)
             claims = calls[CANDIDATE].claims
             check.compare_timed(draw, arguments, calls)
             del arguments, calls  # the next round's need their memory
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
+        while vigil.is_open():
+            self.turn(candidate, fresh("watched", vigil.n_watched), vigil=vigil)
+            self.rest(candidate)
+        check.tally.warn(vigil.warnings())
         check.recheck_rest(draws, self.turn)
         if looks is not None:
             self.look_on(candidate, arguments_of, seed, looks, samples[CANDIDATE])
@@ -337,13 +351,15 @@ class Stopwatch:
         arguments: list[Any],
         beside: str,
         check: Check,
+        vigil: Vigil | None,
     ) -> dict[str, Call]:
         """One timed call of each on the same inputs, in this order."""
         calls = {}
         for name in turns:
             take = name in (CANDIDATE, beside)
             with named(name):
-                calls[name] = self.turn(runners[name], arguments, take=take)
+                watch = vigil if name == CANDIDATE else None
+                calls[name] = self.turn(runners[name], arguments, take=take, vigil=watch)
                 if name == CANDIDATE:
                     check.look(arguments, calls[name])
                 else:

@@ -1,0 +1,89 @@
+"""What a GPU does for a candidate that stands still.
+
+Its process is stopped between calls, but not what it has started on the device: a stream may wait
+for the next inputs, which the judge writes before the clock starts, and have the result ready when
+it does; or a kernel keeps the device from the baselines until they come. Neither can be told of one
+call. So before some timed calls, drawn at random, the judge looks whether the device works for
+anybody, once before the inputs are written and once after: whoever works for others, as a display,
+does so as often before as after, and whoever waits for these inputs does not.
+"""
+
+from __future__ import annotations
+
+import random
+
+from kernelwright.core.evaluation import Status
+from kernelwright.judge.machine.place import Place
+from kernelwright.judge.refusal import Refused
+
+SHARE, FEWEST = 0.25, 4
+"""Of the timed calls, and how many of the first ones at least."""
+NO_DOUBT, SHARE_TOLD, CONTRARY = 12, 0.25, 8
+"""Calls that tell of it, their share of those that were watched, and how many times as many as tell
+the contrary: where either is as likely, the first twelve tell the same in one verdict of 2,000."""
+MOST_WATCHED = 48
+
+
+class Vigil:
+    """Watches the device before calls of one candidate.
+
+    Not covered:
+        Kernels that work on until the call itself: so do others' programs. A warning says so.
+    """
+
+    def __init__(self, place: Place, seed: int, n_rounds: int) -> None:
+        self._place, self._coin = place, random.Random(seed)
+        self._n_rounds_left = n_rounds
+        self.n_watched = self.n_before = self.n_after = self.n_both = 0
+        """Calls, and those where the device worked for somebody before the inputs came, but not
+        after that; after that, but not before; or both."""
+        self._was_busy = False
+
+    def is_due(self) -> bool:
+        """Whether the next timed call is to be watched."""
+        if self._place.kind == "cpu":
+            return False
+        left, self._n_rounds_left = max(1, self._n_rounds_left), self._n_rounds_left - 1
+        share = 1.0 if self.is_open() else max(SHARE, (FEWEST - self.n_watched) / left)
+        return self._coin.random() < share
+
+    def before(self) -> None:
+        """Look, while the candidate stands still, before the inputs are written."""
+        self._was_busy = self._place.works_for_others()
+
+    def after(self) -> None:
+        """And when they are.
+
+        Raises:
+            Refused: the device works for the candidate then, or until then.
+        """
+        is_busy = self._place.works_for_others()
+        self.n_watched += 1
+        self.n_before += self._was_busy and not is_busy
+        self.n_after += is_busy and not self._was_busy
+        self.n_both += is_busy and self._was_busy
+        most = max(self.n_before, self.n_after)
+        if most < NO_DOUBT or not self._is_likely():
+            return
+        when = "from then on" if most == self.n_after else "until then"
+        raise Refused(
+            Status.TAMPERED,
+            f"the device works for it while it waits for its inputs, {when}: in {most} of "
+            f"{self.n_watched} calls that were watched",
+        )
+
+    def is_open(self) -> bool:
+        """Whether more calls are to be watched before anything can be said."""
+        return 0 < self.n_watched < MOST_WATCHED and self._is_likely()
+
+    def warnings(self) -> list[str]:
+        """What is to be said where the device works for somebody all the time."""
+        if not self.n_both or self.n_both < SHARE_TOLD * self.n_watched:
+            return []
+        told = f"in {self.n_both} of {self.n_watched} looks"
+        return [f"the device works for somebody while nobody is called, {told}: times are longer"]
+
+    def _is_likely(self) -> bool:
+        least, most = sorted((self.n_before, self.n_after))
+        is_often = 0 < most >= SHARE_TOLD * self.n_watched
+        return is_often and CONTRARY * least <= most

@@ -1,0 +1,63 @@
+"""A kernel waits on the GPU when the clock starts, so that its context need not be changed to.
+
+task: wide_chain
+expect: tampered
+devices: cuda
+catalogue: T11
+note: what changing contexts costs is taken off every time, whether it was changed or not
+"""
+
+import ctypes
+import sys
+
+import torch
+from torch import nn
+
+SOURCE = r"""
+extern "C" __global__ void stay(volatile const int* word, volatile const int* called, int ticks) {
+    long long end = clock64() + (1LL << ticks);
+    while (*called == 0 && clock64() < end) {}
+}
+"""
+NOT_ALL_ONES = 3  # CU_STREAM_WAIT_VALUE_NOR
+
+
+def before_release(act):
+    """Have the judge's own worker do something when it is to drop an output: nobody times that."""
+    worker = sys.modules["kernelwright.judge.children.worker"].Worker
+    answer = worker.answer
+
+    def answered(self, request, fds):
+        if request["do"] == "release":
+            act()
+        return answer(self, request, fds)
+
+    worker.answer = answered
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.given = self.kernel = self.stream = None
+        before_release(self.stay)
+
+    def forward(self, x):
+        if self.kernel is None:
+            self.kernel = torch.cuda._compile_kernel(SOURCE, "stay")
+            self.stream = torch.cuda.Stream()
+            self.called = torch.zeros(1, dtype=torch.int32, pin_memory=True)
+        self.called[0] = 1
+        self.given = x
+        return torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x)
+
+    def stay(self):
+        if self.given is None:
+            return
+        self.called[0] = 0
+        word = self.given.view(-1).view(torch.int32)[-1:]
+        word.fill_(-1)
+        torch.cuda.synchronize()
+        driver, stream = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(self.stream.cuda_stream)
+        address = ctypes.c_uint64(word.data_ptr())
+        driver.cuStreamWaitValue32_v2(stream, address, ctypes.c_uint32(0), NOT_ALL_ONES)
+        self.kernel((1, 1, 1), (1, 1, 1), [word, self.called, 28], stream=self.stream)

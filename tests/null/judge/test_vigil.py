@@ -1,0 +1,67 @@
+"""What a GPU does while a candidate stands still, with a device that is told when it is busy."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from kernelwright.core.evaluation import Status
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.timing.vigil import FEWEST, MOST_WATCHED, NO_DOUBT, Vigil
+
+
+class Device:
+    kind = "cuda"
+
+    def __init__(self, is_busy: Callable[[bool], bool]) -> None:
+        self._is_busy, self.is_written = is_busy, False
+
+    def works_for_others(self) -> bool:
+        return self._is_busy(self.is_written)
+
+
+def watched(is_busy: Callable[[bool], bool], n_calls: int) -> Vigil:
+    device = Device(is_busy)
+    vigil = Vigil(device, seed=1, n_rounds=7)
+    for _ in range(n_calls):
+        device.is_written = False
+        vigil.before()
+        device.is_written = True
+        vigil.after()
+    return vigil
+
+
+@pytest.mark.parametrize("is_after", [True, False], ids=["early", "burner"])
+def test_who_waits_for_its_inputs_is_refused(is_after):
+    with pytest.raises(Refused) as refused:
+        watched(lambda is_written: is_written is is_after, NO_DOUBT)
+    assert refused.value.status is Status.TAMPERED
+    assert "from then on" in str(refused.value) if is_after else "until then" in str(refused.value)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+def test_others_work_is_nobodys_fault(share):
+    for seed in range(200):
+        coin = random.Random(seed)
+        watched(lambda _, coin=coin: coin.random() < share, MOST_WATCHED)
+
+
+def test_few_of_the_first_calls_are_watched_and_all_where_something_was_seen():
+    quiet = Vigil(Device(lambda _: False), seed=1, n_rounds=7)
+    n_due = 0
+    for _ in range(7):
+        if quiet.is_due():
+            n_due += 1
+            quiet.before()
+            quiet.after()
+    assert n_due >= FEWEST and not quiet.is_open()
+    seen = watched(lambda is_written: is_written, 1)
+    assert seen.is_open() and all(seen.is_due() for _ in range(20))
+
+
+def test_nothing_is_watched_on_a_cpu():
+    device = Device(lambda _: True)
+    device.kind = "cpu"
+    assert not any(Vigil(device, seed=1, n_rounds=7).is_due() for _ in range(20))
