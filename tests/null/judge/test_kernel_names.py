@@ -46,3 +46,10 @@ def test_speaking_of_a_librarys_kernel_does_not_make_it_own(monkeypatch, tmp_pat
     assert not is_own(SOFTMAX, "def softmax_warp_forward(): ...")
     assert is_own("void scale<128>(float*)", CPP)
     kernel_names.is_of_torch.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "name", ["triton_", "triton_3", "void gemv2T_kernel_val<int, float>(float*)"]
+)
+def test_a_librarys_kernels_that_a_text_names_are_not_its_own(name):
+    assert not is_own(name, f"{name} triton_ triton_3 gemv2T_kernel_val")

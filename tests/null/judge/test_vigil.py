@@ -18,7 +18,11 @@ class Device:
     def __init__(self, is_busy: Callable[[bool], bool]) -> None:
         self._is_busy, self.is_written = is_busy, False
 
-    def works_for_others(self) -> bool:
+    def put(self) -> None:
+        self.is_written = True
+
+    def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
+        meanwhile()
         return self._is_busy(self.is_written)
 
 
@@ -27,9 +31,7 @@ def watched(is_busy: Callable[[bool], bool], n_calls: int) -> Vigil:
     vigil = Vigil(device, seed=1, n_rounds=7)
     for _ in range(n_calls):
         device.is_written = False
-        vigil.before()
-        device.is_written = True
-        vigil.after()
+        vigil.watch(device.put)
     return vigil
 
 
@@ -54,8 +56,7 @@ def test_few_of_the_first_calls_are_watched_and_all_where_something_was_seen():
     for _ in range(7):
         if quiet.is_due():
             n_due += 1
-            quiet.before()
-            quiet.after()
+            quiet.watch(lambda: None)
     assert n_due >= FEWEST and not quiet.is_open()
     seen = watched(lambda is_written: is_written, 1)
     assert seen.is_open() and all(seen.is_due() for _ in range(20))

@@ -20,10 +20,13 @@ LIBRARY_KERNELS = (
     "void flash", "flash", "fmha", "void fmha", "pytorch_flash", "void pytorch_flash", "xmma",
     "void dot_kernel", "void reduce_1Block", "implicit_convolve", "void implicit", "void conv",
     "void fft", "void regular_fft", "void vector_fft", "triton_poi_", "triton_red_",
-    "triton_per_", "triton_tem_", "Memcpy", "Memset",
+    "triton_per_", "triton_tem_", "Memcpy", "Memset", "void gemv2", "void gemvNSP", "void gemvx",
+    "void trsm_", "void trmm_",
 )  # fmt: skip
 """How the names of kernels begin that torch, its libraries and its compiler launch, as torch's
 profiler shows them."""
+UNNAMED = re.compile(r"triton_\d*")
+"""What torch's compiler calls all of its kernels where it is told not to name them."""
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -33,7 +36,7 @@ def is_own(name: str, source: str) -> bool:
     Not covered:
         Kernels whose names a candidate puts together while it runs count as a library's.
     """
-    if name.startswith(LIBRARY_KERNELS):
+    if name.startswith(LIBRARY_KERNELS) or UNNAMED.fullmatch(name):
         return False
     function = function_of(name)
     if not re.search(rf"\b{re.escape(function)}\b", source):

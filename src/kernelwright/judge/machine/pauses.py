@@ -46,16 +46,20 @@ class Pauses:
 
     def __init__(self, index: int) -> None:
         self._longest = torch.zeros(1, dtype=torch.int64, device=f"cuda:{index}")
+        self._stream = torch.cuda.Stream(index)
         module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
         gpu.driver("cuModuleLoadData", ctypes.byref(module), PTX)
         gpu.driver("cuModuleGetFunction", ctypes.byref(self._function), module, b"longest_pause")
 
-    def longest_ns(self, span_ns: int) -> int:
-        """The longest pause of a kernel that runs for ``span_ns``; waits for its end."""
+    def start(self, span_ns: int) -> None:
+        """Start the kernel, which runs for so long, beside what else the judge has to do."""
         given = (ctypes.c_uint64(self._longest.data_ptr()), ctypes.c_uint64(span_ns))
         addresses = (ctypes.c_void_p * len(given))(*(ctypes.addressof(each) for each in given))
-        stream = torch.cuda.current_stream(self._longest.device).cuda_stream
         one = (ctypes.c_uint(1),) * 6
-        shared = (ctypes.c_uint(0), ctypes.c_void_p(stream), addresses, None)
+        shared = (ctypes.c_uint(0), ctypes.c_void_p(self._stream.cuda_stream), addresses, None)
         gpu.driver("cuLaunchKernel", self._function, *one, *shared)
+
+    def longest_ns(self) -> int:
+        """The longest pause of the kernel that was started last; waits for its end."""
+        self._stream.synchronize()
         return int(self._longest)

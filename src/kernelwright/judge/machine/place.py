@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
-IDLE_S, LATE_NS = 0.3e-3, 100_000
-"""Work that has waited for something begins when nobody else's is there: changing back from it
-takes longer than a short kernel, 0.03 ms."""
 PAUSED_NS, PAUSE_NS = 5_000_000, 50_000
-"""More than a process' share of time, after which the GPU changes to another's work; doing that and
-changing back takes three times the second on an H200."""
+"""More than a process' share of time, after which another's work is changed to: on an H100 that lasts
+2.4 ms. Where nobody else has any a kernel there stood still for 64 ns at most."""
 LATELY_S = 2.0
 """The driver samples what the device does several times a second."""
 MOST_JUDGES = 5
@@ -80,8 +77,8 @@ class Place(Protocol):
         """Whether it has worked for this process within the last LATELY_S."""
         ...
 
-    def works_for_others(self) -> bool:
-        """Whether it works for another process now, or as soon as the judge leaves it idle."""
+    def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
+        """Whether it works for another process while ``meanwhile`` is done, and just after."""
         ...
 
     def make_room(self) -> None:
@@ -130,8 +127,9 @@ class Cpu:
         """False: who asks has stopped the process."""
         return False
 
-    def works_for_others(self) -> bool:
+    def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
         """False: who asks has stopped them."""
+        meanwhile()
         return False
 
     def make_room(self) -> None:
@@ -203,18 +201,15 @@ class Gpu:
             return nvml.works_for(self.index, pid, since_s=time.time() - LATELY_S)
         return False
 
-    def works_for_others(self) -> bool:
-        """As seen by two kernels of the judge's own: a short one that comes late after the device
-        was left idle, or a long one that stands still on the way."""
+    def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
+        """Seen by the longest pause of a kernel of the judge's own. It runs beside ``meanwhile``,
+        from before: what waits for that to be done finds the device idle for no moment."""
         from kernelwright.judge.machine.pauses import Pauses
 
         self._pauses = self._pauses or Pauses(self.index)
-        self._pauses.longest_ns(0)  # the device is the judge's from here on
-        time.sleep(IDLE_S)
-        start_ns = time.perf_counter_ns()
-        self._pauses.longest_ns(0)
-        late_ns = time.perf_counter_ns() - start_ns
-        return late_ns > LATE_NS or self._pauses.longest_ns(PAUSED_NS) > PAUSE_NS
+        self._pauses.start(PAUSED_NS)
+        meanwhile()
+        return self._pauses.longest_ns() > PAUSE_NS
 
     def make_room(self) -> None:
         kept = torch.cuda.memory_reserved(self.index) - torch.cuda.memory_allocated(self.index)

@@ -161,12 +161,9 @@ class Stopwatch:
             Nanoseconds of the judge's clock, less the cost of an empty call.
         """
         with contextlib.nullcontext() if self._place.is_spinning else on_last_core():
-            if vigil is not None:
-                runner.stand_still()
-                vigil.before()
-            runner.put(arguments)
-            if vigil is not None:
-                vigil.after()
+            put = functools.partial(runner.put, arguments)
+            runner.stand_still()
+            vigil.watch(put) if vigil is not None else put()
             self._place.make_room()
             if self._flush is not None:
                 self._flush()

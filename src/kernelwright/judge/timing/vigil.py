@@ -11,6 +11,7 @@ does so as often before as after, and whoever waits for these inputs does not.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.machine.place import Place
@@ -37,7 +38,6 @@ class Vigil:
         self.n_watched = self.n_before = self.n_after = self.n_both = 0
         """Calls, and those where the device worked for somebody before the inputs came, but not
         after that; after that, but not before; or both."""
-        self._was_busy = False
 
     def is_due(self) -> bool:
         """Whether the next timed call is to be watched."""
@@ -47,21 +47,20 @@ class Vigil:
         share = 1.0 if self.is_open() else max(SHARE, (FEWEST - self.n_watched) / left)
         return self._coin.random() < share
 
-    def before(self) -> None:
-        """Look, while the candidate stands still, before the inputs are written."""
-        self._was_busy = self._place.works_for_others()
-
-    def after(self) -> None:
-        """And when they are.
+    def watch(self, put: Callable[[], None]) -> None:
+        """Look, while the candidate stands still, before its inputs are ``put`` and after.
 
         Raises:
             Refused: the device works for the candidate then, or until then.
         """
-        is_busy = self._place.works_for_others()
+        was_busy = self._place.works_for_others()
+        is_busy = self._place.works_for_others(put)
+        if was_busy:  # what ended with that was still seen
+            is_busy = self._place.works_for_others()
         self.n_watched += 1
-        self.n_before += self._was_busy and not is_busy
-        self.n_after += is_busy and not self._was_busy
-        self.n_both += is_busy and self._was_busy
+        self.n_before += was_busy and not is_busy
+        self.n_after += is_busy and not was_busy
+        self.n_both += is_busy and was_busy
         most = max(self.n_before, self.n_after)
         if most < NO_DOUBT or not self._is_likely():
             return
