@@ -43,6 +43,12 @@ def test_who_waits_for_its_inputs_is_refused(is_after):
     assert "from then on" in str(refused.value) if is_after else "until then" in str(refused.value)
 
 
+def test_one_look_that_tells_the_contrary_saves_nobody():
+    contrary = iter([True])
+    with pytest.raises(Refused):
+        watched(lambda is_written: is_written is not next(contrary, False), MOST_WATCHED)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
 def test_others_work_is_nobodys_fault(share):
     for seed in range(200):

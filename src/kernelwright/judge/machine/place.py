@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Of small kernels; on an H200 one takes 0.03 ms, and 0.2 after another process's turn."""
 PAUSED_NS, PAUSE_NS = 5_000_000, 50_000
-"""More than a process' share of time, after which another's work is changed to: on an H100 that lasts
-2.4 ms. Where nobody else has any a kernel there stood still for 64 ns at most."""
+"""More than a process' share of time, after which another's work is changed to: for up to 2.4 ms on
+an H100. Where nobody else had any, a kernel stood still there for 64 ns at most."""
 LATELY_S = 2.0
 """The driver samples what the device does several times a second."""
 MOST_JUDGES = 5

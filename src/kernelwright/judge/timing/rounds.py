@@ -162,8 +162,7 @@ class Stopwatch:
         """
         with contextlib.nullcontext() if self._place.is_spinning else on_last_core():
             put = functools.partial(runner.put, arguments)
-            runner.stand_still()
-            vigil.watch(put) if vigil is not None else put()
+            put() if vigil is None else vigil.watch(put)
             self._place.make_room()
             if self._flush is not None:
                 self._flush()
@@ -257,6 +256,12 @@ class Stopwatch:
         self.turn(runner, arguments, glance=looks.glance(usual_ns + self.overhead_ns))
         self.rest(runner)
 
+    def _watch(self, runner: Runner, arguments: list[Any], vigil: Vigil) -> None:
+        """A call like a timed one, before which the device is looked at."""
+        runner.stand_still()
+        self.turn(runner, arguments, vigil=vigil)
+        self.rest(runner)
+
     def look_on(
         self,
         runner: Runner,
@@ -310,27 +315,26 @@ class Stopwatch:
 
         while not is_enough(ratios, time.monotonic() - start_s, budget_s):
             turns = order.sample(list(runners), len(runners))
-            is_surprised = check.is_surprised()
-            if is_surprised or _is_look_due(looks, order):
+            is_watched = vigil.is_due()
+            is_surprised = not is_watched and check.is_surprised()
+            if is_watched or is_surprised or _is_look_due(looks, order):
                 arguments = fresh("apart", order.getrandbits(62))
+                watch = functools.partial(self._watch, candidate, arguments, vigil)
                 surprise = functools.partial(check.recheck, draws, self.turn)
                 look = functools.partial(self.look, candidate, arguments, looks, samples[CANDIDATE])
-                act = surprise if is_surprised else look
+                act = watch if is_watched else surprise if is_surprised else look
                 start_s += self._round_apart(runners, turns, arguments, act)
                 continue
             draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
             arguments = arguments_of(draw)
-            watch = vigil if vigil.is_due() else None
-            how = {"arguments": arguments, "beside": beside, "check": check, "vigil": watch}
-            calls = self._round(runners, turns, **how)
+            calls = self._round(runners, turns, arguments=arguments, beside=beside, check=check)
             series.add(calls)
             claims = calls[CANDIDATE].claims
             check.compare_timed(draw, arguments, calls)
             del arguments, calls  # the next round's need their memory
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
         while vigil.is_open():
-            self.turn(candidate, fresh("watched", vigil.n_watched), vigil=vigil)
-            self.rest(candidate)
+            self._watch(candidate, fresh("watched", vigil.n_watched), vigil)
         check.tally.warn(vigil.warnings())
         check.recheck_rest(draws, self.turn)
         if looks is not None:
@@ -348,15 +352,13 @@ class Stopwatch:
         arguments: list[Any],
         beside: str,
         check: Check,
-        vigil: Vigil | None,
     ) -> dict[str, Call]:
         """One timed call of each on the same inputs, in this order."""
         calls = {}
         for name in turns:
             take = name in (CANDIDATE, beside)
             with named(name):
-                watch = vigil if name == CANDIDATE else None
-                calls[name] = self.turn(runners[name], arguments, take=take, vigil=watch)
+                calls[name] = self.turn(runners[name], arguments, take=take)
                 if name == CANDIDATE:
                     check.look(arguments, calls[name])
                 else:

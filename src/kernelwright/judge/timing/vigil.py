@@ -3,9 +3,9 @@
 Its process is stopped between calls, but not what it has started on the device: a stream may wait
 for the next inputs, which the judge writes before the clock starts, and have the result ready when
 it does; or a kernel keeps the device from the baselines until they come. Neither can be told of one
-call. So before some timed calls, drawn at random, the judge looks whether the device works for
-anybody, once before the inputs are written and once after: whoever works for others, as a display,
-does so as often before as after, and whoever waits for these inputs does not.
+call. So before some calls, drawn at random and not timed, the judge looks whether the device works
+for anybody, once before the inputs are written and once after: whoever works for others, as a
+display, does so as often before as after, and whoever waits for these inputs does not.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from kernelwright.judge.machine.place import Place
 from kernelwright.judge.refusal import Refused
 
 SHARE, FEWEST = 0.25, 4
-"""Of the timed calls, and how many of the first ones at least."""
-NO_DOUBT, SHARE_TOLD, CONTRARY = 12, 0.25, 8
-"""Calls that tell of it, their share of those that were watched, and how many times as many as tell
-the contrary: where either is as likely, the first twelve tell the same in one verdict of 2,000."""
+"""Of the calls between timed ones, and how many of the first at least."""
+SHARE_TOLD = 0.25
+"""Of the watched calls, that must tell of it."""
+NO_DOUBT, CONTRARY = 12, 4
+"""Calls that tell of it, and how many more for each that tells the contrary: where either is as
+likely, the first twelve tell the same in one verdict of 2,000."""
 MOST_WATCHED = 48
 
 
@@ -40,7 +42,7 @@ class Vigil:
         after that; after that, but not before; or both."""
 
     def is_due(self) -> bool:
-        """Whether the next timed call is to be watched."""
+        """Whether a call is to be watched now."""
         if self._place.kind == "cpu":
             return False
         left, self._n_rounds_left = max(1, self._n_rounds_left), self._n_rounds_left - 1
@@ -61,8 +63,8 @@ class Vigil:
         self.n_before += was_busy and not is_busy
         self.n_after += is_busy and not was_busy
         self.n_both += is_busy and was_busy
-        most = max(self.n_before, self.n_after)
-        if most < NO_DOUBT or not self._is_likely():
+        least, most = sorted((self.n_before, self.n_after))
+        if most < max(NO_DOUBT + CONTRARY * least, SHARE_TOLD * self.n_watched):
             return
         when = "from then on" if most == self.n_after else "until then"
         raise Refused(
@@ -73,7 +75,9 @@ class Vigil:
 
     def is_open(self) -> bool:
         """Whether more calls are to be watched before anything can be said."""
-        return 0 < self.n_watched < MOST_WATCHED and self._is_likely()
+        least, most = sorted((self.n_before, self.n_after))
+        is_likely = most > 2 * least and most >= SHARE_TOLD * self.n_watched
+        return is_likely and self.n_watched < MOST_WATCHED
 
     def warnings(self) -> list[str]:
         """What is to be said where the device works for somebody all the time."""
@@ -81,8 +85,3 @@ class Vigil:
             return []
         told = f"in {self.n_both} of {self.n_watched} looks"
         return [f"the device works for somebody while nobody is called, {told}: times are longer"]
-
-    def _is_likely(self) -> bool:
-        least, most = sorted((self.n_before, self.n_after))
-        is_often = 0 < most >= SHARE_TOLD * self.n_watched
-        return is_often and CONTRARY * least <= most
