@@ -141,6 +141,24 @@ def test_each_output_is_a_sum_as_long_as_if_it_were_the_only_one():
 
 
 @pytest.mark.parametrize(
+    ("call", "is_known"),
+    [
+        (lambda x, w: torch.tanh(x @ w), True),
+        (lambda x, w: torch.nn.functional.layer_norm(x, [8]), True),
+        (lambda x, w: x.cumsum(0), False),
+        (lambda x, w: (x @ w).softmax(0), False),
+    ],
+    ids=["product", "norm", "cumsum", "softmax"],
+)
+def test_rows_are_no_terms_where_it_is_known_what_is_added_up(call, is_known):
+    x, w = torch.randn(4096, 8), torch.randn(8, 8)
+    seen = observe(lambda: call(x, w), [x, w])
+    assert seen.is_known == is_known
+    terms = count_terms([x, w], seen.outputs, seen.flops, seen.n_added, is_known=seen.is_known)
+    assert (max(terms.usual) < 64) == is_known
+
+
+@pytest.mark.parametrize(
     ("module", "n"),
     [
         (torch.nn.GroupNorm(4, 16), 4 * 8 * 8),

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
 
 from kernelwright.judge.numerics.moving import is_computed, moves
 
@@ -54,13 +55,15 @@ class Terms:
 class Adding(TorchDispatchMode):
     """While it is entered, it notes of every result how many numbers an operator that it comes from
     adds up to one at most: a loss beside it makes no other result a long sum. Nought of what only
-    moves the numbers of ``inputs``. And whether one takes a variance, or a matrix apart."""
+    moves the numbers of ``inputs``. And whether one takes a variance, or a matrix apart; whether it
+    is known of all how much they add up."""
 
     def __init__(self, inputs: Iterable[torch.Tensor] = ()) -> None:
         super().__init__()
         self._by_memory = dict.fromkeys(map(_memory, inputs), 0.0)
         self.most = 1.0
         self.takes_variance = self.factorises = self._is_asked = False
+        self.is_known = True
 
     def of(self, t: torch.Tensor) -> float:
         """What was noted of a result."""
@@ -77,7 +80,9 @@ class Adding(TorchDispatchMode):
         self.takes_variance |= any(word in name for word in VARIANCES)
         self._is_asked |= name == ASKING
         self.factorises |= FACTORISING in name and "norm" not in name
-        most = max(most, n_added(func, given, results))
+        n = n_added(func, given, results)
+        self.is_known &= is_moved or n > 1 or not given or _adds_nothing_else(func)
+        most = max(most, n)
         self.most = max(self.most, most)
         written = set(map(_memory, given))
         if func._schema.is_mutable and not is_moved:  # and it may give none of it back
@@ -101,6 +106,11 @@ def _memory(t: torch.Tensor) -> int:
         return 0
 
 
+def _adds_nothing_else(func: Any) -> bool:
+    """Whether it works number by number, or is a product, whose arithmetic is counted."""
+    return torch.Tag.pointwise in func.tags or func.overloadpacket in flop_registry
+
+
 def n_added(func: Any, given: list[torch.Tensor], results: list[torch.Tensor]) -> float:
     """How many numbers an operator that adds up adds to one at most; nought of any other."""
     n_given, n_results = _sizes(given), _sizes(results)
@@ -113,13 +123,19 @@ def _sizes(tensors: list[torch.Tensor]) -> list[int]:
 
 
 def count_terms(
-    inputs: list[torch.Tensor], outputs: list[torch.Tensor], flops: int, n_added: list[float]
+    inputs: list[torch.Tensor],
+    outputs: list[torch.Tensor],
+    flops: int,
+    n_added: list[float],
+    *,
+    is_known: bool = False,
 ) -> Terms:
     """Of how many terms each output's numbers may be the sums, given the arithmetic of a whole
     call, and what operators add up to one number of each: each as if it were the only one, for
-    beside a large one a loss is no shorter a sum. Nought where ``n_added`` is."""
+    beside a large one a loss is no shorter a sum. Nought where ``n_added`` is. Where not all
+    operators' sums are known, one along the longest axis may be among them."""
     n_inputs = sum(t.numel() for t in inputs)
-    longest = max((max(t.shape, default=1) for t in inputs), default=1)
+    longest = 1 if is_known else max((max(t.shape, default=1) for t in inputs), default=1)
     sizes = [max(1, t.numel()) for t in outputs]
     pairs = zip(sizes, n_added, strict=True)
     usual = [max(flops / (2 * n), n_inputs / n, longest) if added else 0.0 for n, added in pairs]

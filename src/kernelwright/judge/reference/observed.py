@@ -26,6 +26,8 @@ class Observed:
     where all of them only moved numbers of the inputs."""
     most_added: float
     """The most that any did: arguments that were written to may be the result."""
+    is_known: bool
+    """Whether of every operator it is known how many numbers it adds up."""
     takes_variance: bool
     factorises: bool
     convolves: bool
@@ -42,6 +44,7 @@ def observe(call: Callable[[], Any], inputs: Sequence[Any] = ()) -> Observed:
         counter.get_total_flops(),
         list(map(adding.of, outputs)),
         most_added=adding.most,
+        is_known=adding.is_known,
         takes_variance=adding.takes_variance,
         factorises=adding.factorises,
         convolves=torch.ops.aten.convolution in counter.flop_counts["Global"],

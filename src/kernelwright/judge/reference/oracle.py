@@ -323,12 +323,13 @@ class Oracle:
         self.returned = layout.lie_in(results, leaves(given))
         outputs = [t.clone() for t in results] if any(self.returned) else results
         n_added = [*seen.n_added, *[seen.most_added] * sum(changed)]
+        is_known = seen.is_known
         del given, results, seen
         self.example = layout.without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
         fitness.require_known_types([*inputs, *outputs])
         results = [*outputs, *layout.those(leaves(arguments), changed)]
-        self.terms = count_terms(inputs, results, self.flops, n_added)
+        self.terms = count_terms(inputs, results, self.flops, n_added, is_known=is_known)
         self.is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
         self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
@@ -349,7 +350,7 @@ class Oracle:
         inputs = leaves([arguments, list(self.state(TASK).values())])
         results = [*seen.outputs, *layout.those(leaves(arguments), self.changed)]
         n_added = [*seen.n_added, *[seen.most_added] * sum(self.changed)]
-        terms = count_terms(inputs, results, seen.flops, n_added)
+        terms = count_terms(inputs, results, seen.flops, n_added, is_known=seen.is_known)
         return layout.without_memory(seen.outputs), terms
 
     def _observed(self, arguments: list[Any], misfit: tuple[str, str] = MISFIT) -> Observed:

@@ -20,14 +20,13 @@ extern "C" __global__ void wait(volatile const int* word, int ticks) {
 """
 
 
-def before_release(act):
-    """Have the judge's own worker do something when it is to drop an output: nobody times that."""
+def on_requests(act):
+    """Have the judge's own worker do something before it answers: nobody times that."""
     worker = sys.modules["kernelwright.judge.children.worker"].Worker
     answer = worker.answer
 
     def answered(self, request, fds):
-        if request["do"] == "release":
-            act()
+        act(request["do"])
         return answer(self, request, fds)
 
     worker.answer = answered
@@ -37,7 +36,7 @@ class ModelNew(nn.Module):
     def __init__(self):
         super().__init__()
         self.given = self.kernel = self.stream = None
-        before_release(self.burn)
+        on_requests(self.told)
 
     def forward(self, x):
         if self.kernel is None:
@@ -46,8 +45,8 @@ class ModelNew(nn.Module):
         self.given = x
         return torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x)
 
-    def burn(self):
-        if self.given is None:
+    def told(self, what):
+        if self.given is None or what != "release":
             return
         word = self.given.view(-1).view(torch.int32)[-1:]
         word.fill_(-1)
