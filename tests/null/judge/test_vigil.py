@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.vigil import FEWEST, MOST_WATCHED, NO_DOUBT, Vigil
@@ -54,6 +55,15 @@ def test_others_work_is_nobodys_fault(share):
     for seed in range(200):
         coin = random.Random(seed)
         watched(lambda _, coin=coin: coin.random() < share, MOST_WATCHED)
+
+
+def test_a_library_that_somebody_slows_down_all_the_time_is_no_measure():
+    busy, quiet = watched(lambda _: True, 4), watched(lambda _: False, 4)
+    assert busy.warnings() and not quiet.warnings()
+    with pytest.raises(DeviceError, match=r"works for another program(.|\n)*1.5 times"):
+        busy.require_rest(1.5e6, 1.0e6)
+    busy.require_rest(1.1e6, 1.0e6)
+    quiet.require_rest(1.5e6, 1.0e6)
 
 
 def test_few_of_the_first_calls_are_watched_and_all_where_something_was_seen():

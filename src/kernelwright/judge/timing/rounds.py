@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import random
 import statistics
 import time
@@ -128,6 +129,8 @@ class Stopwatch:
         self._peak_bytes_per_s: float | None = None
         self.overhead_ns = 0
         """What an empty call costs; taken off every time."""
+        self._ranked_ns: dict[str, float] = {}
+        """The median time of each setting, when they were ranked."""
         self._flush = CacheFlush(place) if cache == "cold" else None
 
     def prioritise(self, runner: Runner) -> None:
@@ -188,7 +191,9 @@ class Stopwatch:
                     with named(name):
                         samples[name].append(self.turn(runners[name], arguments).elapsed_ns)
                         self.rest(runners[name])
-        return {name: statistics.median(values[1:]) for name, values in samples.items()}
+        found = {name: statistics.median(values[1:]) for name, values in samples.items()}
+        self._ranked_ns |= found
+        return found
 
     def calibrate(self, runner: Runner, arguments: list[Any]) -> None:
         """Set ``overhead_ns`` from a module that uses the device once and twice in turns.
@@ -341,6 +346,7 @@ class Stopwatch:
             self.look_on(candidate, arguments_of, seed, looks, samples[CANDIDATE])
         check.finish()
         timing = series.timing(self.cache)
+        vigil.require_rest(timing.median_ns(strongest), self._ranked_ns.get(strongest, math.inf))
         self._refuse_impossible(claims, candidate, timing)
         return timing
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.refusal import Refused
@@ -25,13 +26,20 @@ NO_DOUBT, CONTRARY = 12, 4
 """Calls that tell of it, and how many more for each that tells the contrary: where either is as
 likely, the first twelve tell the same in one verdict of 2,000."""
 MOST_WATCHED = 48
+SLOWER = 1.25
+"""What a neighbour may cost the library: more would be no noise."""
+
+
+class Disturbed(DeviceError):
+    """The device works for others, and what the library takes is not its own time."""
 
 
 class Vigil:
     """Watches the device before calls of one candidate.
 
     Not covered:
-        Kernels that work on until the call itself: so do others' programs. A warning says so.
+        Kernels that work from the start of all on until the call itself: so do others' programs,
+        and a warning says so.
     """
 
     def __init__(self, place: Place, seed: int, n_rounds: int) -> None:
@@ -81,7 +89,25 @@ class Vigil:
 
     def warnings(self) -> list[str]:
         """What is to be said where the device works for somebody all the time."""
-        if not self.n_both or self.n_both < SHARE_TOLD * self.n_watched:
+        if not self._is_disturbed():
             return []
         told = f"in {self.n_both} of {self.n_watched} looks"
         return [f"the device works for somebody while nobody is called, {told}: times are longer"]
+
+    def require_rest(self, library_ns: float, usual_ns: float) -> None:
+        """Nothing, unless that has changed what the library takes in the rounds from what it took
+        before them, without any candidate: whoever did it, the ratio is not the candidate's.
+
+        Raises:
+            Disturbed: it has.
+        """
+        if self._is_disturbed() and library_ns > SLOWER * usual_ns:
+            raise Disturbed(
+                "the device works for another program while nobody is called",
+                seen=f"in {self.n_both} of {self.n_watched} looks; the library takes "
+                f"{library_ns / usual_ns:.1f} times as long as before",
+                do="end what else runs on the device, or judge again later",
+            )
+
+    def _is_disturbed(self) -> bool:
+        return self.n_both > 0 and self.n_both >= SHARE_TOLD * self.n_watched
