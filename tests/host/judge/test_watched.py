@@ -9,9 +9,9 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge
+from kernelwright.judge import Judge, examiner
 from kernelwright.judge.machine.place import Cpu
-from kernelwright.judge.timing import vigil
+from kernelwright.judge.timing import rounds, vigil
 from kernelwright.judge.timing.vigil import FEWEST, Vigil
 
 SOURCE = """
@@ -52,6 +52,7 @@ def busy(monkeypatch):
 
         monkeypatch.setattr(Cpu, "works_for_others", works_for_others)
         monkeypatch.setattr(Vigil, "is_due", lambda self: self.n_watched < FEWEST)
+        monkeypatch.setattr(rounds, "MAX_ROUNDS", rounds.MIN_ROUNDS)  # what is timed is not asked
 
     return set_busy
 
@@ -74,6 +75,7 @@ def test_who_has_work_done_when_the_inputs_come_is_refused(judge, busy):
 
 def test_where_the_library_is_slowed_down_there_is_no_verdict(judge, busy, monkeypatch):
     monkeypatch.setattr(vigil, "SLOWER", 0.0)
+    monkeypatch.setattr(examiner, "MOST_DISTURBED", 0)  # see below
     busy(lambda is_written: True)
     verdict = judge.evaluate(candidate(3))
     assert verdict.status is Status.INFRA_ERROR and "works for another" in verdict.reasons[0]
