@@ -6,10 +6,11 @@ import pytest
 
 from kernelwright.core.device import Device
 from kernelwright.judge.children.runner import Call
+from kernelwright.judge.machine.flush import CacheFlush
 from kernelwright.judge.machine.pages import is_told, unwritten
 from kernelwright.judge.machine.place import place_of
 from kernelwright.judge.timing import rounds
-from kernelwright.judge.timing.rounds import CacheFlush, Stopwatch
+from kernelwright.judge.timing.rounds import Stopwatch
 
 PLACE = place_of(Device("cpu"))
 

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelwright.judge.numerics.compare import Expected, compare, expect
-from kernelwright.judge.numerics.growth import count_terms, floor_error, summation_growth
+from kernelwright.judge.numerics.growth import floor_error, summation_growth
 from kernelwright.judge.numerics.measures import are_alike, error_of, largest_size, row_scale
 from kernelwright.judge.numerics.specials import require_specials
 from kernelwright.judge.numerics.whole import compare_exactly
 from kernelwright.judge.reference.nudges import jumps, loose_places
-from kernelwright.judge.reference.observed import observe
 from kernelwright.judge.refusal import WrongValues
 
 
@@ -132,56 +131,6 @@ def test_the_floor_grows_with_the_terms_and_has_a_cap():
     ]
     assert floors == sorted(floors)
     assert floors[-1] < 2e-5
-
-
-def test_each_output_is_a_sum_as_long_as_if_it_were_the_only_one():
-    given, large, loss = torch.zeros(64, 32), torch.zeros(64, 32), torch.zeros(())
-    assert count_terms([given], [large, loss], 0, [1.0, 1.0]).usual == [64, 64 * 32]
-    assert count_terms([given], [loss], 0, [1.0]).usual == [64 * 32]
-
-
-@pytest.mark.parametrize(
-    ("call", "is_known"),
-    [
-        (lambda x, w: torch.tanh(x @ w), True),
-        (lambda x, w: torch.nn.functional.layer_norm(x, [8]), True),
-        (lambda x, w: x.cumsum(0), False),
-        (lambda x, w: (x @ w).softmax(0), False),
-    ],
-    ids=["product", "norm", "cumsum", "softmax"],
-)
-def test_rows_are_no_terms_where_it_is_known_what_is_added_up(call, is_known):
-    x, w = torch.randn(4096, 8), torch.randn(8, 8)
-    seen = observe(lambda: call(x, w), [x, w])
-    assert seen.is_known == is_known
-    terms = count_terms([x, w], seen.outputs, seen.flops, seen.n_added, is_known=seen.is_known)
-    assert (max(terms.usual) < 64) == is_known
-
-
-@pytest.mark.parametrize(
-    ("module", "n"),
-    [
-        (torch.nn.GroupNorm(4, 16), 4 * 8 * 8),
-        (torch.nn.LayerNorm([16, 8, 8]), 16 * 8 * 8),
-        (torch.nn.BatchNorm2d(16), 2 * 8 * 8),
-        (torch.nn.InstanceNorm2d(16), 8 * 8),
-        (torch.nn.ReLU(), 1),
-    ],
-)
-def test_what_is_added_up_over_several_axes_is_a_long_sum(module, n):
-    seen = observe(lambda: module(torch.randn(2, 16, 8, 8)))
-    assert seen.n_added == [n] and seen.takes_variance == (n > 1)
-    assert count_terms([torch.zeros(2, 16, 8, 8)], seen.outputs, 0, [n]).added == [max(16, n)]
-
-
-def test_a_loss_beside_it_makes_no_other_result_a_long_sum():
-    def call():
-        x = torch.randn(64, 32)
-        noted = torch.zeros(64)
-        noted.add_(x.square().mean())
-        return x.relu(), x.square().mean(), x * x.sum(1, keepdim=True), noted
-
-    assert observe(call).n_added == [1, 64 * 32, 32, 64 * 32]
 
 
 def test_float64_is_held_to_its_own_precision():

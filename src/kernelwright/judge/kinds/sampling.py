@@ -52,6 +52,9 @@ who had most of them or there are the most, within BUDGET_S."""
 LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
+LOOK_SHARE, LATER_LOOK_SHARE = 0.5, 0.2
+"""Of the rounds in which the candidate's call is looked at and nothing is timed, until enough was
+seen, and then."""
 BUDGET_S = 1.0
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 RUNNING = "-1"
@@ -110,6 +113,11 @@ class Looks:
         """Whether enough looks were taken, and none saw own code."""
         seen = [one for looks in self._calls for one in looks]
         return len(seen) >= FEWEST_LOOKS and OWN not in seen
+
+    def is_due(self, coin: random.Random) -> bool:
+        """Whether a round is to be for one."""
+        share = LOOK_SHARE if self.n_told < FEWEST_LOOKS else LATER_LOOK_SHARE
+        return coin.random() < share
 
     @property
     def is_enough(self) -> bool:

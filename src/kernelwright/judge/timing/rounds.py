@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, median_ratio
 from kernelwright.judge.baselines import compared
 from kernelwright.judge.children.child import Glance
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.isolation.processes import faulted_bytes
-from kernelwright.judge.kinds.sampling import BUDGET_S, FEWEST_LOOKS, Looks
+from kernelwright.judge.kinds.sampling import BUDGET_S, Looks
 from kernelwright.judge.machine.cores import gathered, lead, on_last_core, prioritise
+from kernelwright.judge.machine.flush import CacheFlush
 from kernelwright.judge.machine.outputs import Claim
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import least_ns, peak_bytes_per_s, surely_ns
@@ -45,9 +44,6 @@ N_CALIBRATION = 20
 AT_REST, MOST_SETTLING, SETTLING_S = 4, 20, 2.0
 """Calls in a row that take little new memory, calls at most, and after how long no more."""
 LITTLE_MEMORY = 1 << 20
-LOOK_SHARE, LATER_LOOK_SHARE = 0.5, 0.2
-"""Of the rounds in which the candidate's call is looked at and nothing is timed, until enough was
-seen, and then."""
 
 
 class RunnerFailed(Exception):
@@ -74,22 +70,6 @@ def named(name: str) -> Iterator[None]:
         raise RunnerFailed(name, refused) from None
 
 
-class CacheFlush:
-    """Reads a buffer of twice the last-level cache, so that the next call starts cold.
-
-    Reading leaves nothing to be written back while the next call runs.
-    """
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        n_bytes = 2 * place.last_level_cache_bytes()
-        self.buffer = torch.zeros(n_bytes // 4, dtype=torch.float32, device=place.name)
-
-    def __call__(self) -> None:
-        self.buffer.sum()
-        self.place.settle()
-
-
 def is_enough(ratios: list[float], spent_s: float, budget_s: float) -> bool:
     """Whether more rounds are not worth their time."""
     n = len(ratios)
@@ -110,13 +90,6 @@ def half_width(interval: Ratio) -> float:
 def _draw(arguments_of: Callable[[Draw], list[Any]], seed: int, *what: Any) -> list[Any]:
     """Inputs of the task's own that no call has had before."""
     return arguments_of(Draw(TASK, derive_seed(seed, *what)))
-
-
-def _is_look_due(looks: Looks | None, order: random.Random) -> bool:
-    """Whether this round is for one."""
-    if looks is None:
-        return False
-    return order.random() < (LOOK_SHARE if looks.n_told < FEWEST_LOOKS else LATER_LOOK_SHARE)
 
 
 class Stopwatch:
@@ -267,6 +240,14 @@ class Stopwatch:
         self.turn(runner, arguments, vigil=vigil)
         self.rest(runner)
 
+    def _watch_on(
+        self, runner: Runner, fresh: Callable[..., list[Any]], vigil: Vigil, check: Check
+    ) -> None:
+        """More of those, where something was seen and says too little; and what is to be said."""
+        while vigil.is_open():
+            self._watch(runner, fresh("watched", vigil.n_watched), vigil)
+        check.tally.warn(vigil.warnings())
+
     def look_on(
         self,
         runner: Runner,
@@ -320,15 +301,10 @@ class Stopwatch:
 
         while not is_enough(ratios, time.monotonic() - start_s, budget_s):
             turns = order.sample(list(runners), len(runners))
-            is_watched = vigil.is_due()
-            is_surprised = not is_watched and check.is_surprised()
-            if is_watched or is_surprised or _is_look_due(looks, order):
+            apart = self._apart(candidate, vigil, check, draws, looks, samples[CANDIDATE], order)
+            if apart is not None:
                 arguments = fresh("apart", order.getrandbits(62))
-                watch = functools.partial(self._watch, candidate, arguments, vigil)
-                surprise = functools.partial(check.recheck, draws, self.turn)
-                look = functools.partial(self.look, candidate, arguments, looks, samples[CANDIDATE])
-                act = watch if is_watched else surprise if is_surprised else look
-                start_s += self._round_apart(runners, turns, arguments, act)
+                start_s += self._round_apart(runners, turns, arguments, apart)
                 continue
             draw = Draw(TASK, derive_seed(seed, "round", len(ratios)))
             arguments = arguments_of(draw)
@@ -338,9 +314,7 @@ class Stopwatch:
             check.compare_timed(draw, arguments, calls)
             del arguments, calls  # the next round's need their memory
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
-        while vigil.is_open():
-            self._watch(candidate, fresh("watched", vigil.n_watched), vigil)
-        check.tally.warn(vigil.warnings())
+        self._watch_on(candidate, fresh, vigil, check)
         check.recheck_rest(draws, self.turn)
         if looks is not None:
             self.look_on(candidate, arguments_of, seed, looks, samples[CANDIDATE])
@@ -349,6 +323,25 @@ class Stopwatch:
         vigil.require_rest(timing.median_ns(strongest), self._ranked_ns.get(strongest, math.inf))
         self._refuse_impossible(claims, candidate, timing)
         return timing
+
+    def _apart(
+        self,
+        candidate: Runner,
+        vigil: Vigil,
+        check: Check,
+        draws: list[Draw],
+        looks: Looks | None,
+        samples_ns: list[int],
+        order: random.Random,
+    ) -> Callable[[list[Any]], object] | None:
+        """What a round is for, given its inputs, in which nothing is timed; None if none is due."""
+        if vigil.is_due():
+            return functools.partial(self._watch, candidate, vigil=vigil)
+        if check.is_surprised():
+            return lambda arguments: check.recheck(draws, self.turn)
+        if looks is not None and looks.is_due(order):
+            return functools.partial(self.look, candidate, looks=looks, samples_ns=samples_ns)
+        return None
 
     def _round(
         self,
@@ -377,14 +370,14 @@ class Stopwatch:
         runners: Mapping[str, Runner],
         turns: Sequence[str],
         arguments: list[Any],
-        act: Callable[[], object],
+        act: Callable[[list[Any]], object],
     ) -> float:
         """A round in which ``act`` calls the candidate and nothing is timed; its seconds."""
         start_s = time.monotonic()
         for name in turns:
             with named(name):
                 if name == CANDIDATE:
-                    act()
+                    act(arguments)
                 else:
                     self.turn(runners[name], arguments)
                     self.rest(runners[name])
