@@ -53,6 +53,8 @@ def serve(control: socket.socket) -> None:
                 os.environ.clear()
                 os.environ.update(request["serve"])
                 os.sched_setaffinity(0, request["cores"])
+                # Nobody reads that pipe once the first is ready: full, it would hold them at exit.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 serve(socket.socket(fileno=fds[0]))
             os.environ.update(request.variables)
             warden.open_door(request, *fds)
