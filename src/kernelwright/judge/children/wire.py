@@ -107,8 +107,13 @@ def receive_request(sock: socket.socket) -> tuple[Any, list[int]]:
 
     Returns:
         ``GO`` itself for a call; the unpickled object for everything else.
+    Raises:
+        Closed: the parent is gone, whether or not it had read all that it was told.
     """
-    head, fds, _, _ = socket.recv_fds(sock, LENGTH.size, 8)
+    try:
+        head, fds, _, _ = socket.recv_fds(sock, LENGTH.size, 8)
+    except ConnectionResetError as error:
+        raise Closed from error
     if not head:
         raise Closed
     while len(head) < LENGTH.size:

@@ -53,7 +53,7 @@ def serve(control: socket.socket) -> None:
                 os.environ.clear()
                 os.environ.update(request["serve"])
                 os.sched_setaffinity(0, request["cores"])
-                # Nobody reads that pipe once the first is ready: full, it would hold them at exit.
+                # Nobody reads that pipe once the first is ready: full, it would hold who writes.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 serve(socket.socket(fileno=fds[0]))
             os.environ.update(request.variables)
