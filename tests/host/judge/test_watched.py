@@ -42,7 +42,7 @@ def judge(nursery):
 
 @pytest.fixture
 def busy(monkeypatch):
-    """Have the device be busy as a function of the looks' numbers and of what goes on says."""
+    """Have the device be busy when a function of whether inputs are being written says so."""
 
     def set_busy(is_busy):
         def works_for_others(self, meanwhile=None):
