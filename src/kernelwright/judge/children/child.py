@@ -303,9 +303,6 @@ class Child:
                 break
             start_ns = time.perf_counter_ns()
             self.is_stopped = False
-            # At once, because the warden is asked in a tenth of a millisecond.
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
             self.stop()
             glance.look(self.pid)
             self.ask_warden("go_on")
@@ -342,8 +339,11 @@ class Child:
         if self.is_stopped:
             return 0
         self.is_stopped = True
-        wire.send_request(self.warden, "stop")
+        # First of all, and before the warden has a core that its main thread may need to stop.
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
         self.calm_ns = standstill.calm_ns(self.pid)
+        wire.send_request(self.warden, "stop")
         answer = self._hear_warden()
         if not answer["stopped"]:
             raise wire.Late

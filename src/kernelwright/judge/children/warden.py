@@ -34,6 +34,8 @@ END_WAIT_S = 2.0
 STOP_WAIT_S, STEP_S = 10.0, 0.01
 """How long a worker may take to stand still: a driver's calls are not interrupted; and how long
 before those that it waits for may take a step."""
+PAUSE_S = 50e-6
+"""Between looks at who is to stop or to end: it may wait for the core that the warden is on."""
 
 
 def open_door(plan: sandbox.Plan, worker_fd: int, bell_fd: int, warden_fd: int) -> NoReturn:
@@ -242,7 +244,9 @@ class _Warden:
             flags = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
             info = os.waitid(os.P_PID, self.worker, flags)
             stopped = info is not None
-            if info is not None and info.si_code == os.CLD_STOPPED:
+            if info is None:
+                time.sleep(PAUSE_S)
+            elif info.si_code == os.CLD_STOPPED:
                 os.waitid(os.P_PID, self.worker, os.WSTOPPED)
         return stopped
 
@@ -272,6 +276,7 @@ class _Warden:
             for pid in others:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
+            time.sleep(PAUSE_S)
             self.reap()
         return {"others": len(self.others())}
 
