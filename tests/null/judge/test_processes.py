@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kernelwright.judge.isolation.processes import beside, living_thread
+from kernelwright.judge.isolation.processes import beside, is_stopped, living_thread
 
 ABOVE = """
 import ctypes, os, platform, subprocess, sys, threading, time
@@ -53,3 +53,14 @@ def test_a_process_that_is_gone_has_no_living_thread():
         one.wait()
     assert living_thread(one.pid) is None
     assert living_thread(os.getpid()) == os.getpid()
+
+
+def test_who_was_stopped_shows_it_until_told_to_go_on():
+    with subprocess.Popen(["sleep", "60"]) as one:
+        for number, shows in ((signal.SIGSTOP, True), (signal.SIGCONT, False)):
+            one.send_signal(number)
+            end_s = time.monotonic() + 20
+            while is_stopped(one.pid) != shows and time.monotonic() < end_s:
+                time.sleep(0.01)
+            assert is_stopped(one.pid) == shows
+        one.kill()

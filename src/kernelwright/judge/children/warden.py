@@ -22,10 +22,12 @@ from typing import Any, NoReturn
 from kernelwright.judge.children import wire, worker
 from kernelwright.judge.isolation import kernel_calls as kernel
 from kernelwright.judge.isolation import sandbox
-from kernelwright.judge.isolation.processes import below, living_thread
+from kernelwright.judge.isolation.processes import below, is_stopped, living_thread
 
 MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
-WATCH_S = 0.1
+WATCH_S, REST_S = 0.1, 1.0
+"""Between looks at what its processes take, and while the worker stands still: a look takes half a
+millisecond of a core that another's timed call may need."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 COMMON_BYTES = 2 << 30
 """Shared pages that are not counted: torch's libraries, and the arguments."""
@@ -151,7 +153,8 @@ class _Warden:
         while True:
             ready, _, _ = select.select(watched, [], [], WATCH_S)
             # Whoever prints all the time must not keep it from looking.
-            if not ready or time.monotonic() - looked_s > 10 * WATCH_S:
+            is_due = time.monotonic() - looked_s > REST_S
+            if is_due or not (ready or is_stopped(self.worker)):
                 looked_s = time.monotonic()
                 self.look()
             if self.out_fd in ready and not self.drain():

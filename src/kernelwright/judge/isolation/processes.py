@@ -32,6 +32,11 @@ def living_thread(pid: int) -> int | None:
     return threads[0] if threads else None
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether the first thread of a process was stopped by a signal."""
+    return (_fields(f"/proc/{pid}/stat") or [b""])[0] == b"T"
+
+
 def _state(pid: int, thread: int) -> bytes:
     """One letter; nothing where it is no more."""
     return (_fields(f"/proc/{pid}/task/{thread}/stat") or [b""])[0]
