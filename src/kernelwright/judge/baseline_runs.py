@@ -24,7 +24,7 @@ from kernelwright.judge.children.children import Children
 from kernelwright.judge.children.runner import Program, Runner, contents
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.inputs.draws import TASK
-from kernelwright.judge.machine.layout import dtype_name, leaves, plan_slots
+from kernelwright.judge.machine.layout import bytes_of, dtype_name, plan_slots
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region
 from kernelwright.judge.machine.roofline import LARGE_BYTES, Copying
@@ -249,10 +249,7 @@ class BaselineRuns:
         if fastest_ns == math.inf or not any(setting.copies):
             return False
         oracle = self._oracle
-        n_inputs, n_outputs = (
-            sum(t.numel() * t.element_size() for t in leaves(tensors))
-            for tensors in (oracle.first_arguments, oracle.example)
-        )
+        n_inputs, n_outputs = map(bytes_of, (oracle.first_arguments, oracle.example))
         times_in, times_out = setting.copies
         copied = 2 * (times_in * n_inputs + times_out * n_outputs)
         least_ns = self._copying.least_ns(copied + n_inputs + n_outputs)

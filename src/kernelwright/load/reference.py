@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kernelwright.core.errors import DeviceError, KernelwrightError, TaskError
 from kernelwright.core.task import Task, Workload
 from kernelwright.load.plain import flatten, map_plain, require_plain
+from kernelwright.load.seeding import seed_torch
 
 if TYPE_CHECKING:
     import torch
@@ -149,7 +150,7 @@ class Reference:
 
         cuda = [torch.device(device)] if device.startswith("cuda") else []
         with torch.random.fork_rng(devices=cuda), task_code(self.task, what, do, context=context):
-            torch.manual_seed(seed)
+            seed_torch(seed)
             yield
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.evaluation import CANDIDATE, Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Judge
 from kernelwright.judge.machine import spoil
@@ -42,6 +42,20 @@ def test_who_writes_to_its_inputs_is_seen_all_the_same(judge):
     )
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
     assert evaluation.status is Status.REJECTED and "writes to its inputs" in evaluation.reasons[0]
+
+
+def test_what_the_end_of_an_output_sets_off_is_in_the_next_call_s_time(judge):
+    source = (
+        f"import time, weakref\n{judge.task.source}\n\nclass ModelNew({judge.task.entry}):\n"
+        + (
+            "    def forward(self, x):\n"
+            "        y = super().forward(x)\n"
+            "        weakref.finalize(y, time.sleep, 0.02)\n"
+            "        return y\n"
+        )
+    )
+    evaluation = judge.evaluate(Candidate(source, "torch"))
+    assert min(evaluation.timing.samples_ns[CANDIDATE]) > 20e6
 
 
 def test_inputs_are_destroyed_in_a_window_and_come_back(monkeypatch):

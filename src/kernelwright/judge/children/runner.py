@@ -20,6 +20,7 @@ from kernelwright.judge.children.wire import Garbled, Late
 from kernelwright.judge.isolation.standstill import RanOn
 from kernelwright.judge.machine.cpu import read_process
 from kernelwright.judge.machine.layout import (
+    bytes_of,
     flat_source,
     flat_view,
     in_layout,
@@ -40,9 +41,11 @@ CPU_SHARE = 0.9
 standstill, threads that wait in a loop go on for some microseconds."""
 DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
 PROFILE_LIMIT_S = 60.0
+LIGHT_SHARE = 0.01
+"""Of a device's memory, that an output may take while others are called."""
 RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
-"""For one output to be let go; for all of them, and for each call beside that: nobody else measures
-meanwhile."""
+"""For one heavier output to be let go; for all of them, and for each call beside that: nobody else
+measures meanwhile."""
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
 
@@ -244,6 +247,8 @@ class Runner:
     def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
         """What now lies where the outputs of an earlier call, still held, were."""
         if not self.is_read:
+            if self._word:  # nobody has told it yet
+                self._let_go()
             self._copy(held=held)
         self.stand_still()
         if self.is_read:
@@ -275,11 +280,14 @@ class Runner:
 
     def release(self, *, hold: Iterable[str] = ()) -> None:
         """Let the child drop its last output, or hold it under these names until the next are."""
-        if self.is_read:  # the clock is to run over that, too: in the next call
-            self._word = ",".join(hold)
-            return
-        began_s = time.monotonic()
-        self._ask("release", RELEASE_S, hold=list(hold))
+        is_light = bytes_of(self.like) < LIGHT_SHARE * self.place.memory_bytes()
+        self._word = ",".join(hold)
+        if not (self.is_read or is_light):  # else the clock runs over that, too: in the next call
+            self._let_go()
+
+    def _let_go(self) -> None:
+        began_s, word, self._word = time.monotonic(), self._word, ""
+        self._ask("release", RELEASE_S, hold=word.split(",") if word else [])
         self._released_s += time.monotonic() - began_s
         if self._released_s > RELEASES_S + RELEASED_S * self.n_calls:
             why = f"it took {self._released_s:.0f} s to let the outputs of {self.n_calls} calls go"

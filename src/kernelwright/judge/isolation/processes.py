@@ -50,8 +50,8 @@ def _fields(path: str) -> list[bytes]:
         return []
 
 
-def below(pid: int) -> list[int]:
-    """Every process below another, dead ones too."""
+def below(*pids: int) -> list[int]:
+    """Every process below one of these, dead ones too."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -59,7 +59,7 @@ def below(pid: int) -> list[int]:
             if parent is not None:
                 parents[int(name)] = parent
     found: list[int] = []
-    layer = {pid}
+    layer = set(pids)
     while layer:
         layer = {child for child, parent in parents.items() if parent in layer}
         found += layer

@@ -15,6 +15,7 @@ import psutil
 import torch
 
 from kernelwright.core.conditions import Conditions
+from kernelwright.judge.isolation.processes import below
 from kernelwright.judge.machine import nvml
 from kernelwright.judge.machine.place import Place
 
@@ -115,15 +116,11 @@ def _own(ours: Iterable[int]) -> dict[int, tuple[float, float]]:
     """These processes and all below them, by number, with their processor time in seconds: their
     own, and that of children whose end they waited for."""
     found = {}
-    for pid in ours:
-        below: list[psutil.Process] = []
+    for pid in {*ours, *below(*ours)}:
         with contextlib.suppress(psutil.Error):
-            below = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-        for process in below:
-            with contextlib.suppress(psutil.Error):
-                spent = process.cpu_times()
-                waited_s = spent.children_user + spent.children_system
-                found[process.pid] = spent.user + spent.system, waited_s
+            spent = psutil.Process(pid).cpu_times()
+            waited_s = spent.children_user + spent.children_system
+            found[pid] = spent.user + spent.system, waited_s
     return found
 
 

@@ -212,7 +212,9 @@ class Gpu:
         return self._pauses.longest_ns() > PAUSE_NS
 
     def make_room(self) -> None:
-        kept = torch.cuda.memory_reserved(self.index) - torch.cuda.memory_allocated(self.index)
+        told = torch.cuda.memory_stats_as_nested_dict(self.index)  # all at once: before every call
+        reserved, used = told["reserved_bytes"], told["allocated_bytes"]
+        kept = reserved["all"]["current"] - used["all"]["current"]
         if kept > self.memory_bytes() * KEPT_SHARE:
             torch.cuda.empty_cache()
 

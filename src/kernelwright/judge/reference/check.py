@@ -31,7 +31,7 @@ from kernelwright.judge.inputs.draws import (
     Other,
     derive_seed,
 )
-from kernelwright.judge.machine.layout import leaves
+from kernelwright.judge.machine.layout import bytes_of, leaves
 from kernelwright.judge.machine.outputs import Claim
 from kernelwright.judge.numerics.compare import USELESS, Agreement, Expected, are_near, compare
 from kernelwright.judge.numerics.measures import differ, furthest
@@ -283,8 +283,7 @@ class Check:
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""
-        n_bytes = sum(t.numel() * t.element_size() for t in outputs)
-        return n_bytes <= KEPT_SHARE * self.runner.place.memory_bytes()
+        return bytes_of(outputs) <= KEPT_SHARE * self.runner.place.memory_bytes()
 
     def _check_held(self, name: str) -> None:
         """An output that the caller still holds must not change with later calls."""

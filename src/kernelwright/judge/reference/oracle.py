@@ -52,6 +52,7 @@ from kernelwright.judge.refusal import FAILURES
 from kernelwright.load import open_reference
 from kernelwright.load.plain import flatten, weights_of
 from kernelwright.load.reference import MISFIT, task_code
+from kernelwright.load.seeding import seed_torch
 
 Seat = Callable[[], AbstractContextManager[Any]]
 
@@ -199,7 +200,7 @@ class Oracle:
         device = torch.device(self.device)
         own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
         with self._guard(), torch.no_grad(), torch.random.fork_rng(own, device_type=device.type):
-            torch.manual_seed(self.weight_seed)
+            seed_torch(self.weight_seed)
             return [*flatten(module(*arguments)), *layout.those(leaves(arguments), self.changed)]
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
@@ -332,7 +333,7 @@ class Oracle:
         self.terms = count_terms(inputs, results, self.flops, n_added, is_known=is_known)
         self.is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
-        self.moved_bytes = sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
+        self.moved_bytes = layout.bytes_of([*inputs, *outputs])
         again = partial(self._forward_unseeded, arguments)
         fitness.require_deterministic(outputs, self.modules[TASK], again)
         for number in range(1, 9):  # a yes or no is the same every other time

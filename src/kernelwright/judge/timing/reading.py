@@ -14,7 +14,7 @@ import torch
 
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
-from kernelwright.judge.machine.layout import map_tensors
+from kernelwright.judge.machine.layout import bytes_of, map_tensors
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import MARGIN, surely_ns
 from kernelwright.judge.reference.oracle import Oracle
@@ -53,7 +53,7 @@ class Reading:
         """
         if self._bytes_per_s is None:
             self._bytes_per_s = peak_bytes_per_s(self._place)
-        whole = sum(t.numel() * t.element_size() for t in _numbers(self._oracle.first_arguments))
+        whole = bytes_of(_numbers(self._oracle.first_arguments))
         if timed_ns >= self._read_ns(whole):
             return  # and nothing needs to be derived
         if self._least_bytes is None:
