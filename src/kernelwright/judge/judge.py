@@ -47,6 +47,8 @@ from kernelwright.judge.verdicts import Verdicts
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """Of rounds per candidate, and of a search's budget at most; with a build of one second it keeps a
 verdict near two seconds."""
+MOST_AGAIN = 2
+"""How often a candidate is judged by itself after the first time."""
 FEWEST_FITTING, ROOM_SHARE = 2, 0.02
 """Candidates that find room together at least, and the share of the device's memory in which each
 further one must find room for the task's tensors: three of 1.6 GB and two of 3 GB had it on an
@@ -360,9 +362,15 @@ class Judge:
         return self._conclude(prepared, max_time_s)
 
     def _judge_again(self, candidate: Candidate, **how: Any) -> Evaluation:
+        """Without the others; a last time where it only shows now that library settings lacked
+        memory too, when the candidate did."""
         with self.turns.again():
-            wait_for_room(self.place, self.task)
-            return self._judge(candidate, **how)
+            for _ in range(MOST_AGAIN):
+                wait_for_room(self.place, self.task)
+                found = self._judge(candidate, **how)
+                if found.status is not Status.INFRA_ERROR:
+                    break
+        return found
 
     def _conclude(
         self, prepared: Preparation, max_time_s: float, *, is_first: bool = False

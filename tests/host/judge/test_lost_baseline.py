@@ -45,6 +45,32 @@ def test_one_that_found_no_memory_is_tried_again_before_a_verdict_stands(monkeyp
     assert not any("not measured" in warning for warning in found.warnings)
 
 
+def test_memory_that_the_candidate_lacked_as_well_does_not_cost_the_verdict(monkeypatch, nursery):
+    """Somebody held all of it: the candidate found that in its checks, settings as they began."""
+    judge_it, start, seen = Judge._judge, BaselineRuns._start_one, []
+    lacked = "run: OutOfMemoryError: CUDA out of memory."
+
+    def start_at_second(self, setting):
+        if setting.name == "compile" and seen.count(setting.name) == 0:
+            seen.append(setting.name)
+            raise Refused(Status.RUNTIME_ERROR, lacked)
+        return start(self, setting)
+
+    def lacks_memory_at_first(self, candidate, **how):
+        if "candidate" in seen:
+            return judge_it(self, candidate, **how)
+        seen.append("candidate")
+        self._baselines.wait()
+        found = judge_it(self, candidate, timed=False)
+        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=(lacked,))
+
+    monkeypatch.setattr(BaselineRuns, "_start_one", start_at_second)
+    monkeypatch.setattr(Judge, "_judge", lacks_memory_at_first)
+    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
+        found = judge.evaluate(CANDIDATE)
+    assert found.status is Status.PASSED and "compile" in found.timing.samples_ns
+
+
 def test_one_that_never_finds_memory_is_done_without(monkeypatch, nursery):
     start = BaselineRuns._start_one
 

@@ -1,7 +1,8 @@
 """Between its calls a kernel keeps the GPU from the baselines, until its inputs are written.
 
 task: wide_chain
-expect: tampered
+expect: tampered|passed
+max_speedup: 0.9
 devices: cuda
 catalogue: T14
 note: each kernel ends by itself after 2^28 clock ticks, about a sixth of a second

@@ -1,7 +1,8 @@
 """A kernel waits on the GPU when the clock starts, so that its context need not be changed to.
 
 task: wide_chain
-expect: tampered
+expect: tampered|passed
+max_speedup: 0.9
 devices: cuda
 catalogue: T11
 note: what changing contexts costs is taken off every time, whether it was changed or not

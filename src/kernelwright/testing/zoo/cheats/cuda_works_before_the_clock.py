@@ -1,7 +1,8 @@
 """Queues its next call behind a wait for the inputs, which come before the judge's clock starts.
 
 task: wide_chain
-expect: tampered
+expect: tampered|passed
+max_speedup: 0.9
 devices: cuda
 catalogue: T1, T11
 note: the stream waits for a word that is no longer all ones; until then nothing runs on the device
