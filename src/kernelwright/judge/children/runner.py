@@ -280,10 +280,10 @@ class Runner:
 
     def release(self, *, hold: Iterable[str] = ()) -> None:
         """Let the child drop its last output, or hold it under these names until the next are."""
-        is_light = bytes_of(self.like) < LIGHT_SHARE * self.place.memory_bytes()
         self._word = ",".join(hold)
-        if not (self.is_read or is_light):  # else the clock runs over that, too: in the next call
-            self._let_go()
+        if self.is_read or bytes_of(self.like) < LIGHT_SHARE * self.place.memory_bytes():
+            return  # the clock is to run over that, too: in the next call
+        self._let_go()
 
     def _let_go(self) -> None:
         began_s, word, self._word = time.monotonic(), self._word, ""
