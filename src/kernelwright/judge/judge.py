@@ -368,7 +368,7 @@ class Judge:
             for _ in range(MOST_AGAIN):
                 wait_for_room(self.place, self.task)
                 found = self._judge(candidate, **how)
-                if found.status is not Status.INFRA_ERROR:
+                if not self._baselines.to_start_again:
                     break
         return found
 

@@ -55,7 +55,9 @@ def test_what_the_end_of_an_output_sets_off_is_in_the_next_call_s_time(judge):
         )
     )
     evaluation = judge.evaluate(Candidate(source, "torch"))
-    assert min(evaluation.timing.samples_ns[CANDIDATE]) > 20e6
+    assert evaluation.passed, evaluation.reasons
+    # Not of every call: an output that is held ends later.
+    assert evaluation.timing.median_ns(CANDIDATE) > 20e6
 
 
 def test_inputs_are_destroyed_in_a_window_and_come_back(monkeypatch):

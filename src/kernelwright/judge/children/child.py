@@ -339,11 +339,11 @@ class Child:
         if self.is_stopped:
             return 0
         self.is_stopped = True
-        # First of all, and before the warden has a core that its main thread may need to stop.
+        # At once, because the warden stops it, and all others, in a tenth of a millisecond.
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
-        self.calm_ns = standstill.calm_ns(self.pid)
         wire.send_request(self.warden, "stop")
+        self.calm_ns = standstill.calm_ns(self.pid)
         answer = self._hear_warden()
         if not answer["stopped"]:
             raise wire.Late

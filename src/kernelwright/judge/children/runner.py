@@ -42,10 +42,10 @@ standstill, threads that wait in a loop go on for some microseconds."""
 DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
 PROFILE_LIMIT_S = 60.0
 LIGHT_SHARE = 0.01
-"""Of a device's memory, that an output may take while others are called."""
+"""Of a device's memory: an output of less is let go within the next call's time."""
 RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
-"""For one heavier output to be let go; for all of them, and for each call beside that: nobody else
-measures meanwhile."""
+"""For a heavier output to be let go at once, untimed; for all of them, and for each call beside
+that: nobody else measures meanwhile."""
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
 

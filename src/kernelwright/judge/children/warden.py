@@ -152,11 +152,6 @@ class _Warden:
         watched, looked_s = [self.sock, self.out_fd], 0.0
         while True:
             ready, _, _ = select.select(watched, [], [], WATCH_S)
-            # Whoever prints all the time must not keep it from looking.
-            is_due = time.monotonic() - looked_s > REST_S
-            if is_due or not (ready or is_stopped(self.worker)):
-                looked_s = time.monotonic()
-                self.look()
             if self.out_fd in ready and not self.drain():
                 watched.remove(self.out_fd)
             if self.sock in ready:
@@ -166,6 +161,11 @@ class _Warden:
                 except wire.Closed:
                     self.signal_all(signal.SIGKILL)
                     os._exit(0)
+            # Whoever prints all the time must not keep it from looking.
+            is_due = time.monotonic() - looked_s > REST_S
+            if is_due or not (ready or is_stopped(self.worker)):
+                looked_s = time.monotonic()
+                self.look()
 
     def drain(self) -> bool:
         """Take what was printed, keep its end; whether there may be more."""

@@ -222,7 +222,7 @@ class Stopwatch:
             )
 
     def rest(self, runner: Runner) -> None:
-        """Let a child drop its output, and stop it again."""
+        """Let a child drop its output, in its next call where it is light; it stands still."""
         runner.release()
         runner.stand_still()
 
