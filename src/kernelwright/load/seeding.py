@@ -12,9 +12,6 @@ def seed_torch(number: int) -> None:
     """
     import torch
 
-    if torch.cuda.is_available() and not torch.cuda.is_initialized():
-        torch.manual_seed(number)  # it keeps the seed for when CUDA starts
-        return
     torch.default_generator.manual_seed(number)
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_available():
         torch.cuda.manual_seed_all(number)
