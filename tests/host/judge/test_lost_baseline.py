@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 
+import pytest
 from tests.host.relu_task import TASK as SOURCE
 
 from kernelwright.core.candidate import Candidate
@@ -17,6 +18,7 @@ from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.refusal import Refused
 
 TASK = Task("relu", "builtin", SOURCE)
+LACKED = "run: OutOfMemoryError: CUDA out of memory."
 CANDIDATE = Candidate(SOURCE + "\nModelNew = Model\n", "torch")
 
 
@@ -29,42 +31,39 @@ def test_one_that_was_killed_is_started_again_and_nobody_is_accused(nursery):
     assert {"eager", "compile"} <= set(found.timing.samples_ns)
 
 
-def test_one_that_found_no_memory_is_tried_again_before_a_verdict_stands(monkeypatch, nursery):
-    start, n_failed = BaselineRuns._start_one, []
+@pytest.fixture
+def failed(monkeypatch):
+    """Have compile find no memory the first time; the settings that did."""
+    start, failed = BaselineRuns._start_one, []
 
     def start_at_second(self, setting):
-        if setting.name == "compile" and not n_failed:
-            n_failed.append(setting)
-            raise Refused(Status.RUNTIME_ERROR, "run: OutOfMemoryError: CUDA out of memory.")
+        if setting.name == "compile" and not failed:
+            failed.append(setting)
+            raise Refused(Status.RUNTIME_ERROR, LACKED)
         return start(self, setting)
 
     monkeypatch.setattr(BaselineRuns, "_start_one", start_at_second)
+    return failed
+
+
+def test_one_that_found_no_memory_is_tried_again_before_a_verdict_stands(failed, nursery):
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found = judge.evaluate(CANDIDATE)
-    assert n_failed and "compile" in found.timing.samples_ns
+    assert failed and "compile" in found.timing.samples_ns
     assert not any("not measured" in warning for warning in found.warnings)
 
 
-def test_memory_that_the_candidate_lacked_as_well_does_not_cost_the_verdict(monkeypatch, nursery):
+def test_memory_that_a_candidate_lacked_too_costs_no_verdict(failed, monkeypatch, nursery):
     """Somebody held all of it: the candidate found that in its checks, settings as they began."""
-    judge_it, start, seen = Judge._judge, BaselineRuns._start_one, []
-    lacked = "run: OutOfMemoryError: CUDA out of memory."
-
-    def start_at_second(self, setting):
-        if setting.name == "compile" and seen.count(setting.name) == 0:
-            seen.append(setting.name)
-            raise Refused(Status.RUNTIME_ERROR, lacked)
-        return start(self, setting)
+    judge_it = Judge._judge
 
     def lacks_memory_at_first(self, candidate, **how):
-        if "candidate" in seen:
+        if failed:
             return judge_it(self, candidate, **how)
-        seen.append("candidate")
         self._baselines.wait()
         found = judge_it(self, candidate, timed=False)
-        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=(lacked,))
+        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=(LACKED,))
 
-    monkeypatch.setattr(BaselineRuns, "_start_one", start_at_second)
     monkeypatch.setattr(Judge, "_judge", lacks_memory_at_first)
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found = judge.evaluate(CANDIDATE)
@@ -76,7 +75,7 @@ def test_one_that_never_finds_memory_is_done_without(monkeypatch, nursery):
 
     def fail(self, setting):
         if setting.name == "compile":
-            raise Refused(Status.RUNTIME_ERROR, "run: OutOfMemoryError: CUDA out of memory.")
+            raise Refused(Status.RUNTIME_ERROR, LACKED)
         return start(self, setting)
 
     monkeypatch.setattr(BaselineRuns, "_start_one", fail)
@@ -101,8 +100,7 @@ def test_who_lacked_memory_is_judged_once_more_while_nobody_else_is(monkeypatch,
         found = judge_it(self, candidate, **how)
         if len(held_up) > 1:
             return found
-        why = ("run: OutOfMemoryError: CUDA out of memory.",)
-        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=why)
+        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=(LACKED,))
 
     monkeypatch.setattr(Judge, "_judge", lacks_memory_at_first)
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:

@@ -47,12 +47,10 @@ def test_who_writes_to_its_inputs_is_seen_all_the_same(judge):
 def test_what_the_end_of_an_output_sets_off_is_in_the_next_call_s_time(judge):
     source = (
         f"import time, weakref\n{judge.task.source}\n\nclass ModelNew({judge.task.entry}):\n"
-        + (
-            "    def forward(self, x):\n"
-            "        y = super().forward(x)\n"
-            "        weakref.finalize(y, time.sleep, 0.02)\n"
-            "        return y\n"
-        )
+        "    def forward(self, x):\n"
+        "        y = super().forward(x)\n"
+        "        weakref.finalize(y, time.sleep, 0.02)\n"
+        "        return y\n"
     )
     evaluation = judge.evaluate(Candidate(source, "torch"))
     assert evaluation.passed, evaluation.reasons
