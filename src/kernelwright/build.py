@@ -111,7 +111,7 @@ def _by_shape(
     state_dict: Mapping[str, Tensor] | None,
 ) -> nn.Module:
     """A module of the best kernel for each shape, all with the weights of one reference."""
-    from kernelwright.dispatch import ByShape, shapes_of
+    from kernelwright.dispatch import ByShape, forms_of
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
@@ -138,7 +138,7 @@ def _by_shape(
         if result.evaluation is not None:
             kind = result.evaluation.environment.device.partition(":")[0]
             device = "cuda" if kind == "hip" else kind
-            key = (device, shapes_of(reference.inputs(BUILD_SEED, "cpu")))
+            key = (device, forms_of(reference.inputs(BUILD_SEED, "cpu")))
             kernels[key] = max(kernels.get(key, result), result, key=_least_gain)
     weights = first.state_dict()
     return ByShape(

@@ -9,24 +9,33 @@ from typing import Any
 import torch
 from torch import nn
 
-Key = tuple[str, tuple[tuple[str, tuple[int, ...]], ...]]
-"""The kind of device, and (dtype, shape) of every input, as a workload names them."""
+from kernelwright.core.errors import TaskError
+
+Form = tuple[str, tuple[int, ...], tuple[int, ...]]
+"""Of an input: its dtype, its shape, and its strides along axes of more than one number."""
+Key = tuple[str, tuple[Form, ...]]
+"""The kind of device, and the form of every input."""
 
 
 class ByShape(nn.Module):
     """Calls the kernel that was judged on inputs like these, and the reference where none was.
 
-    A kernel was judged on a kind of device, on shapes and dtypes, in the mode (train or eval) in
-    which the module is constructed, without gradients and outside ``torch.autocast``: anything
-    else goes to the reference, and so does a call outside ``torch.no_grad()`` where inputs or
-    weights want gradients.
-    Its weights are those at the time it was built.
+    A kernel was judged on a kind of device, on shapes, strides and dtypes, in the mode (train or
+    eval) in which the module is constructed, without gradients and outside ``torch.autocast``:
+    anything else goes to the reference, and so does a call outside ``torch.no_grad()`` where inputs
+    or weights want gradients.
+    All of them have the reference's own weights, whoever changes those.
+
+    Raises:
+        TaskError: a kernel keeps its weights in another form.
     """
 
     def __init__(self, reference: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
         super().__init__()
         self.reference = reference
         self.kernels = nn.ModuleList(kernels.values())
+        for kernel in self.kernels:
+            _share_weights(reference, kernel)
         self._places = {key: place for place, key in enumerate(kernels)}
         self._judged_mode = reference.training
         self.training = reference.training
@@ -48,17 +57,36 @@ class ByShape(nn.Module):
         if wants_gradient or len(devices) != 1 or self.training != self._judged_mode:
             return None
         device = devices.pop()
-        place = self._places.get((device, shapes_of(inputs)))
+        place = self._places.get((device, forms_of(inputs)))
         if place is None or torch.is_autocast_enabled(device):
             return None
         return self.kernels[place]
 
 
-def shapes_of(inputs: Sequence[Any]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """(dtype, shape) of every input; of what is no tensor the type, and no shape."""
+def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:
+    """The form of every input; of what is no tensor the type, and nothing else."""
     return tuple(
-        (str(value.dtype).removeprefix("torch."), tuple(value.shape))
+        (str(value.dtype).removeprefix("torch."), tuple(value.shape), _strides(value))
         if isinstance(value, torch.Tensor)
-        else (type(value).__name__, ())
+        else (type(value).__name__, (), ())
         for value in inputs
     )
+
+
+def _strides(t: torch.Tensor) -> tuple[int, ...]:
+    return tuple(step for step, n in zip(t.stride(), t.shape, strict=True) if n > 1)
+
+
+def _share_weights(source: nn.Module, target: nn.Module) -> None:
+    state = source.state_dict(keep_vars=True)
+    for name, weight in target.named_parameters():
+        weight.requires_grad_(state[name].requires_grad)  # else assigning sets it in the source
+    target.load_state_dict(state, assign=True)
+    shared = target.state_dict(keep_vars=True)
+    tensors = {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
+    if other := [name for name, value in tensors.items() if shared[name] is not value]:
+        raise TaskError(
+            "a kernel keeps its weights in another form, and would not follow the module's",
+            seen=", ".join(other),
+            do="build it by itself, as kw.build(result)",
+        )

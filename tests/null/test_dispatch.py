@@ -101,6 +101,42 @@ def test_weights_that_are_given_reach_reference_and_kernels(tmp_path):
         assert torch.equal(module(torch.ones(rows, 8)), torch.full((rows, 8), 3.0))
 
 
+@pytest.mark.parametrize("changed", [lambda module: module, copy.deepcopy, torch.nn.Module.double])
+def test_kernels_have_the_weights_that_training_leaves(tmp_path, changed):
+    module = changed(kw.build([result(tmp_path, 4, 2.0)]))
+    assert len(list(module.parameters())) == 1
+    optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
+    x = torch.ones(4, 8, dtype=module.reference.scale.dtype)
+    before = module(x).detach()
+    module(x).sum().backward()
+    optimizer.step()
+    (kernel,) = module.kernels
+    with torch.no_grad():
+        assert torch.allclose(kernel(x), before - 4) and torch.equal(kernel(x), module.reference(x))
+
+
+def test_what_is_frozen_stays_so(tmp_path):
+    frozen = SOURCE.replace("torch.rand(width))", "torch.rand(width), requires_grad=False)")
+    module = kw.build([result(tmp_path, 4, 2.0, source=frozen)])
+    assert not any(weight.requires_grad for weight in module.parameters())
+
+
+@torch.no_grad()
+def test_inputs_that_lie_otherwise_in_memory_go_to_the_reference(tmp_path):
+    module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
+    x = torch.randn(8, 4).t()
+    assert module.kernel_for(x) is None and module.kernel_for(x.contiguous()) is not None
+
+
+def test_a_kernel_that_keeps_its_weights_in_another_form_shares_none(tmp_path):
+    found = result(tmp_path, 4, 2.0)
+    own = "    def _load_from_state_dict(self, state, prefix, *rest):\n"
+    own += "        self.scale.data.copy_(state[prefix + 'scale'])\n"
+    found.source_path.write_text(found.source_path.read_text() + "\n" + own)
+    with pytest.raises(TaskError, match="another form"):
+        kw.build([found])
+
+
 def test_results_of_different_modules_are_refused(tmp_path):
     other = result(tmp_path, 4, 2.0, source=SOURCE.replace("torch.rand(width)", "torch.rand(1)"))
     with pytest.raises(TaskError, match="different modules"):
