@@ -39,6 +39,7 @@ class _OwnModules(_abc.MetaPathFinder, _abc.Loader):
 _sys.meta_path.append(_OwnModules())
 
 """
+_FIRST, *_, _LAST, _ = PREAMBLE.splitlines(keepends=True)
 
 
 def bundled(task: Task) -> Task:
@@ -68,6 +69,13 @@ def bundled(task: Task) -> Task:
     lines = task.source.splitlines(keepends=True)
     lines.insert(_n_first_lines(task.source), PREAMBLE.format(modules=modules))
     return dataclasses.replace(task, source="".join(lines))
+
+
+def brought_along(source: str) -> str:
+    """What ``bundled`` put into a task's source, for other texts that import what it imports; empty
+    where it put nothing."""
+    _, first, behind = source.partition(_FIRST)
+    return first and first + behind.partition(_LAST)[0] + _LAST
 
 
 def _parent(name: str) -> str:

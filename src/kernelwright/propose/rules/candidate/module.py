@@ -91,7 +91,10 @@ def looks_at_weights(program: Program, face: Face) -> bool:
 
 
 def _imports(given: tuple[str, ...], text: str) -> list[str]:
-    """The imports of the parts, and of the library as far as it is used, each once."""
+    """The imports of the parts, and of the library as far as it is used, each once.
+
+    What begins with a comment comes before all but ``__future__``: it is there for the others.
+    """
     library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
     lines = set(given) | set(library)
     return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kernelwright.core.syntax import parse
+from kernelwright.load.inlined import brought_along
 
 _SETUP = frozenset({"get_inputs", "get_init_inputs"})
 
@@ -18,6 +19,8 @@ class Spliced:
     """Parts of the new file that come from the reference's text."""
 
     imports: tuple[str, ...]
+    """One text each. The first, beginning with a comment, brings the author's own modules along,
+    where the reference imports any."""
     definitions: str
     """Other classes, functions and constants that the class needs."""
     bases: str
@@ -44,12 +47,13 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
     forwards = [n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward"]
     if not forwards:
         raise LookupError(f"{entry}.forward")
-    needed = _needed(model, statements) - {entry} - _SETUP
+    needed = _needed(model, statements) - {entry} - _SETUP | {"*"}  # which may be any name
     kept = list(dict.fromkeys(n for n in tree.body if needed & set(_defined(n))))
     imports = [n for n in kept if isinstance(n, (ast.Import, ast.ImportFrom))]
     others = [n for n in kept if n not in imports]
+    lines = [brought_along(source), *(_text(source, node) for node in imports)]
     return Spliced(
-        imports=tuple(_text(source, node) for node in imports),
+        imports=tuple(filter(None, lines)),
         definitions=_joined(source, others),
         bases=", ".join(ast.unparse(base) for base in model.bases),
         body=_class_body(source, model, forwards[0] if renames else None, entry_new),
@@ -71,11 +75,10 @@ def _defined(node: ast.stmt) -> Iterable[str]:
         case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
             return [node.name]
         case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.If() | ast.Try() | ast.With():
-            return [
-                n.id
-                for n in ast.walk(node)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            ]
+            parts = list(ast.walk(node))
+            stored = [n for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+            imports = [n for n in parts if isinstance(n, (ast.Import, ast.ImportFrom))]
+            return [*(n.id for n in stored), *(name for n in imports for name in _defined(n))]
     return []
 
 
