@@ -37,13 +37,20 @@ def flatten(value: Any) -> list[torch.Tensor]:
     not asked for, is no result.
 
     Raises:
-        TaskError: the result holds something that cannot be compared.
+        TaskError: the result holds something that cannot be compared, or that no kernel gives.
     """
     import torch
 
     if value is None:
         return []
     if isinstance(value, (list, tuple)):
+        kind = type(value)
+        if kind not in (list, tuple) and kind.__module__ != "torch.return_types":
+            raise TaskError(
+                "kernels give plain lists and tuples, and the forward's result is of another class",
+                seen=kind.__name__,
+                do="return tuple(...) of it, in the forward or in a module around this one",
+            )
         return [tensor for item in value for tensor in flatten(item)]
     is_tensor = isinstance(value, torch.Tensor)
     kind = _other_than_dense(value) if is_tensor else type(value).__name__

@@ -28,6 +28,10 @@ def one_more(x):
     return x + 1
 
 
+class Rows(list):
+    pass
+
+
 class Model(torch.nn.Module):
     def forward(self, x):
         return RESULT
@@ -80,6 +84,20 @@ def test_what_no_candidate_can_be_given(given, seen):
 def test_what_cannot_be_compared(result, seen):
     with pytest.raises(TaskError, match=f"result cannot be compared(.|\n)*{seen}"):
         check(task(result=result))
+
+
+@pytest.mark.parametrize(
+    ("result", "seen"),
+    [("Pair(x, x + 1)", "Pair"), ("[x, Pair(x, x)]", "Pair"), ("Rows([x])", "Rows")],
+)
+def test_a_result_whose_class_no_kernel_gives(result, seen):
+    with pytest.raises(TaskError, match=f"seen: {seen}\n.*tuple") as refused:
+        check(task(result=result))
+    assert "plain" in refused.value.what
+
+
+def test_torchs_own_named_tuples_are_taken_as_plain_ones():
+    assert check(task(result="[torch.topk(x, 2), None, (x,)]"))
 
 
 @pytest.mark.parametrize("result", ["None", "[None, ()]"])
