@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import gc
 import hashlib
+import itertools
+import random
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,13 +80,15 @@ class Questions:
                 entry.task: self._blank(policy, entry.task, calls, is_shown)
                 for entry in self.entries
             }
-            missing: list[tuple[str, Call]] = []
+            missing: list[tuple[str, int, Call]] = []
             for task, blank in blanks.items():
-                n_missing = n_wanted - len(self._answers(task, blank))
-                if n_missing > 0:
+                answers = self._answers(task, blank)
+                if len(answers) < n_wanted:
                     self.archive.add_task(task)
                     run = self.archive.start_run(task, self.told)
-                    missing += [(run, blank)] * n_missing
+                    fresh = fresh_seeds(self.told.seed, task, answers)
+                    seeds = itertools.islice(fresh, n_wanted - len(answers))
+                    missing += [(run, seed, blank) for seed in seeds]
             if missing:
                 self._ask(policy, missing)
                 _free()
@@ -103,18 +107,18 @@ class Questions:
             and call.outcome is not Ending.FAILED  # the machine's, not the model's
         ]
 
-    def _ask(self, policy: Policy, missing: Sequence[tuple[str, Call]]) -> None:
+    def _ask(self, policy: Policy, missing: Sequence[tuple[str, int, Call]]) -> None:
         endpoint = open_endpoint(policy.name)
 
-        def keep(position: int, run: str, call: Call) -> None:
-            self.archive.add_call(run, self._answered(endpoint, position, call))
+        def keep(run: str, seed: int, call: Call) -> None:
+            self.archive.add_call(run, self._answered(endpoint, seed, call))
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for done in [pool.submit(keep, n, *each) for n, each in enumerate(missing)]:
+            for done in [pool.submit(keep, *each) for each in missing]:
                 done.result()
 
-    def _answered(self, endpoint: Endpoint, position: int, call: Call) -> Call:
-        parameters = {**endpoint.parameters(self.told.seed + position), **call.parameters}
+    def _answered(self, endpoint: Endpoint, seed: int, call: Call) -> Call:
+        parameters = {**endpoint.parameters(seed), **call.parameters}
         began = time.monotonic()
         reply = endpoint.ask(call.messages, parameters, ANSWER_S)
         return dataclasses.replace(
@@ -150,6 +154,13 @@ class Questions:
             messages=prompts.ask(task, dialect, self.told.seed).messages, answer="",
             outcome=Ending.FAILED,
         )  # fmt: skip
+
+
+def fresh_seeds(seed: int, task: Task, answers: Sequence[Call]) -> Iterator[int]:
+    """Those of further answers to a task: under a seed that was asked with, the same come again."""
+    used = {call.parameters.get("seed") for call in answers}
+    drawn = (random.Random(f"{seed} {task.digest} {n}").getrandbits(31) for n in itertools.count())
+    return (each for each in drawn if each not in used)
 
 
 def ending(reply: Reply, max_tokens: int) -> Ending:

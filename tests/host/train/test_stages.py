@@ -183,6 +183,12 @@ def test_checkpoints_are_examined_side_by_side_and_answers_kept(taught, rewarded
     assert any(code and code in last for code in kernels)  # its own, with what they came to
     once_more = exam.run(entries, wanted[:1], settings=settings, max_tokens=3, shown=2, timed=False)
     assert once_more.calls == more.calls
+    five = exam.policies([f"{taught.model}=5"], 3)
+    exam.run(entries, five, settings=settings, max_tokens=3, timed=False)
+    with Archive(settings.archive) as archive:
+        asked = [c for c in archive.calls(TASKS[0].digest) if c.model == five[0].name]
+    seeds = [call.parameters["seed"] for call in asked if not call.is_shown]
+    assert len(set(seeds)) == len(seeds) == 5  # two more, not the first two again
 
 
 def test_the_archive_has_the_curves_of_its_stages(rewarded, folder):
