@@ -11,14 +11,14 @@
 # own, both at the same time; with GPUS=1 they take turns. A host makes one to three CUDA contexts a second,
 # however many GPUs it has, so a verdict costs more than learning from it: UPDATES steps on each batch of answers.
 # In the exam each gives ANSWERS answers to a task, and the arms and SFT then SHOWN more to prompts that show them their
-# own kernels; SFT gives as many more without, for the best of as many that were only sampled.
+# own kernels; SFT gives MORE without, for the best of as many that were only sampled.
 # Eight lessons at a time on one GPU take more than 80 GB: BATCH=4 there.
-# SFT_S, SELF_S, ARM_S, BATCH, SEED, RATE, UPDATES, ANSWERS and SHOWN may be set; SFT_S=0: MODEL has been taught;
+# SFT_S, SELF_S, ARM_S, BATCH, SEED, RATE, UPDATES, ANSWERS, SHOWN and MORE may be set; SFT_S=0: MODEL has been taught;
 # SELF_S=0 or ARM_S=0: without that stage. What was stopped goes on by the same command.
 set -euo pipefail
 model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
 python=${PYTHON:-python3}
-run="$python -m kernelwright" answers=${ANSWERS:-3} shown=${SHOWN:-2} gpus=${GPUS:-2}
+run="$python -m kernelwright" answers=${ANSWERS:-3} shown=${SHOWN:-2} more=${MORE:-2} gpus=${GPUS:-2}
 mkdir -p "$out"
 on() { # GPU COMMAND…: whoever measures on one GPU has its part of the cores alone
   local each=$(($(nproc) / gpus)) gpu=$1
@@ -78,15 +78,10 @@ ask() { # GPU OPTION…
   on "$1" $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 --device cuda --jobs 6 \
     --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --max-tokens 1024 "${@:2}" >>"$out/exam-$1.log" 2>&1
 }
-if [ "$shown" = 0 ]; then
-  examine() { ask "$1" "${policies[@]}" "${selfsup[@]}"; }
-else # what is shown is drawn from as many answers of each, so the others are asked for afterwards
-  compared+=(--arm "sft, more=$taught@$((answers + shown))")
-  examine() {
-    ask "$1" --shown "$shown" "${policies[@]}" &&
-      ask "$1" --policy "$taught=$((answers + shown))" "${selfsup[@]}"
-  }
-fi
+compared+=(--arm "sft, more=$taught@$((answers + more))")
+examine() { # GPU: what is shown is drawn from as many answers of each, so SFT gives the others afterwards
+  ask "$1" --shown "$shown" "${policies[@]}" && ask "$1" --policy "$taught=$((answers + more))" "${selfsup[@]}"
+}
 exams=()
 for gpu in $(seq 0 $((gpus - 1))); do
   examine "$gpu" &

@@ -64,9 +64,9 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 )
 @click.option(
     "--shown",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=0),
     help="Then ask for so many more, with two of its own kernels and their speeds in the prompt. "
-    "Default: none.",
+    "Default: 0.",
 )
 @click.option(
     "--dialect", help="Ask checkpoints for kernels in it. Default: cpp on a CPU, else triton."
