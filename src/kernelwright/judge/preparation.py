@@ -158,7 +158,7 @@ def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict
     program = Program(source, entry, oracle.initial, oracle.weight_seed, setting, **may)
     arguments = oracle.first_arguments
     runner.keeps_arguments = any(oracle.returned) or any(oracle.changed)
-    runner.changed = oracle.changed
+    runner.changed, runner.nesting = oracle.changed, oracle.nesting
     runner.build(program, oracle.state(TASK), arguments, limit_s=BUILD_LIMIT_S)
 
 

@@ -3,6 +3,7 @@ process, and that can be compared."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import TaskError
@@ -105,6 +106,19 @@ def _other_than_dense(tensor: torch.Tensor) -> str:
         return f"a tensor in the layout {str(tensor.layout).removeprefix('torch.')}"
     dtype = str(tensor.dtype).removeprefix("torch.")
     return f"a tensor of {dtype}" if dtype.startswith(UNCOMPARED) else ""
+
+
+def nesting(value: Any) -> str:
+    """How the tensors of a result are nested, as ``tensor`` or ``[tensor, None]``: a list is as
+    good as a tuple."""
+    if isinstance(value, (list, tuple)):
+        return enclosed(map(nesting, value))
+    return "None" if value is None else "tensor"
+
+
+def enclosed(parts: Iterable[str]) -> str:
+    """``nesting`` of what holds parts that are nested so."""
+    return f"[{', '.join(parts)}]"
 
 
 def weights_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:

@@ -21,6 +21,7 @@ from kernelwright.judge.machine.layout import flat_view, plan_slots, view
 from kernelwright.judge.machine.outputs import check_claims
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.screen import screen
+from kernelwright.load.plain import nesting
 
 LIKE = [torch.empty(4, 3)]
 SOUND = [4096, [4, 3], [3, 1], "float32", "cpu"]
@@ -33,6 +34,27 @@ def changed(position, value):
 def test_a_sound_claim_is_taken():
     (claim,) = check_claims({"tuple": [{"tensor": SOUND}]}, LIKE, "cpu")
     assert (claim.address, claim.shape, claim.span) == (4096, (4, 3), 12)
+
+
+@pytest.mark.parametrize(
+    ("reference", "reply"),
+    [
+        (0, {"tuple": [{"tensor": SOUND}]}),
+        ((0,), {"tensor": SOUND}),
+        ((0, None), {"tuple": [{"tensor": SOUND}]}),
+        ((0, None), {"tuple": [{"plain": None}, {"tensor": SOUND}]}),
+        (((0,),), {"list": [{"tensor": SOUND}]}),
+    ],
+)
+def test_what_is_in_what_is_as_in_the_references_result(reference, reply):
+    with pytest.raises(Refused, match="instead of") as refused:
+        check_claims(reply, LIKE, "cpu", nested=nesting(reference))
+    assert refused.value.status is Status.WRONG_SHAPE
+
+
+def test_a_list_is_as_good_as_a_tuple():
+    reply = {"list": [{"tensor": SOUND}, {"plain": None}]}
+    assert len(check_claims(reply, LIKE, "cpu", nested=nesting((0, None)))) == 1
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from kernelwright.judge.isolation.standstill import RanOn
 from kernelwright.judge.machine.cpu import read_process
 from kernelwright.judge.machine.layout import (
     bytes_of,
+    end_of,
     flat_source,
     flat_view,
     in_layout,
@@ -116,6 +117,8 @@ class Runner:
         """Whether arguments may be part of the results, so that they must outlive a call."""
         self.changed: list[bool] = []
         """Which arguments the reference writes to: what is left there follows the outputs."""
+        self.nesting = ""
+        """How its result is nested, once that is known."""
 
     def build(
         self,
@@ -183,10 +186,10 @@ class Runner:
         """Write the arguments of the next call while the child stands still."""
         slots, _ = plan_slots(arguments)
         if slots != self.slots:
-            if _bytes(slots) > _bytes(self.slots):
+            if end_of(slots) > end_of(self.slots):
                 raise TaskError(
                     "the task's inputs change their size from draw to draw",
-                    seen=f"{_bytes(slots)} bytes after {_bytes(self.slots)}",
+                    seen=f"{end_of(slots)} bytes after {end_of(self.slots)}",
                     do="let get_inputs return tensors of the same shapes every time",
                 )
             self.slots = slots
@@ -218,7 +221,7 @@ class Runner:
         if copied:
             how["then"] = self._copy
             if not self.keeps_arguments:
-                spoil = how["at_bell"] = Spoil(self.memory[: _bytes(self.slots)], self.place)
+                spoil = how["at_bell"] = Spoil(self.memory[: end_of(self.slots)], self.place)
         self._word, how["word"] = "", self._word
         call = functools.partial(self.child.call, timeout_s=limit_s, **how)
         answer = self._guard(call, "run", limit_s)
@@ -231,7 +234,8 @@ class Runner:
             self._guard(self.child.clear, "stop", 0.0)
         self.n_calls += 1
         room_bytes = sum(slot.span_bytes for slot in leaves(self.slots))
-        claims = check_claims(answer.reply, self.like, self.place.kind, room_bytes=room_bytes)
+        form = {"nested": self.nesting, "room_bytes": room_bytes}
+        claims = check_claims(answer.reply, self.like, self.place.kind, **form)
         # No call is shorter than its processor time over the threads that it may use.
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
         # What ran before the word to go, woken by its own timers, may have seen the arguments.
@@ -393,8 +397,3 @@ def describe_end(error: ChildEnded) -> str:
         how = f"the process ended with code {error.code}"
     tail = "\n".join(error.log.strip().splitlines()[-LOG_LINES:])
     return f"{how}\n{tail}" if tail else how
-
-
-def _bytes(slots: Any) -> int:
-    """The end of the last slot."""
-    return max((slot.offset_bytes + slot.span_bytes for slot in leaves(slots)), default=0)

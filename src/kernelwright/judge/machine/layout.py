@@ -115,6 +115,11 @@ def plan_slots(value: Any, offset_bytes: int = 0) -> tuple[Any, int]:
     return map_tensors(place, value), end
 
 
+def end_of(slots: Any) -> int:
+    """The end of the last slot, in bytes."""
+    return max((slot.offset_bytes + slot.span_bytes for slot in leaves(slots)), default=0)
+
+
 def view(slot: Slot, memory: torch.Tensor) -> torch.Tensor:
     """The tensor at ``slot`` of a memory given as bytes, sharing it.
 

@@ -11,6 +11,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.machine.cpu import is_repeated
 from kernelwright.judge.machine.layout import dtype_name, is_folded, span
 from kernelwright.judge.refusal import Refused
+from kernelwright.load.plain import enclosed, nesting
 
 MAX_SPREAD = 8
 """An output may be a view that spans at most this many times its own size, or as much as the
@@ -35,19 +36,23 @@ class Claim:
 
 
 def check_claims(
-    reply: Any, like: list[torch.Tensor], device: str, *, room_bytes: int = 0
+    reply: Any, like: list[torch.Tensor], device: str, *, nested: str = "", room_bytes: int = 0
 ) -> list[Claim]:
     """The claims in a reply, one per expected output on a kind of ``device``.
 
+    ``nested``: the ``nesting`` of the reference's result; without, any will do.
     ``room_bytes``: what any may span, as the last step of a running result whose steps are as
     large as the arguments.
 
     Raises:
-        Refused: another number, type, shape, dtype or device than expected, or nonsense.
+        Refused: another number, type, shape, dtype, device or nesting than expected, or nonsense.
     """
-    leaves = _flatten(reply)
+    leaves, seen = _leaves(reply)
     if len(leaves) != len(like):
         raise Refused(Status.WRONG_SHAPE, f"{len(leaves)} outputs instead of {len(like)}")
+    if nested and seen != nested:
+        reason = f"its result is {seen:.100} instead of {nested:.100}"
+        raise Refused(Status.WRONG_SHAPE, reason)
     names = ["the output"] if len(like) == 1 else [f"output {n}" for n in range(len(like))]
     return [_check(*row, device, room_bytes) for row in zip(names, leaves, like, strict=True)]
 
@@ -68,14 +73,17 @@ def refuse_repeated(pid: int, claims: list[Claim], like: list[torch.Tensor]) -> 
         raise Refused(Status.REJECTED, reason)
 
 
-def _flatten(reply: Any, depth: int = 0) -> list[Any]:
+def _leaves(reply: Any, depth: int = 0) -> tuple[list[Any], str]:
+    """What a reply tells of one output each, and their ``nesting``."""
     if isinstance(reply, dict) and depth < MAX_DEPTH:
         for kind in ("list", "tuple"):
             if isinstance(reply.get(kind), list):
-                return [leaf for item in reply[kind] for leaf in _flatten(item, depth + 1)]
+                parts = [_leaves(item, depth + 1) for item in reply[kind]]
+                found = [leaf for leaves, _ in parts for leaf in leaves]
+                return found, enclosed(nested for _, nested in parts)
         if reply == {"plain": None}:
-            return []
-    return [reply]
+            return [], nesting(None)
+    return [reply], "tensor"
 
 
 def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str, room_bytes: int) -> Claim:

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.judge.children.counting import counted
 from kernelwright.judge.numerics.growth import Adding
 from kernelwright.judge.numerics.specials import Asking
-from kernelwright.load.plain import flatten
+from kernelwright.load.plain import flatten, nesting
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Observed:
     """What a call gave, and what was seen of it."""
 
     outputs: list[torch.Tensor]
+    nesting: str
     flops: int
     n_added: list[float]
     """By output, how many numbers an operator that it comes from added up to one at most; nought
@@ -38,9 +39,11 @@ def observe(call: Callable[[], Any], inputs: Sequence[Any] = ()) -> Observed:
     """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held."""
     adding = Adding(t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor))
     with counted() as counter, torch.no_grad(), adding, Asking() as asking:
-        outputs = flatten(call())
+        result = call()
+    outputs = flatten(result)
     return Observed(
         outputs,
+        nesting(result),
         counter.get_total_flops(),
         list(map(adding.of, outputs)),
         most_added=adding.most,

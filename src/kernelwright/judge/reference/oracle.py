@@ -317,7 +317,7 @@ class Oracle:
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
         seen = self._observed(given)
-        results, self.flops = seen.outputs, seen.flops
+        results, self.nesting, self.flops = seen.outputs, seen.nesting, seen.flops
         self._guard.settle()
         changed = list(map(differ, leaves(given), leaves(arguments)))
         self.mutates_arguments = any(changed)

@@ -1,0 +1,18 @@
+"""Attention that returns its output alone, where the reference returns None beside it.
+
+task: attention_alone
+expect: wrong_shape
+devices: cpu|cuda
+catalogue: C23
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
+
+    def forward(self, x):
+        return self.attention(x, x, x, need_weights=False)[0]

@@ -1,0 +1,15 @@
+"""The right numbers, as the only item of a tuple, where the reference returns a tensor.
+
+task: softmax
+expect: wrong_shape
+devices: cpu|cuda
+catalogue: C23
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return (torch.softmax(x, dim=-1),)
