@@ -32,6 +32,9 @@ RIGHT = 2.0
 LIMIT = 1.5
 """Of log speedups and of z-scores alike, on both sides: CUDA-L1. What is right earns at least
 RIGHT - LIMIT, more than a copy or anything wrong."""
+TELLING = 0.1
+"""Of a group's deviation: what is less is not blown up to it. Kernels that are all right, and as
+fast but for a hundredth, would pull as hard as right beside wrong."""
 JUMP = 1.5  # over the best before it, or over the library: so much is measured twice
 DEGENERATE = "degenerate task"
 DISCOUNT = 0.4
@@ -105,17 +108,13 @@ def find(name: str) -> Callable[[Judged], float | None]:
 def smoothed(rewards: Sequence[float | None]) -> list[float | None]:
     """The rewards of one group as z-scores, clipped: one lucky kernel does not drown the others.
 
-    None stays None and counts for nothing. A group that earned alike gives zeros.
+    None stays None and counts for nothing. A group that earned alike gives zeros, and one that
+    earned nearly alike little more: ``TELLING``.
     """
     known = [reward for reward in rewards if reward is not None]
     centre = statistics.fmean(known) if known else 0.0
-    spread = statistics.pstdev(known) if known else 0.0
-    # Rewards differ by more than this or not at all: what is less is rounding.
-    flat = spread < 1e-9 * (1 + abs(centre))
-    return [
-        None if r is None else 0.0 if flat else max(-LIMIT, min(LIMIT, (r - centre) / spread))
-        for r in rewards
-    ]
+    spread = max(TELLING, statistics.pstdev(known) if known else 0.0)
+    return [None if r is None else max(-LIMIT, min(LIMIT, (r - centre) / spread)) for r in rewards]
 
 
 def returns(rewards: Sequence[float | None]) -> list[float | None]:
