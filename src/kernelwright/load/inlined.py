@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator
 from importlib.util import decode_source, resolve_name
 from pathlib import Path
+from types import ModuleType
 
+from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
 from kernelwright.load.pickling import is_own
 
@@ -39,6 +41,7 @@ class _OwnModules(_abc.MetaPathFinder, _abc.Loader):
 _sys.meta_path.append(_OwnModules())
 
 """
+FINDER = "_OwnModules"
 _FIRST, *_, _LAST, _ = PREAMBLE.splitlines(keepends=True)
 
 
@@ -48,6 +51,9 @@ def bundled(task: Task) -> Task:
 
     Not covered:
         Modules that are imported under computed names, compiled ones, and files beside them.
+
+    Raises:
+        TaskError: this process had imported another file under the name of one of them.
     """
     texts: dict[str, tuple[bool, str]] = {}
     waiting = [(task.source, "")]
@@ -55,6 +61,7 @@ def bundled(task: Task) -> Task:
         text, package = waiting.pop()
         for name in _imported(text, package):
             module = sys.modules.get(name)
+            _require_own(name, module, task)
             if name not in texts and module and is_own(name, module, task.import_roots):
                 path, is_package = Path(str(module.__file__)), hasattr(module, "__path__")
                 if path.suffix == ".py":
@@ -76,6 +83,19 @@ def brought_along(source: str) -> str:
     where it put nothing."""
     _, first, behind = source.partition(_FIRST)
     return first and first + behind.partition(_LAST)[0] + _LAST
+
+
+def _require_own(name: str, module: ModuleType | None, task: Task) -> None:
+    inside = Path(*name.split("."))
+    files = (inside.with_suffix(".py"), inside / "__init__.py")
+    beside = [file for folder in task.import_roots for file in files if Path(folder, file).exists()]
+    is_other = module and beside and not is_own(name, module, task.import_roots)
+    if module and is_other and is_own(name, module, ("/",)):
+        raise TaskError(
+            f"{task.name} imports {beside[0]}, and another {name} is imported already",
+            seen=str(module.__file__),
+            do="load it in a process of its own, before the other is imported, or rename one",
+        )
 
 
 def _parent(name: str) -> str:

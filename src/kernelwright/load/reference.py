@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import DeviceError, KernelwrightError, TaskError
 from kernelwright.core.task import Task, Workload
+from kernelwright.load.neighbours import own_neighbours
 from kernelwright.load.plain import flatten, map_plain, require_plain
 from kernelwright.load.seeding import seed_torch
 
@@ -182,7 +183,8 @@ def execute(task: Task) -> dict[str, Any]:
     # dataclasses, pickle and typing look a class's module up in sys.modules.
     sys.modules[module.__name__] = module
     module.__dict__["PAYLOAD"] = task.payload
-    with task_code(task, f"{task.name} does not import", "run the file with python and mend it"):
+    broken = f"{task.name} does not import", "run the file with python and mend it"
+    with task_code(task, *broken), own_neighbours(task.source, task.import_roots):
         exec(compile(task.source, filename, "exec"), module.__dict__)
     return module.__dict__
 

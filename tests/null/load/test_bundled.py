@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import pickle
 import subprocess
 import sys
 
 import pytest
 
-from kernelwright.load import load
+from kernelwright.core.errors import TaskError
+from kernelwright.load import load, open_reference
 
 HELPER = """# -*- coding: latin-1 -*-
 from .scales import by_two
@@ -92,3 +95,40 @@ def test_a_file_that_imports_none_stays_as_it_is(folder):
     text = MODEL.replace("from own_helpers.deep.helper import twice\n", "twice = torch.neg\n")
     (folder / "alone.py").write_text(text + INPUTS)
     assert load("alone.py").source == text + INPUTS
+
+
+def two_folders(tmp_path):
+    """Tasks of two folders, each with a neighbour of the same name."""
+    paths = []
+    for factor in (2, 3):
+        folder = tmp_path / f"times_{factor}"
+        folder.mkdir()
+        (folder / "own_scales.py").write_text(SCALES.replace("2)", f"{factor})"))
+        text = MODEL.replace("own_helpers.deep.helper import twice", "own_scales import by_two")
+        (folder / "task.py").write_text(text.replace("twice(", "by_two(") + INPUTS)
+        paths.append(folder / "task.py")
+    return paths
+
+
+def total(task):
+    reference = open_reference(task)
+    return float(reference.build(0)(*reference.inputs(0)).sum())
+
+
+def test_neighbours_of_one_name_are_not_mistaken_for_one_another(folder):
+    tasks = [load(path) for path in two_folders(folder)]
+    assert [total(task) for task in (*tasks, *tasks)] == [48.0, 72.0, 48.0, 72.0]
+    for file in folder.rglob("*.py"):
+        file.unlink()  # as where they come from an archive
+    gone = [dataclasses.replace(task, import_roots=()) for task in tasks]
+    assert [total(task) for task in (*gone, *gone)] == [48.0, 72.0, 48.0, 72.0]
+
+
+def test_a_neighbour_that_another_file_hides_is_an_error(folder, monkeypatch):
+    one, other = two_folders(folder)
+    monkeypatch.syspath_prepend(one.parent)
+    importlib.import_module("own_scales")  # as the user's own script does
+    assert total(load(one)) == 48.0
+    with pytest.raises(TaskError, match="another own_scales is imported already") as refused:
+        load(other)
+    assert str(one.parent) in refused.value.seen
