@@ -63,8 +63,7 @@ def repetition(again: Repetition) -> Answer:
 def _in_short(evaluation: Evaluation) -> str:
     if evaluation.speedup is None or evaluation.timing is None:
         return "; ".join((evaluation.status.value, *evaluation.reasons))
-    ratio = facts.ratio_text(evaluation.speedup)
-    return f"{evaluation.status.value}, {ratio} × {evaluation.timing.strongest}"
+    return f"{evaluation.status.value}, {evaluation.speedup} × {evaluation.timing.strongest}"
 
 
 def _result_facts(result: Result) -> dict[str, Any]:

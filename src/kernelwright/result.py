@@ -59,6 +59,20 @@ class Result:
     reasons: tuple[str, ...] = ()
     """Why proposers had nothing to propose."""
 
+    def __repr__(self) -> str:
+        """On one line what was found; its parts say the rest."""
+        if self.error is not None:
+            said = self.error.what
+        elif self.evaluation is None:
+            said = f"nothing beats {self.strongest or 'the library'}"
+        else:
+            found = self.evaluation
+            parts = [found.status.value, *found.kinds]
+            if found.timing is not None:
+                parts.append(f"{found.speedup} × {found.timing.strongest}")
+            said = f"{', '.join(parts)}, on {found.environment.device}"
+        return f"<Result {self.task.name}: {said}>"
+
     @property
     def counts(self) -> dict[str, int]:
         """The number of judged candidates by status."""

@@ -23,7 +23,7 @@ class Candidate:
     them. Identity is content: the same text proposed twice is one candidate.
     """
 
-    source: str
+    source: str = field(repr=False)
     dialect: str
     """'cpp', 'triton', 'cuda', or 'torch' for a file that only calls the library."""
     entry: str = "ModelNew"

@@ -56,6 +56,12 @@ class Ratio:
         """Whether all of it is above 1, and known; one that is wide must be farther above."""
         return self.low > 1 and (self.is_known or self.low > WIDEST)
 
+    def __str__(self) -> str:
+        """'1.83 (1.80–1.86)'."""
+        digits = 2 if self.median < 100 else 0
+        low, high = f"{self.low:.{digits}f}", f"{self.high:.{digits}f}"
+        return f"{self.median:.{digits}f} ({low}–{high})"
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -65,7 +71,7 @@ class Timing:
         Nanoseconds. ``None`` where a series was not measured in that round.
     """
 
-    samples_ns: Mapping[str, tuple[int | None, ...]]
+    samples_ns: Mapping[str, tuple[int | None, ...]] = field(repr=False)
     """By name: 'candidate', and one series per baseline ('eager', 'compile', ...)."""
     strongest: str
     """The baseline that the headline speedup is against: the fastest library setting."""

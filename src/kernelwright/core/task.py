@@ -28,9 +28,9 @@ class Task:
     name: str
     origin: str
     """The loader that made it: 'kernelbench', 'module', 'builtin'."""
-    source: str
+    source: str = field(repr=False)
     entry: str = "Model"
-    payload: bytes | None = None
+    payload: bytes | None = field(default=None, repr=False)
     import_roots: tuple[str, ...] = field(default=(), compare=False)
     """Folders that must be on ``sys.path`` for ``source`` to import; not part of the identity."""
 

@@ -50,8 +50,8 @@ class Repetition:
             return ()
         moved = after.speedup.median / before.speedup.median - 1
         return (
-            f"the speedup against the strongest library setting was {_ratio(before.speedup)} and "
-            f"is {_ratio(after.speedup)}: moved by {moved:+.1%}",
+            f"the speedup against the strongest library setting was {before.speedup} and "
+            f"is {after.speedup}: moved by {moved:+.1%}",
         )
 
     @property
@@ -102,7 +102,3 @@ def _strongest(evaluation: Evaluation) -> str:
 
 def _timed(evaluation: Evaluation) -> str:
     return "not timed" if evaluation.timing is None else "timed"
-
-
-def _ratio(ratio: Ratio) -> str:
-    return f"{ratio.median:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"

@@ -129,11 +129,7 @@ def standing(evaluation: Evaluation) -> str:
 
 def ratio_text(ratio: Ratio | None) -> str:
     """'1.83 (1.80–1.86)', or a dash where it was not measured."""
-    if ratio is None:
-        return "–"
-    digits = 2 if ratio.median < 100 else 0
-    low, high = f"{ratio.low:.{digits}f}", f"{ratio.high:.{digits}f}"
-    return f"{ratio.median:.{digits}f} ({low}–{high})"
+    return "–" if ratio is None else str(ratio)
 
 
 def short(digest: str) -> str:

@@ -49,6 +49,19 @@ def test_a_win_names_the_kernel_its_kind_and_its_speedups(won):
     assert answer.facts["baseline_ns"] == {"eager": 21.0, "compile": 15.0}
 
 
+def test_a_results_repr_is_one_line_and_those_of_its_parts_hold_no_text_or_samples(won, lost):
+    assert repr(won) == (
+        "<Result relu: passed, kernel, algebra, 1.33 (1.27–1.50) × compile, on cpu>"
+    )
+    assert repr(lost) == "<Result relu: nothing beats compile>"
+    failed = replace(lost, error=TaskError("it does not run", seen="a" * 1000))
+    assert repr(failed) == "<Result relu: it does not run>"
+    task = replace(won.task, payload=b"weights" * 1000)
+    for part in (task, won.best, won.evaluation):
+        assert len(repr(part)) < 1000
+    assert task.source not in repr(task) and won.best.candidate.source not in repr(won.best)
+
+
 def test_the_table_says_why_the_losers_lost_and_obeys_none_of_them(won):
     text = shown(answers.one_result(won))
     assert "kernel algebra" in text and "best" in text and "build_error" in text
