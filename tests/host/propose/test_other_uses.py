@@ -11,7 +11,7 @@ from tests.host.propose.test_candidates import built, cache_folder, proposals
 from torch import nn
 
 from kernelwright.core.task import Task
-from kernelwright.load import load
+from kernelwright.load import load, open_reference
 
 __all__ = ["cache_folder"]
 
@@ -157,3 +157,68 @@ def test_without_source_autocast_is_refused() -> None:
         pytest.raises(RuntimeError, match=r"outside torch\.autocast"),
     ):
         candidate(x)
+
+
+KEYWORDS = """
+import torch
+from torch import nn
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 16)
+
+    def forward(self, x, *, scale=1.0):
+        return torch.sigmoid(self.linear(x)) * scale
+
+
+class Around(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Scaled()
+
+    def forward(self, x, *, scale=1.0):
+        x = x * float(x.sum() > -1e9)
+        return self.inner(x) if scale == 1.0 else self.inner(x, scale=scale)
+
+
+def get_inputs():
+    return [torch.randn(6, 8)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("entry", ["Scaled", "Around"])
+def test_a_keyword_only_argument_of_another_value_takes_the_reference_forward(entry) -> None:
+    task = Task("example", "folder", KEYWORDS, entry)
+    candidate, module = built(task, proposals(task)[0])
+    x = torch.randn(6, 8)
+    for given in ({}, {"scale": 2.0}):
+        torch.testing.assert_close(candidate(x, **given), module(x, **given))
+
+
+@torch.no_grad()
+def test_without_source_it_is_given_by_keyword_alone_and_refused() -> None:
+    module = open_reference(Task("example", "folder", KEYWORDS, "Scaled")).build(0)
+    x = torch.randn(6, 8)
+    task = load(module, inputs=[x])
+    candidate, _ = built(task, proposals(task)[0])
+    torch.testing.assert_close(candidate(x), module(x))
+    with pytest.raises(RuntimeError, match="made for"):
+        candidate(x, scale=2.0)
+    with pytest.raises(TypeError, match="positional"):
+        candidate(x, 2.0)
+
+
+def test_a_default_that_text_cannot_say_ends_no_search() -> None:
+    class Chosen(nn.Module):
+        def forward(self, x, kind=object):
+            return torch.relu(x) * 2
+
+    task = load(Chosen(), inputs=[torch.randn(4, 8)])
+    assert proposals(task) == []

@@ -86,12 +86,10 @@ def _constructor_head(arguments: Sequence[Any]) -> str:
 
 
 def signature_of(module: nn.Module) -> str:
-    """The parameters of forward, with defaults that text can say."""
-    parts = ["self"]
-    for p in inspect.signature(module.forward).parameters.values():
-        text = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name
-        parts.append(text if p.default is p.empty else f"{text}={p.default!r}")
-    return ", ".join(parts)
+    """The parameters of forward with their defaults, without what annotates them."""
+    parameters = inspect.signature(module.forward).parameters.values()
+    bare = inspect.Signature([p.replace(annotation=p.empty) for p in parameters])
+    return f"self, {str(bare)[1:-1]}".removesuffix(", ")
 
 
 def face_of(
@@ -100,11 +98,17 @@ def face_of(
     """The Face, and the names of the tensor inputs in the forward.
 
     Raises:
-        CannotCapture: forward's parameters are of a kind that cannot be passed on.
+        CannotCapture: forward's parameters are of a kind that cannot be passed on, or have
+            defaults that text cannot say.
     """
-    args = parse(f"def f({reference.signature}): pass").body[0].args  # type: ignore[attr-defined]
-    if args.kwonlyargs or args.kwarg:
-        raise CannotCapture("keyword-only parameters of forward")
+    try:
+        head = parse(f"def f({reference.signature}): pass").body[0]
+    except SyntaxError as error:
+        why = f"a default of forward that text cannot say: {reference.signature}"
+        raise CannotCapture(why[:300]) from error
+    args = head.args  # type: ignore[attr-defined]
+    if args.kwarg:
+        raise CannotCapture("a forward that takes any keyword arguments")
     names = [a.arg for a in (*args.posonlyargs, *args.args)][1:]
     conditions = ["self.training" if module.training else "not self.training"]
     given = list(captured.arguments)
@@ -116,7 +120,9 @@ def face_of(
         passed = ", ".join([*names, f"*{args.vararg.arg}"])
         unpacked = f"{', '.join(extra)}, = {args.vararg.arg}"
         names += extra
-    conditions += _fixed(names, given, inspect.signature(module.forward))
+    by_name = [a.arg for a in args.kwonlyargs]
+    passed = ", ".join([passed, *(f"{name}={name}" for name in by_name)])
+    conditions += _fixed([*names, *by_name], given, inspect.signature(module.forward))
     tensors = tuple(
         name for name, value in zip(names, given, strict=False) if value in captured.inputs
     )
