@@ -3,6 +3,7 @@ one type as those of another, and beyond the end of the memory."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import pytest
@@ -100,7 +101,7 @@ def outcome(module: nn.Module, x: torch.Tensor) -> torch.Tensor | str:
     """What the module returns, or the error that it raises."""
     try:
         return module(x)
-    except (RuntimeError, TypeError) as error:
+    except (AttributeError, RuntimeError, TypeError) as error:
         return str(error)
 
 
@@ -148,15 +149,63 @@ def test_autocast_takes_the_reference_forward(make) -> None:
 
 
 @torch.no_grad()
-def test_without_source_autocast_is_refused() -> None:
-    x = torch.randn(4, 8)
-    task = load(nn.Sequential(nn.Linear(8, 16), nn.GELU()), inputs=[x], name="example")
-    candidate, _ = built(task, proposals(task)[0])
-    with (
-        torch.autocast("cpu", dtype=torch.bfloat16),
-        pytest.raises(RuntimeError, match=r"outside torch\.autocast"),
-    ):
-        candidate(x)
+def test_inputs_that_are_no_tensors_do_too(make) -> None:
+    """They have no dtype, and the reference may know what to do with them."""
+    candidate, module = make()
+    for x in ([1.0, 2.0], None, torch.randn(6, 8).numpy()):
+        found, wanted = outcome(candidate, x), outcome(module, x)
+        assert isinstance(wanted, str) and found == wanted
+
+
+@pytest.fixture(scope="module")
+def sourceless() -> nn.Module:
+    layers = nn.Sequential(nn.Linear(8, 16), nn.GELU())
+    task = load(layers, inputs=[torch.randn(8, 4).t()], name="example")
+    return built(task, proposals(task)[0])[0]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "given, seen",
+    [
+        (torch.randn(7, 8), "float32[7, 8] with strides (8, 1) on cpu"),
+        (torch.randn(4, 8), "float32[4, 8] with strides (8, 1) on cpu"),
+        (torch.randn(8, 4).t().double(), "float64[4, 8] with strides (1, 4) on cpu"),
+        ([1.0, 2.0], "[1.0, 2.0]"),
+    ],
+    ids=["shape", "strides", "dtype", "list"],
+)
+def test_without_source_the_error_says_what_was_seen_and_what_the_kernels_are_for(
+    sourceless, given, seen
+) -> None:
+    sourceless(torch.randn(8, 4).t())
+    with pytest.raises(RuntimeError, match="not made for this call") as caught:
+        sourceless(given)
+    text = str(caught.value)
+    assert f"seen: {seen}, in train mode, without gradients, with weights of float32 on cpu" in text
+    assert "Made for input: float32[4, 8] with strides (1, 4) on cpu, where self.training" in text
+    assert "kw.build([result])" in text and "torch.no_grad()" in text
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "use, seen",
+    [
+        (torch.enable_grad(), "with gradients"),
+        (torch.autocast("cpu", dtype=torch.bfloat16), "under autocast"),
+    ],
+    ids=["gradients", "autocast"],
+)
+def test_without_source_other_modes_of_torch_are_said(sourceless, use, seen) -> None:
+    with use, pytest.raises(RuntimeError, match=f"seen: .* {seen}, with weights"):
+        sourceless(torch.randn(8, 4).t())
+
+
+@torch.no_grad()
+def test_without_source_the_other_mode_and_other_weights_are_said(sourceless) -> None:
+    other = copy.deepcopy(sourceless).eval().double()
+    with pytest.raises(RuntimeError, match=r"in eval mode, .* with weights of float64 on cpu"):
+        other(torch.randn(8, 4).t())
 
 
 KEYWORDS = """
@@ -209,7 +258,7 @@ def test_without_source_it_is_given_by_keyword_alone_and_refused() -> None:
     task = load(module, inputs=[x])
     candidate, _ = built(task, proposals(task)[0])
     torch.testing.assert_close(candidate(x), module(x))
-    with pytest.raises(RuntimeError, match="made for"):
+    with pytest.raises(RuntimeError, match=r"seen: float32\[6, 8\] .*, scale=2\.0, in train"):
         candidate(x, scale=2.0)
     with pytest.raises(TypeError, match="positional"):
         candidate(x, 2.0)

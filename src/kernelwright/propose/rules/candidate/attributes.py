@@ -27,6 +27,33 @@ def _place(module, path, shape, dtype, is_parameter):
     else:
         module.register_buffer(name, value)'''
 
+REFUSED = '''\
+def _refusal(module, given, named):
+    """What the kernels are made for, what was seen in another call, and what to do."""
+    seen = [*map(_seen, given), *(f"{name}={_seen(value)}" for name, value in named.items())]
+    seen.append("in train mode" if module.training else "in eval mode")
+    seen.append("with gradients" if torch.is_grad_enabled() else "without gradients")
+    if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+        seen.append("under autocast")
+    weights = {f"{_dtype(w)} on {w.device.type}" for w in module.state_dict().values()}
+    seen += [f"with weights of {' and '.join(sorted(weights))}"] if weights else []
+    made_for = " ".join(__doc__.split("\\n\\n")[1].split())  # the head of this file says it
+    return f"""the kernels are not made for this call. {made_for}
+  seen: {', '.join(seen)}
+  do:   call it so (under torch.no_grad()), or optimize for what was seen, or use
+        kw.build([result]), which calls the module itself here"""
+
+
+def _seen(value):
+    if not isinstance(value, torch.Tensor):
+        return " ".join(repr(value).split())[:100]
+    layout = f"{list(value.shape)} with strides {value.stride()}"
+    return f"{_dtype(value)}{layout} on {value.device.type}"
+
+
+def _dtype(tensor):
+    return str(tensor.dtype).removeprefix("torch.")'''
+
 
 def path_text(module: nn.Module, path: str) -> str:
     """``self.layers[0].weight`` for 'layers.0.weight'."""

@@ -21,7 +21,10 @@ def _as_expected(expected, *tensors):
     of autocast are wanted."""
     if torch.is_grad_enabled() or torch.is_autocast_enabled("{device}"):
         return False
-    return all(_has_form(tensor, *form) for tensor, form in zip(tensors, expected))'''
+    return all(
+        isinstance(tensor, torch.Tensor) and _has_form(tensor, *form)
+        for tensor, form in zip(tensors, expected)
+    )'''
 AS_MADE = '''
 def _as_made(module, weights):
     """Whether the weights have the form that the kernels were made for.

@@ -14,6 +14,7 @@ from kernelwright.core.task import Task
 from kernelwright.load.synthesis import is_literal
 from kernelwright.propose.rules.candidate.attributes import (
     REBUILT,
+    REFUSED,
     indexed_text,
     path_text,
     state_rows,
@@ -59,15 +60,10 @@ def _rebuilt(
             _place(self, path, shape, dtype, is_parameter)
         self.train({module.training})
 
-    def _reference_forward({signature}):
-        raise RuntimeError(
-            "the kernels are made for what the head of this file says, without gradients (call "
-            "them under torch.no_grad()) and outside torch.autocast; the module's own source, for "
-            "other uses, is not here: kw.build([result]) calls the module itself there"
-        )'''
-    definitions = (
-        f"STATE = (  # path, shape, dtype, whether it is a parameter\n{state})\n\n\n{REBUILT}"
-    )
+    def _reference_forward(self, *given, **named):
+        raise RuntimeError(_refusal(self, given, named))'''
+    table = f"STATE = (  # path, shape, dtype, whether it is a parameter\n{state})"
+    definitions = "\n\n\n".join([table, REBUILT, REFUSED])
     return Spliced((), definitions, "Part", body, signature)
 
 

@@ -15,7 +15,7 @@ from kernelwright.propose.rules.candidate.guard import (
 )
 from kernelwright.propose.rules.candidate.splice import Spliced
 from kernelwright.propose.rules.emit.base import Derived, Emitted
-from kernelwright.propose.rules.ir.ir import Call, Program, Step, Tensor
+from kernelwright.propose.rules.ir.ir import Call, Program, Step, Tensor, contiguous
 from kernelwright.propose.rules.ir.prepared import (
     handed_on,
     lasting,
@@ -101,7 +101,7 @@ def _imports(given: tuple[str, ...], text: str) -> list[str]:
 
 
 def _docstring(program: Program, face: Face) -> str:
-    shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in program.inputs)
+    shapes = ", ".join(map(_shown, program.inputs))
     about = f"Made for {shapes} on {face.device_kind}, where {' and '.join(face.conditions)},"
     about += f" without gradients and outside autocast. Every other use {face.elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
@@ -109,6 +109,12 @@ def _docstring(program: Program, face: Face) -> str:
         lines += ["", "Made by these rules, in this order:"]
         lines += [f"  - {rule}" for rule in program.lineage]
     return '"""' + "\n".join(lines) + '\n"""'
+
+
+def _shown(tensor: Tensor) -> str:
+    text = f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
+    is_row_major = tensor == contiguous(tensor.name, tensor.shape, tensor.dtype)
+    return text if is_row_major else f"{text} with strides {tensor.strides}"
 
 
 def expected_text(program: Program, face: Face) -> str:
