@@ -7,7 +7,7 @@ import importlib.util
 import itertools
 import linecache
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,15 @@ from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError
 from kernelwright.load import open_reference
 from kernelwright.load.plain import weights_of
+from kernelwright.load.reference import execute
 from kernelwright.result import Result
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from kernelwright.core.task import Task
     from kernelwright.dispatch import Key
+    from kernelwright.load import Reference
 
 BUILDABLE = "give a Result, a list of them, or the path of a candidate's file"
 _NUMBERS = itertools.count()
@@ -38,11 +41,12 @@ def build(
 
     From a Result, ``args`` and ``kwargs`` default to the task's own constructor arguments, and the
     weights to the reference's when the task was made from an object. From several Results, one
-    for each shape of the same module, a module that picks the kernel by shape and calls the
-    reference outside what was judged (``dispatch.ByShape``). The file runs in this process: build
+    for each shape of the same module, that module with a forward that picks the kernel by shape and
+    is its own outside what was judged (``dispatch.ByShape``). The file runs in this process: build
     what was judged, or what you trust.
 
-    A module from one file can be pickled with its text, which runs where it is read.
+    The weights have the names that they have in the reference, in both. What is built can be
+    copied and pickled; the texts that it is made of are pickled with it, and run where it is read.
 
     Raises:
         TaskError: the file does not define ModelNew, or does not take the weights; or the results
@@ -76,10 +80,11 @@ def _executed(path: Path) -> ModuleType:
         seen = "no such file" if not path.exists() else "not the path of a Python file"
         raise TaskError(f"{path} cannot be built", seen=seen, do=BUILDABLE)
     text = importlib.util.decode_source(path.read_bytes())
-    label = digest(text).removeprefix("b2:")[:12]
-    file = _run(text, str(path), f"kernelwright_built_{label}_{next(_NUMBERS)}")
+    name = _new_name(digest(text))
+    file = _run(text, str(path), name)
     if not hasattr(file, "ModelNew"):
         raise TaskError(f"{path} defines no ModelNew", seen=str(path), do=BUILDABLE)
+    _let_travel(file.ModelNew, "ModelNew", name, _run, text, str(path))
     return file
 
 
@@ -92,16 +97,37 @@ def _run(text: str, path: str, name: str) -> ModuleType:
     file.__file__ = path
     sys.modules[name] = file  # where pickle and dataclasses look for its classes
     exec(compile(text, path, "exec"), vars(file))
-    if hasattr(file, "ModelNew"):
-        parts = (text, path, name)
-        copyreg.pickle(file.ModelNew, lambda it: (_blank, parts, it.__reduce_ex__(4)[2]))
     return file
 
 
-def _blank(text: str, path: str, name: str) -> nn.Module:
-    """A ModelNew of the text, without its state: what pickles of one begin with."""
-    file = sys.modules.get(name) or _run(text, path, name)
-    return file.ModelNew.__new__(file.ModelNew)
+def _opened(task: Task) -> Reference:
+    """The task's reference, whose modules can be pickled: under a name of its own, where no other
+    execution takes the place of its classes."""
+    name = _new_name(task.digest)
+    reference = open_reference(task, name)
+    model = reference.namespace[task.entry]
+    if model.__module__ == name:  # another is imported, and pickled as any class is
+        _let_travel(model, task.entry, name, execute, task)
+    return reference
+
+
+def _new_name(of: str) -> str:
+    return f"kernelwright_built_{of.removeprefix('b2:')[:12]}_{next(_NUMBERS)}"
+
+
+def _let_travel(model: type, *origin: Any) -> None:
+    """Have pickles of a ``model`` begin with ``_blank(*origin)``."""
+    copyreg.pickle(model, lambda it: (_blank, origin, it.__reduce_ex__(4)[2]))
+
+
+def _blank(entry: str, name: str, run: Callable[..., Any], *text: Any) -> nn.Module:
+    """A module of the class ``entry`` without its state: what pickles of one begin with. It is of
+    the file ``name``, which ``run(*text, name)`` makes where there is none."""
+    if name not in sys.modules:
+        run(*text, name)
+        _let_travel(getattr(sys.modules[name], entry), entry, name, run, *text)
+    model = getattr(sys.modules[name], entry)
+    return model.__new__(model)
 
 
 def _by_shape(
@@ -115,7 +141,7 @@ def _by_shape(
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
-    opened = [open_reference(result.task) for result in results]
+    opened = [_opened(result.task) for result in results]
     modules = [
         reference.namespace[result.task.entry](*args, **kwargs)
         if args or kwargs
@@ -141,10 +167,9 @@ def _by_shape(
             key = (device, forms_of(reference.inputs(BUILD_SEED, "cpu")))
             kernels[key] = max(kernels.get(key, result), result, key=_least_gain)
     weights = first.state_dict()
-    return ByShape(
-        first,
-        {key: build(r, *args, state_dict=weights, **kwargs) for key, r in kernels.items()},
-    )
+    built = {key: build(r, *args, state_dict=weights, **kwargs) for key, r in kernels.items()}
+    first.forward = ByShape(first, built)  # type: ignore[method-assign]
+    return first
 
 
 def _parts(module: nn.Module) -> list[tuple[str, tuple[int, ...]]]:

@@ -1,4 +1,4 @@
-"""One module from several results: the best kernel for each shape, the reference for all others."""
+"""One module from several results: the best kernel for each shape, its own code elsewhere."""
 
 from __future__ import annotations
 
@@ -17,50 +17,51 @@ Key = tuple[str, tuple[Form, ...]]
 """The kind of device, and the form of every input."""
 
 
-class ByShape(nn.Module):
-    """Calls the kernel that was judged on inputs like these, and the reference where none was.
+class ByShape:
+    """A forward for ``module``: calls the kernel that was judged on inputs like these, and the
+    module's own forward where none was.
 
     A kernel was judged on a kind of device, on shapes, strides and dtypes, in the mode (train or
     eval) in which the module is constructed, without gradients and outside ``torch.autocast``:
-    anything else goes to the reference, and so does a call outside ``torch.no_grad()`` where inputs
-    or weights want gradients.
-    All of them have the reference's own weights, whoever changes those.
+    anything else goes to the module's own, and so does a call outside ``torch.no_grad()`` where
+    inputs or weights want gradients, and one that the kernel itself sends to its reference.
+
+    The module stays what it is, with the names of its state; the kernels are no part of it, and
+    use its weights, whoever changes those.
 
     Raises:
         TaskError: a kernel keeps its weights in another form.
     """
 
-    def __init__(self, reference: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
-        super().__init__()
-        self.reference = reference
-        self.kernels = nn.ModuleList(kernels.values())
-        for kernel in self.kernels:
-            _share_weights(reference, kernel)
-        self._places = {key: place for place, key in enumerate(kernels)}
-        self._judged_mode = reference.training
-        self.training = reference.training
+    def __init__(self, module: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
+        self.module = module
+        self.own = module.forward
+        self.kernels = dict(kernels)
+        self._judged_mode = module.training
+        for kernel in self.kernels.values():
+            _share_weights(module, kernel)
+            kernel._reference_forward = self.own  # type: ignore[assignment]
 
-    def forward(self, *inputs: Any, **named: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         kernel = None if named else self.kernel_for(*inputs)
         if kernel is None:
-            return self.reference(*inputs, **named)
+            return self.own(*inputs, **named)
         with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
             return kernel(*inputs)
 
     def kernel_for(self, *inputs: Any) -> nn.Module | None:
-        """The kernel that was judged on inputs like these; None where the reference is called."""
+        """The kernel that was judged on inputs like these; None where there is none."""
         tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
         wants_gradient = torch.is_grad_enabled() and any(
-            t.requires_grad for t in itertools.chain(tensors, self.reference.parameters())
+            t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
         )
         devices = {tensor.device.type for tensor in tensors}
-        if wants_gradient or len(devices) != 1 or self.training != self._judged_mode:
+        if wants_gradient or len(devices) != 1 or self.module.training != self._judged_mode:
             return None
         device = devices.pop()
-        place = self._places.get((device, forms_of(inputs)))
-        if place is None or torch.is_autocast_enabled(device):
+        if torch.is_autocast_enabled(device):
             return None
-        return self.kernels[place]
+        return self.kernels.get((device, forms_of(inputs)))
 
 
 def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:
@@ -78,13 +79,24 @@ def _strides(t: torch.Tensor) -> tuple[int, ...]:
 
 
 def _share_weights(source: nn.Module, target: nn.Module) -> None:
+    """Give ``target`` the weights of ``source``, and the tables in which its parts hold them: who
+    replaces one there, as ``Module.to`` does a buffer, replaces it for both."""
     state = source.state_dict(keep_vars=True)
     for name, weight in target.named_parameters():
         weight.requires_grad_(state[name].requires_grad)  # else assigning sets it in the source
     target.load_state_dict(state, assign=True)
     shared = target.state_dict(keep_vars=True)
     tensors = {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
-    if other := [name for name, value in tensors.items() if shared[name] is not value]:
+    other = [name for name, value in tensors.items() if shared[name] is not value]
+    parts = dict(source.named_modules(remove_duplicate=False))
+    for path, part in target.named_modules(remove_duplicate=False):
+        for table in ("_parameters", "_buffers"):
+            held = vars(part)[table]
+            of_source = vars(parts.get(path, nn.Module()))[table]
+            other += [f"{path}.{name}".lstrip(".") for name in held if name not in of_source]
+            if held:
+                vars(part)[table] = of_source
+    if other:
         raise TaskError(
             "a kernel keeps its weights in another form, and would not follow the module's",
             seen=", ".join(other),

@@ -14,6 +14,8 @@ import kernelwright as kw
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
+from kernelwright.judge import library_candidate
+from kernelwright.load import open_reference
 from kernelwright.result import Result
 from kernelwright.search import write_source
 
@@ -58,20 +60,20 @@ def test_each_shape_has_its_kernel_and_others_the_reference(tmp_path):
     module = kw.build([small, large, nothing])
     for rows, gain in ((4, 10), (64, 20), (16, 0), (5, 0)):
         x = torch.randn(rows, 8)
-        assert torch.allclose(module(x), module.reference(x) + gain)
-        assert (module.kernel_for(x) is None) == (gain == 0)
+        assert torch.allclose(module(x), module.forward.own(x) + gain)
+        assert (module.forward.kernel_for(x) is None) == (gain == 0)
 
 
 @torch.no_grad()
 def test_outside_what_was_judged_the_reference_runs(tmp_path):
     module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
     x = torch.randn(4, 8)
-    assert module.kernel_for(x) is not None
-    assert module.kernel_for(x.double()) is None
+    assert module.forward.kernel_for(x) is not None
+    assert module.forward.kernel_for(x.double()) is None
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert module.kernel_for(x) is None
-    assert torch.equal(module(x=x), module.reference(x))
-    assert module.eval().kernel_for(x) is None
+        assert module.forward.kernel_for(x) is None
+    assert torch.equal(module(x=x), module.forward.own(x))
+    assert module.eval().forward.kernel_for(x) is None
 
 
 def test_where_gradients_are_wanted_the_reference_runs(tmp_path):
@@ -79,11 +81,11 @@ def test_where_gradients_are_wanted_the_reference_runs(tmp_path):
     module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
     x = torch.randn(4, 8)
     module(x).sum().backward()
-    assert module.reference.scale.grad is not None
+    assert module.scale.grad is not None
     module.requires_grad_(False)
-    assert module.kernel_for(x.clone().requires_grad_()) is None
+    assert module.forward.kernel_for(x.clone().requires_grad_()) is None
     assert not module(x).requires_grad
-    assert torch.allclose(module(x), module.reference(x) + 10)
+    assert torch.allclose(module(x), module.forward.own(x) + 10)
 
 
 @torch.no_grad()
@@ -92,7 +94,7 @@ def test_of_two_kernels_for_a_shape_the_faster_one_counts(tmp_path):
     x = torch.randn(4, 8)
     for results in ([slow, fast], [fast, slow]):
         module = kw.build(results)
-        assert torch.allclose(module(x), module.reference(x) + 20)
+        assert torch.allclose(module(x), module.forward.own(x) + 20)
 
 
 def test_weights_that_are_given_reach_reference_and_kernels(tmp_path):
@@ -106,13 +108,31 @@ def test_kernels_have_the_weights_that_training_leaves(tmp_path, changed):
     module = changed(kw.build([result(tmp_path, 4, 2.0)]))
     assert len(list(module.parameters())) == 1
     optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
-    x = torch.ones(4, 8, dtype=module.reference.scale.dtype)
+    x = torch.ones(4, 8, dtype=module.scale.dtype)
     before = module(x).detach()
     module(x).sum().backward()
     optimizer.step()
-    (kernel,) = module.kernels
+    (kernel,) = module.forward.kernels.values()
     with torch.no_grad():
-        assert torch.allclose(kernel(x), before - 4) and torch.equal(kernel(x), module.reference(x))
+        assert torch.allclose(kernel(x), before - 4) and torch.equal(
+            kernel(x), module.forward.own(x)
+        )
+
+
+@torch.no_grad()
+@torch.no_grad()
+def test_a_part_with_two_names_is_shared_under_both(tmp_path):
+    source = PARTED.replace("self.part(x)", "self.again(self.part(x))").replace(
+        "self.part = Part(width)", "self.part = self.again = Part(width)"
+    )
+    found = result(tmp_path, 4, 2.0, source=source)
+    code = source.partition("def get_inputs")[0].replace("Model", "ModelNew")
+    code = code.replace("= self.again", "= Part(width)\n        self.again")
+    found.source_path.write_text(code)
+    fast = kw.build([found])
+    fast.part.scale = torch.nn.Parameter(torch.zeros(8))
+    (kernel,) = fast.forward.kernels.values()
+    assert torch.equal(kernel(torch.randn(4, 8)), fast.part.shift.expand(4, 8))
 
 
 def test_what_is_frozen_stays_so(tmp_path):
@@ -125,14 +145,29 @@ def test_what_is_frozen_stays_so(tmp_path):
 def test_inputs_that_lie_otherwise_in_memory_go_to_the_reference(tmp_path):
     module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
     x = torch.randn(8, 4).t()
-    assert module.kernel_for(x) is None and module.kernel_for(x.contiguous()) is not None
+    assert (
+        module.forward.kernel_for(x) is None
+        and module.forward.kernel_for(x.contiguous()) is not None
+    )
 
 
-def test_a_kernel_that_keeps_its_weights_in_another_form_shares_none(tmp_path):
+LOADS = """
+    def _load_from_state_dict(self, state, prefix, *rest):
+        self.scale.data.copy_(state[prefix + 'scale'])
+"""
+PACKS = """
+    def train(self, mode):
+        self.register_buffer("packed", self.scale.half(), persistent=False)
+        return super().train(mode)
+"""
+
+
+@pytest.mark.parametrize("own", [LOADS, PACKS], ids=["loads", "packs"])
+def test_a_kernel_that_keeps_its_weights_in_another_form_shares_none(tmp_path, own):
     found = result(tmp_path, 4, 2.0)
-    own = "    def _load_from_state_dict(self, state, prefix, *rest):\n"
-    own += "        self.scale.data.copy_(state[prefix + 'scale'])\n"
-    found.source_path.write_text(found.source_path.read_text() + "\n" + own)
+    made = "        self.train(True)\n" if own is PACKS else ""
+    code = found.source_path.read_text().replace("(width))\n", f"(width))\n{made}")
+    found.source_path.write_text(f"{code}\n{own}")
     with pytest.raises(TaskError, match="another form"):
         kw.build([found])
 
@@ -145,26 +180,150 @@ def test_results_of_different_modules_are_refused(tmp_path):
         kw.build([])
 
 
+PARTED = """
+import torch
+
+
+class Part(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.rand(width))
+        self.register_buffer("shift", torch.rand(width))
+
+    def forward(self, x):
+        return x * self.scale + self.shift
+
+
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.part = Part(width)
+
+    def forward(self, x):
+        return self.part(x)
+
+
+def get_inputs():
+    return [torch.randn({rows}, 8)]
+
+
+def get_init_inputs():
+    return [8]
+"""
+
+
+def parted(tmp_path):
+    """A result for a module with a part; its kernel adds 10."""
+    found = result(tmp_path, 4, 2.0, source=PARTED)
+    code = PARTED.partition("def get_inputs")[0].replace("Model", "ModelNew")
+    code = code.replace("self.part(x)", "self.part(x) + 10")
+    found.source_path.write_text(code)
+    return found
+
+
+BUILDS = [lambda found: kw.build(found), lambda found: kw.build([found])]
+
+
 @torch.no_grad()
-def test_a_built_module_travels_with_its_text(tmp_path):
-    found = result(tmp_path, 4, 2.0, gain=10)
-    module = kw.build(found)
-    module.eval()
+@pytest.mark.parametrize("built", BUILDS, ids=["one", "several"])
+def test_the_state_has_the_names_of_the_module(tmp_path, built):
+    """What is trained as a module is loaded into what is built of it, and the other way round."""
+    found = parted(tmp_path)
+    module, fast = open_reference(found.task).build(1), built(found)
     x = torch.randn(4, 8)
+    assert list(fast.state_dict()) == list(module.state_dict())
+    assert [n for n, _ in fast.named_parameters()] == [n for n, _ in module.named_parameters()]
+    for assign in (False, True):
+        module.part.scale.add_(1)
+        fast.load_state_dict(copy.deepcopy(module.state_dict()), assign=assign)
+        assert torch.allclose(fast(x), module(x) + 10)
+    around = torch.nn.Sequential(fast)
+    around.load_state_dict({f"0.{name}": torch.ones(8) for name in module.state_dict()})
+    module.load_state_dict(fast.state_dict())
+    assert torch.equal(fast(x), x + 1 + 10) and torch.equal(module(x), x + 1)
+
+
+CHANGES = {
+    "a parameter": lambda part: setattr(part, "scale", torch.nn.Parameter(torch.rand(8))),
+    "a buffer": lambda part: setattr(part, "shift", torch.rand(8)),
+    "all of them": lambda part: part.half().float(),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_kernels_have_what_is_put_in_place_of_a_weight(tmp_path, change):
+    fast = kw.build([parted(tmp_path)])
+    change(fast.part)
+    x = torch.randn(4, 8)
+    assert torch.allclose(fast(x), fast.forward.own(x) + 10)
+
+
+@torch.no_grad()
+def test_what_a_kernel_sends_to_its_reference_goes_to_the_module(tmp_path):
+    """Kernels of a module without source would refuse it."""
+    found = parted(tmp_path)
+    text = found.source_path.read_text()
+    refusing = text.replace("self.part(x) + 10", "self._reference_forward(x)")
+    found.source_path.write_text(refusing)
+    fast = kw.build([found])
+    x = torch.randn(4, 8)
+    assert fast.forward.kernel_for(x) is not None
+    assert torch.equal(fast(x), fast.forward.own(x))
+
+
+def again(module):
     saved = io.BytesIO()
     torch.save(module, saved)
     saved.seek(0)
-    copies = [pickle.loads(pickle.dumps(module)), copy.deepcopy(module)]
-    copies.append(torch.load(saved, weights_only=False))
-    assert {type(one) for one in copies} == {type(module)}
-    sent = pickle.dumps(module)
-    del sys.modules[type(module).__module__]  # as in another process, which lacks the file too
+    return torch.load(saved, weights_only=False)
+
+
+COPIES = [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module)), again]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("copied", COPIES, ids=["deepcopy", "pickle", "torch.save"])
+@pytest.mark.parametrize("built", BUILDS, ids=["one", "several"])
+def test_what_is_built_can_be_copied(tmp_path, built, copied):
+    found = parted(tmp_path)
+    fast = built(found).eval().train()
+    kw.build([found])  # opens the same texts once more
+    twin = copied(fast)
+    x = torch.randn(4, 8)
+    assert type(twin) is type(fast) and torch.equal(twin(x), fast(x))
+    before = fast(x)
+    twin.part.scale.fill_(2.0)
+    assert torch.allclose(twin(x), x * 2 + twin.part.shift + 10) and torch.equal(fast(x), before)
+    assert copied(twin.eval()).training is False
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("built", BUILDS, ids=["one", "several"])
+def test_what_is_built_travels_with_its_texts(tmp_path, built):
+    found = parted(tmp_path)
+    fast = built(found)
+    x = torch.randn(4, 8)
+    wanted, sent = fast(x), pickle.dumps(fast)
     found.source_path.unlink()
-    copies.append(pickle.loads(sent))
-    assert "self.scale + 10" in inspect.getsource(type(copies[-1]))
-    for one in copies:
-        assert torch.equal(one(x), module(x)) and not one.training
-        assert one.scale is not module.scale
+    for _ in range(2):  # what has arrived can be sent on
+        for name in [name for name in sys.modules if name.startswith("kernelwright_")]:
+            del sys.modules[name]  # as in another process
+        arrived = pickle.loads(sent)
+        assert torch.equal(arrived(x), wanted)
+        assert "self.part(x)" in inspect.getsource(type(arrived).forward)
+        sent = pickle.dumps(arrived)
+
+
+@torch.no_grad()
+def test_the_librarys_file_takes_what_the_module_takes(tmp_path):
+    source = SOURCE.format(rows=4).replace("(self, x)", "(self, x, *, times=1)")
+    task = Task("scale", "kernelbench", source.replace("x * self", "times * x * self"))
+    module = open_reference(task).build(0)
+    path = write_source(library_candidate(task, "eager"), tmp_path, "scale")
+    fast = kw.build(Result(task, None, None, [], "eager", path, ""), state_dict=module.state_dict())
+    x = torch.randn(4, 8)
+    assert torch.equal(fast(x=x, times=3), module(x, times=3))
 
 
 @pytest.mark.parametrize("nothing", [None, 3, "", ["kernel.py"], b""])

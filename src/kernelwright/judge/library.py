@@ -25,8 +25,8 @@ class ModelNew(torch.nn.Module):
         self.__dict__.update(inner.__dict__)
         object.__setattr__(self, "_run", {run})
 
-    def forward(self, *args):
-        return self._run(*args)
+    def forward(self, *args, **kwargs):
+        return self._run(*args, **kwargs)
 '''
 
 

@@ -155,19 +155,21 @@ class Reference:
             yield
 
 
-def open_reference(task: Task) -> Reference:
-    """The task executed in this process.
+def open_reference(task: Task, name: str | None = None) -> Reference:
+    """The task executed in this process; ``name`` is as in ``execute``.
 
     Raises:
         TaskError: the text does not run, or lacks the class or one of the two functions.
     """
-    namespace = execute(task)
+    namespace = execute(task, name)
     _require_parts(task, namespace)
     return Reference(task, namespace)
 
 
-def execute(task: Task) -> dict[str, Any]:
+def execute(task: Task, name: str | None = None) -> dict[str, Any]:
     """The names that the task's text defines, executed as a module of its own.
+
+    It stands in ``sys.modules`` under ``name``; without one, in place of the task's last execution.
 
     Its lines are registered with ``linecache``, so that tracebacks, ``inspect.getsource`` and
     torch's compilers see them.
@@ -179,7 +181,7 @@ def execute(task: Task) -> dict[str, Any]:
     filename = f"<task {task.name} {label}>"
     lines = task.source.splitlines(keepends=True)
     linecache.cache[filename] = (len(task.source), None, lines, filename)
-    module = types.ModuleType(f"kernelwright_task_{label}")
+    module = types.ModuleType(name or f"kernelwright_task_{label}")
     # dataclasses, pickle and typing look a class's module up in sys.modules.
     sys.modules[module.__name__] = module
     module.__dict__["PAYLOAD"] = task.payload

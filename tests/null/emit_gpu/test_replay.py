@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import operator
+import pickle
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -60,3 +64,11 @@ def test_a_call_that_changes_nothing_is_no_change():
     with torch.no_grad():
         module(torch.randn(2, 3))
     assert not replay.is_stale()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_a_copy_has_no_graph_yet(copied, monkeypatch):
+    replay = replay_of(made())
+    replay.graph = torch.Generator().get_state  # like a graph, nothing that can be copied
+    monkeypatch.setitem(sys.modules, type(replay).__module__, SimpleNamespace(Replay=type(replay)))
+    assert copied(replay).state is None

@@ -21,9 +21,23 @@ from kernelwright.propose.rules.ir.ir import Program
 REPLACE = '''\
 def _replace_forward(module, fused):
     """Give this one module the forward of ``fused``; its class's own is the reference's."""
-    kind = type(module)
-    attributes = {"_reference_forward": kind.forward}
-    module.__class__ = type(fused.__name__, (fused, kind), attributes)'''
+    module.__class__ = _class_of(fused, type(module))
+
+
+def _class_of(fused, kind):
+    attributes = {"_reference_forward": kind.forward, "__reduce_ex__": _reduced}
+    return type(fused.__name__, (fused, kind), attributes)
+
+
+def _reduced(module, protocol):
+    """What copies and pickles are made of: they would find the class under no name."""
+    fused, kind = type(module).__bases__
+    return _blank, (fused, kind), kind.__reduce_ex__(module, protocol)[2]
+
+
+def _blank(fused, kind):
+    made = _class_of(fused, kind)
+    return made.__new__(made)'''
 
 
 def combined(programs: Sequence[Program]) -> Program:

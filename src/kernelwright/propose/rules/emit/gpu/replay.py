@@ -15,6 +15,9 @@ class Replay:
     def __init__(self):
         self.state = None
 
+    def __reduce__(self):
+        return Replay, ()  # of a copy: a graph is one module's own
+
     def __call__(self, module, steps, inputs):
         if self.state is None or self.is_stale():
             self.capture(module, steps, inputs)
