@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError
 from kernelwright.load import open_reference
+from kernelwright.load.neighbours import own_neighbours
 from kernelwright.load.plain import weights_of
 from kernelwright.load.reference import execute
 from kernelwright.result import Result
@@ -96,7 +97,8 @@ def _run(text: str, path: str, name: str) -> ModuleType:
     file = ModuleType(name)
     file.__file__ = path
     sys.modules[name] = file  # where pickle and dataclasses look for its classes
-    exec(compile(text, path, "exec"), vars(file))
+    with own_neighbours(text):
+        exec(compile(text, path, "exec"), vars(file))
     return file
 
 

@@ -26,6 +26,9 @@ def own_neighbours(source: str, folders: Sequence[str] = ()) -> Iterator[None]:
     """
     global _whose
     whose = tuple(folders) or brought_along(source)
+    if not whose:
+        yield
+        return
     if whose != _whose:
         for name, module in _brought.items():
             if sys.modules.get(name) is module:

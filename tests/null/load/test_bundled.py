@@ -9,7 +9,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
+from kernelwright.build import build
 from kernelwright.core.errors import TaskError
 from kernelwright.load import load, open_reference
 
@@ -122,6 +124,16 @@ def test_neighbours_of_one_name_are_not_mistaken_for_one_another(folder):
         file.unlink()  # as where they come from an archive
     gone = [dataclasses.replace(task, import_roots=()) for task in tasks]
     assert [total(task) for task in (*gone, *gone)] == [48.0, 72.0, 48.0, 72.0]
+
+
+def test_nor_are_those_of_two_kernels(folder):
+    tasks = [load(path) for path in two_folders(folder)]
+    built = []
+    for n, task in enumerate(tasks):
+        file = folder / f"kernel_{n}.py"
+        file.write_text(f"{task.source}\n\nclass ModelNew(Model):\n    pass\n")
+        built.append(build(file))
+    assert [float(each(torch.ones(3, 8)).sum()) for each in built] == [48.0, 72.0]
 
 
 def test_a_neighbour_that_another_file_hides_is_an_error(folder, monkeypatch):
