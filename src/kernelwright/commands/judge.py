@@ -71,7 +71,8 @@ def command(
     1_3_x.py, or, with one level, 3_x.py; or a folder in it does.
 
     With --repeat the task and the candidate are those of the receipt, and the exit code is 0 if it
-    stands, 1 if not; name TASK as well to be sure that it is about that task.
+    stands, 1 if its status or its speedup is another now; what else differs, the kind too, is told.
+    Name TASK as well to be sure that it is about that task.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
     machine = {"device": device, "threads": threads, "cache": cache, "precision": precision}

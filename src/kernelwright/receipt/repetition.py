@@ -56,7 +56,7 @@ class Repetition:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else is different, and may explain a difference."""
+        """What else is different, and may explain a difference; it speaks against nothing."""
         before, after = self.receipt.evaluation, self.evaluation
         pairs = [("judge version", before.judge_version, after.judge_version)]
         pairs += [("strongest library setting", _strongest(before), _strongest(after))]

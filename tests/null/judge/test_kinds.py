@@ -2,7 +2,8 @@
 
 import pytest
 
-from kernelwright.judge.kinds.kinds import LARGE_SHARE, _shares
+from kernelwright.judge.kinds.kinds import _shares
+from kernelwright.judge.kinds.sampling import LARGE_SHARE
 
 RELU = {"kernels": [], "operators": [("aten::relu", 12_000)]}
 

@@ -1,5 +1,6 @@
 """Whose code runs: what a mapped file's name and size say, and when a few looks are believed."""
 
+import itertools
 import os
 
 import pytest
@@ -37,6 +38,8 @@ COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so
         ("/env/lib/libgomp.so.1", 1 << 18, ""),
         ("/usr/lib/libm.so.6", 1 << 20, ""),
         ("[vdso]", 1 << 12, ""),
+        ("/env/lib/python3.11/lib-dynload/array.cpython-311-x86_64-linux-gnu.so", 1 << 16, ""),
+        ("/tmp/lib-dynload/mine.so", 1 << 16, OWN),
     ],
 )
 def test_code_belongs_to_whom_its_file_says(path, n_bytes, whose):
@@ -100,6 +103,22 @@ def test_in_short_calls_all_looks_count_alike(monkeypatch):
         for _ in looks.glance(2e5).after_s:
             looks._look(0)
     assert looks.shares() == pytest.approx((2 / 3, 1 / 3))
+
+
+@pytest.mark.parametrize(
+    ("told", "n_looks"), [([OWN] * 7 + [LIBRARY], 64), ([OWN], 17), ([LIBRARY], 12)]
+)
+def test_looks_go_on_until_it_is_clear_whether_the_library_is_named_too(told, n_looks, monkeypatch):
+    """An eighth of a kernel's time is torch.empty's: by 12 looks one of three verdicts named it."""
+    seen = itertools.cycle(told)
+    monkeypatch.setattr(sampling, "beside", lambda pid: [])
+    monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
+    monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(seen))
+    looks = Looks(1)
+    while not looks.is_enough:
+        for _ in looks.glance(2e5).after_s:
+            looks._look(0)
+    assert looks.n_told == n_looks
 
 
 def test_a_look_alone_comes_at_any_moment_of_the_call():

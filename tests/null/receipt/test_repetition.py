@@ -90,7 +90,9 @@ def test_what_else_is_different_is_said():
         warnings=("a new one",),
         judge_version=2,
     )
-    assert repetition(before, after).notes == (
+    again = repetition(before, after)
+    assert again.stands is True  # what a receipt promises is a status and a speedup
+    assert again.notes == (
         "judge version: 1 → 2",
         "kind: kernel → –",
         "device: cpu → cuda:sm_90",

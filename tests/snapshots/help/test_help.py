@@ -28,9 +28,10 @@ With `--json` stdout holds exactly one JSON object and talk goes to stderr; an e
   for.
 - `judge --repeat`: `stands` (true, false, or null where the machine is to blame), `differences`
   (what speaks against the receipt: another status, or a speedup whose interval has no point in
-  common with the receipt's), `notes` (what else is different: software, machine, guarantees,
-  warnings), `task`, and two of the objects above, `receipt` and `verdict`. Exit codes: 0 stands,
-  1 does not, 2 a bad receipt, 3 not measured.
+  common with the receipt's), `notes` (what else is different and speaks against nothing: software,
+  machine, guarantees, warnings, and the kind, which is seen by samples), `task`, and two of the
+  objects above, `receipt` and `verdict`. Exit codes: 0 stands, 1 does not, 2 a bad receipt, 3 not
+  measured.
 - `judge` of a folder: `task`, `verdicts` (the fastest first: `file` and the object above, or `file`
   and `error` where the file cannot be read), `candidates` (counts by status), `undecided` (files
   left where it was interrupted), `interrupted`, `archive`. With `--suite`: `tasks`, a list of

@@ -14,15 +14,11 @@ from typing import Any
 
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.kinds.kernel_names import is_own
-from kernelwright.judge.kinds.sampling import FEWEST_LOOKS, Looks
+from kernelwright.judge.kinds.sampling import FEWEST_LOOKS, LARGE_SHARE, NOTICEABLE_SHARE, Looks
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 
 KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
-LARGE_SHARE = 0.5
-"""Of the time that own code must take to be called a kernel."""
-NOTICEABLE_SHARE = 0.2
-"""Of the time that library code must take to be named as well."""
 LESS_WORK = 0.7
 """Of the reference's arithmetic: a candidate that does less than this rearranges algebra."""
 LONGER, LONGER_NS = 1.3, 20_000

@@ -39,6 +39,9 @@ NEUTRAL = (
 )  # fmt: skip
 """How the names of files begin whose code runs for own and library kernels alike: the
 interpreter and torch's side of it, allocators, the C library, threads that wait for others."""
+MODULES = "/lib-dynload/"
+"""Where the interpreter has those of its own modules that are not compiled into it: the worker's
+answers are packed by ``array`` and ``_json``."""
 COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
 """Where torch.compile puts its kernels: a library's work (torch/_inductor/codecache.py)."""
 OWN_TEXT_BYTES = 8 << 20
@@ -46,9 +49,13 @@ OWN_TEXT_BYTES = 8 << 20
 library: it may have been cut in pieces, of which only those that are needed may be run."""
 KERNELS = ("[vdso]", "[vsyscall]", "[uprobes]")
 """Code that the kernel lends to every process; in a heap or a stack it is the process's own."""
+LARGE_SHARE = 0.5
+"""Of the time that own code must take to be called a kernel."""
+NOTICEABLE_SHARE = 0.2
+"""Of the time that library code must take to be named as well."""
 FEWEST_LOOKS, MOST_LOOKS = 12, 64
 """That saw somebody's code. More calls are made until there are the fewest, and until it is clear
-who had most of them or there are the most, within BUDGET_S."""
+which labels follow or there are the most, within BUDGET_S."""
 LOOKS_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
@@ -171,9 +178,13 @@ def _share(looks: list[str]) -> float | None:
 
 
 def _is_clear(looks: list[str]) -> bool:
-    """Whether own code has more or less than half of what was seen, by two standard deviations."""
+    """Whether own code has more or less of what was seen than each label asks for, by two standard
+    deviations."""
     n_told = len(looks) - looks.count("")
-    return abs(looks.count(OWN) - n_told / 2) > math.sqrt(n_told)
+    return all(
+        abs(looks.count(OWN) - n_told * share) > 2 * math.sqrt(n_told * share * (1 - share))
+        for share in (LARGE_SHARE, 1 - NOTICEABLE_SHARE)
+    )
 
 
 @dataclass(frozen=True)
@@ -247,7 +258,8 @@ def _is_librarys_file(path: str) -> bool:
 def _owner(path: str, library: Sequence[str]) -> str:
     """Whose the code of a mapped file is."""
     is_given = any(path.startswith(folder + "/") for folder in library)
-    if path in KERNELS or (is_given and os.path.basename(path).startswith(NEUTRAL)):
+    is_neutral = MODULES in path or os.path.basename(path).startswith(NEUTRAL)
+    if path in KERNELS or (is_given and is_neutral):
         return ""
     if is_given or COMPILED.search(path):
         return LIBRARY
