@@ -6,6 +6,7 @@ import importlib
 
 import click
 
+from kernelwright.signals import held_back
 from kernelwright.terminal import Commands
 
 COMMANDS = {
@@ -34,7 +35,8 @@ class Called(Commands):
         if cmd_name not in COMMANDS:
             return None
         home = f"kernelwright.commands.{cmd_name.replace('-', '_')}"
-        return importlib.import_module(home).command
+        with held_back():
+            return importlib.import_module(home).command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

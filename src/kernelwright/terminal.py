@@ -18,6 +18,7 @@ from rich.console import Console, RenderableType
 
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
 from kernelwright.judge.baselines import HUGE_PAGES
+from kernelwright.signals import TERMINATED, Termination
 
 PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
 INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame
@@ -42,22 +43,29 @@ class Commands(click.Group):
         # Of the judge's own arithmetic in float64 half would be page faults. Torch looks at this
         # when it first allocates; the judge's children have an environment of their own.
         os.environ |= HUGE_PAGES
-        with _stdout_kept_for_json() if as_json else contextlib.nullcontext(1) as stdout:
-            answer = self._answer(words)
+        kept = _stdout_kept_for_json() if as_json else contextlib.nullcontext(1)
+        with kept as stdout, Termination() as termination:
+            answer = self._answer(words, termination)
             if isinstance(answer, Answer) and as_json:
                 os.write(stdout, (json.dumps(_strict(answer.facts)) + "\n").encode())
             elif isinstance(answer, Answer):
                 _print(answer)
+        # One that was interrupted, as in an import, would make Python die of SIGINT in the end,
+        # were no other to end well after it (run_eval_code_obj in Python/pythonrun.c).
+        exec("")
+        if termination.has_come:
+            sys.exit(TERMINATED)
         sys.exit(answer.exit_code if isinstance(answer, Answer) else answer)
 
-    def _answer(self, words: list[str]) -> Answer | int:
+    def _answer(self, words: list[str], termination: Termination) -> Answer | int:
         """What the command returned, its error as an answer, or 0 after --help and --version."""
         try:
             return super().main(words, prog_name="kernelwright", standalone_mode=False)
         except click.ClickException as error:
             return _failure(_from_click(error))
         except (KeyboardInterrupt, click.Abort):
-            facts = {"what": "interrupted", "seen": "Ctrl-C", "do": "run the same command again"}
+            seen = "SIGTERM" if termination.has_come else "Ctrl-C"
+            facts = {"what": "interrupted", "seen": seen, "do": "run the same command again"}
             click.echo(f"{facts['what']}; {facts['do']}", err=True)
             return Answer({"error": facts}, INTERRUPTED, [])
         except KernelwrightError as error:

@@ -178,7 +178,7 @@ def test_the_judge_ends_all_that_it_started():
     body = f"subprocess.Popen({sleeper}, start_new_session=True); return self.right(x)"
     with Judge(TASK, settings=Settings(threads=1)) as judge:
         judge.evaluate(candidate(body), timed=False)
-        scratch = [zygote.scratch for zygote in judge.children._zygotes.values()]
+        scratch = [zygote.scratch.path for zygote in judge.children._zygotes.values()]
     assert not any(os.path.exists(path) for path in scratch)
     assert set(psutil.Process().children(recursive=True)) <= before
     assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == sleeper]

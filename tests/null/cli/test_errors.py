@@ -1,6 +1,7 @@
 """Wrong use and bad input: one clear error each, the right exit code, and JSON where asked."""
 
 import errno
+import importlib
 import resource
 import signal
 
@@ -200,3 +201,35 @@ def test_ctrl_c_is_no_crash(run, ask, monkeypatch):
     assert code == 1 and answer["error"]["what"] == "interrupted"
     code, out, err = run("doctor")
     assert (code, out, err.strip()) == (1, "", "interrupted; run the same command again")
+
+
+def test_sigterm_ends_like_ctrl_c(run, ask, monkeypatch):
+    def terminate():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGTERM)  # while it cleans up
+
+    monkeypatch.setattr("kernelwright.doctor.examine", terminate)
+    code, answer = ask("doctor")
+    assert code == 143 and answer["error"]["seen"] == "SIGTERM"
+    code, out, err = run("doctor")
+    assert (code, out, err.strip()) == (143, "", "interrupted; run the same command again")
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)])
+def test_a_signal_in_the_midst_of_imports_waits_for_their_end(run, monkeypatch, number, code):
+    """Torch and Triton turn an interrupt into an error of their own, or lose it."""
+    whole = importlib.import_module
+
+    def interrupted(name):
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise ImportError("cannot import torch") from None
+        return whole(name)
+
+    monkeypatch.setattr("kernelwright.cli.importlib.import_module", interrupted)
+    left, out, err = run("doctor")
+    assert (left, out, err.strip()) == (code, "", "interrupted; run the same command again")

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from kernelwright.judge.children import turns, wire
+from kernelwright.judge.children import locks, turns, wire
 
 
 @pytest.fixture
 def room(tmp_path, monkeypatch):
-    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
     return turns.Turns("cpu")
 
 
@@ -85,14 +85,14 @@ def test_who_needs_more_chairs_than_there_are_gets_them_all(room):
 
 
 def test_measuring_waits_until_the_device_is_at_rest(tmp_path, monkeypatch):
-    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
     answers = iter([False, False, True])
     with turns.Turns("cuda:0", lambda: next(answers)).alone():
         assert next(answers, None) is None
 
 
 def test_a_device_that_never_rests_stops_nobody_for_good(tmp_path, monkeypatch):
-    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(turns, "SETTLE_S", 0.01)
     monkeypatch.setattr(turns, "N_TRIES", 2)
     asked = []
@@ -101,7 +101,7 @@ def test_a_device_that_never_rests_stops_nobody_for_good(tmp_path, monkeypatch):
 
 
 def test_what_works_on_for_a_stopped_process_is_ended_and_no_other(tmp_path, monkeypatch):
-    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(turns, "WORKS_ON_S", 0.1)
     room = turns.Turns("cuda:0", works_for=lambda pid: pid == 7)
     is_measured = threading.Event()
@@ -126,7 +126,7 @@ def test_what_works_on_for_a_stopped_process_is_ended_and_no_other(tmp_path, mon
 
 def test_a_link_in_a_locks_place_is_not_followed(tmp_path, monkeypatch):
     """Anybody may put one into the folder for temporary files."""
-    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
     room, target = turns.Turns("cpu"), tmp_path / "target"
     room._once_more.symlink_to(target)
     with pytest.raises(OSError, match="symbolic links"), room.again():

@@ -7,10 +7,8 @@ import itertools
 import os
 import secrets
 import select
-import shutil
 import signal
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +22,7 @@ import psutil
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge.children import wire
 from kernelwright.judge.children.nursery import Nursery, start_program
+from kernelwright.judge.children.scratch import Scratch
 from kernelwright.judge.children.turns import LOOK_S, Seat
 from kernelwright.judge.isolation import sandbox, standstill
 from kernelwright.judge.machine import cpu
@@ -85,8 +84,7 @@ class Zygote:
     def __init__(
         self, extra: Mapping[str, str], *, threads: int, nursery: Nursery | None = None
     ) -> None:
-        self.scratch = tempfile.mkdtemp(prefix="kernelwright-judge-")
-        os.chmod(self.scratch, 0o711)
+        self.scratch = Scratch()
         self.counter = itertools.count()
         ours, theirs = socket.socketpair()
         environment = sandbox.child_environment(extra, scratch=sandbox.SCRATCH, threads=threads)
@@ -141,7 +139,7 @@ class Zygote:
         """
         with self.lock:
             self.wait_ready()
-        scratch = os.path.join(self.scratch, str(next(self.counter)))
+        scratch = os.path.join(self.scratch.path, str(next(self.counter)))
         os.mkdir(scratch)
         uid = FIRST_UID if cache else FIRST_UID + 1 + secrets.randbelow(100_000_000)
         if sandbox.can_become(uid):
@@ -185,7 +183,7 @@ class Zygote:
             self.process.kill()
             self.process.wait()
             self.process.stderr.close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.close()
 
 
 class Child:

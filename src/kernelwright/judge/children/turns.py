@@ -15,13 +15,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kernelwright.judge.children import wire
+from kernelwright.judge.children.locks import lock, locked, place_of
 
 LOOK_S = 0.02
 """How often those inside look whether the door was closed, and those outside whether they may come
@@ -49,8 +49,7 @@ class Turns:
         is_idle: Callable[[], bool] = lambda: True,
         works_for: Callable[[int], bool] = lambda pid: False,
     ) -> None:
-        name = f"kernelwright-{os.getuid()}-{device.replace(':', '-')}"
-        self._name = Path(tempfile.gettempdir(), name)
+        self._name = place_of(device.replace(":", "-"))
         self._line, self._door, self._room, self._hall, self._once_more = (
             Path(f"{self._name}-{part}.lock")
             for part in ("line", "door", "room", "hall", "once-more")
@@ -68,7 +67,7 @@ class Turns:
         paths = [Path(f"{self._name}-chair-{number}.lock") for number in range(n_chairs)]
         taken: dict[Path, int] = {}
         try:
-            with _locked(self._hall, fcntl.LOCK_EX):
+            with locked(self._hall, fcntl.LOCK_EX):
                 while len(taken) < min(n_wanted, n_chairs):
                     free = [path for path in paths if path not in taken]
                     found = next(filter(None, map(_taken, free)), None)
@@ -92,9 +91,9 @@ class Turns:
             return
         for n_left in reversed(range(N_TRIES)):
             with (
-                _locked(self._line, fcntl.LOCK_SH),
-                _locked(self._door, fcntl.LOCK_EX),
-                _locked(self._room, fcntl.LOCK_EX),
+                locked(self._line, fcntl.LOCK_SH),
+                locked(self._door, fcntl.LOCK_EX),
+                locked(self._room, fcntl.LOCK_EX),
             ):
                 if self._comes_to_rest() or n_left == 0:
                     self._alone = threading.get_ident()
@@ -116,7 +115,7 @@ class Turns:
     def again(self) -> Iterator[None]:
         """Wait until nobody else judges a candidate once more: who took too much of the memory the
         first time would take it from the same ones again."""
-        with _locked(self._once_more, fcntl.LOCK_EX):
+        with locked(self._once_more, fcntl.LOCK_EX):
             yield
 
     @contextlib.contextmanager
@@ -146,10 +145,10 @@ class Seat:
 
     def enter(self, at_once: int = 0) -> None:
         """With ``at_once``, LOCK_NB: now, or BlockingIOError."""
-        with _locked(self._line, fcntl.LOCK_EX | at_once):
+        with locked(self._line, fcntl.LOCK_EX | at_once):
             pass  # nobody stands in line just now
-        with _locked(self._door, fcntl.LOCK_SH | at_once):
-            self._descriptor = _lock(self._room, fcntl.LOCK_SH | at_once)
+        with locked(self._door, fcntl.LOCK_SH | at_once):
+            self._descriptor = lock(self._room, fcntl.LOCK_SH | at_once)
 
     def leave(self) -> None:
         if self._descriptor is not None:
@@ -159,7 +158,7 @@ class Seat:
     def is_wanted(self) -> bool:
         """Whether somebody waits to measure."""
         try:
-            os.close(_lock(self._door, fcntl.LOCK_SH | fcntl.LOCK_NB))
+            os.close(lock(self._door, fcntl.LOCK_SH | fcntl.LOCK_NB))
         except BlockingIOError:
             return True
         return False
@@ -200,27 +199,6 @@ class Seat:
 def _taken(path: Path) -> dict[Path, int] | None:
     """The lock of this path, taken, with its descriptor; None if somebody else holds it."""
     try:
-        return {path: _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)}
+        return {path: lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)}
     except BlockingIOError:
         return None
-
-
-def _lock(path: Path, how: int) -> int:
-    """A descriptor that holds the lock; closing it lets go, as being killed does."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # anybody may write to /tmp
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        fcntl.flock(descriptor, how)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-@contextlib.contextmanager
-def _locked(path: Path, how: int) -> Iterator[None]:
-    descriptor = _lock(path, how)
-    try:
-        yield
-    finally:
-        os.close(descriptor)

@@ -1,0 +1,43 @@
+"""The folders in which judges' children have theirs; what a judge that was killed left is swept."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from kernelwright.judge.children.locks import FOLDER, lock, locked, place_of
+
+
+class Scratch:
+    """A new folder, locked by this process until it is closed."""
+
+    def __init__(self) -> None:
+        prefix = place_of("scratch-")
+        # Or one that was made just now, and is not locked yet, would be swept by another.
+        with locked(place_of("scratch.lock"), fcntl.LOCK_EX):
+            _sweep(prefix)
+            self.path = tempfile.mkdtemp(prefix=prefix.name, dir=prefix.parent)
+            self._lock = lock(Path(self.path), fcntl.LOCK_EX, FOLDER)
+        os.chmod(self.path, 0o711)
+
+    def close(self) -> None:
+        """Remove it and what is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _sweep(prefix: Path) -> None:
+    """Remove this user's folders that nobody holds any more."""
+    for folder in prefix.parent.glob(f"{prefix.name}*"):
+        # Its owner lives, or has removed it meanwhile, or it is another user's.
+        with contextlib.suppress(OSError):
+            held = lock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB, FOLDER)
+            try:
+                if os.fstat(held).st_uid == os.getuid():
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(held)

@@ -1,0 +1,58 @@
+"""Folders of judges: one of a living process is its own, and what one that was killed left goes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernelwright.judge.children import locks
+from kernelwright.judge.children.scratch import Scratch
+
+OWNER = """
+from pathlib import Path
+from kernelwright.judge.children.scratch import Scratch
+scratch = Scratch()
+Path(scratch.path, "0").mkdir()
+print(scratch.path, flush=True)
+input()
+"""
+
+
+@pytest.fixture
+def owner(tmp_path):
+    """Another process that has made a folder, and the folder."""
+    how = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", OWNER], env=environment, **how) as process:
+        yield process, Path(process.stdout.readline().strip())
+        process.kill()
+
+
+def test_only_what_a_dead_process_left_is_swept(owner, tmp_path, monkeypatch):
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
+    process, theirs = owner
+    mine, others = Scratch(), tmp_path / "kernelwright-judge-x"
+    others.mkdir()
+    assert theirs.parent == tmp_path and (theirs / "0").exists() and Path(mine.path).exists()
+    process.kill()
+    process.wait()
+    last = Scratch()
+    assert not theirs.exists() and Path(mine.path).exists() and others.exists()
+    for scratch in (mine, last):
+        scratch.close()
+        assert not Path(scratch.path).exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
+def test_a_folder_of_another_user_and_a_link_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
+    prefix = locks.place_of("scratch-")
+    other, link, target = (tmp_path / name for name in (f"{prefix.name}a", f"{prefix.name}b", "c"))
+    other.mkdir()
+    os.chown(other, 12345, 12345)
+    target.mkdir()
+    link.symlink_to(target)
+    Scratch().close()
+    assert other.exists() and link.is_symlink() and target.exists()
