@@ -50,8 +50,8 @@ class Commands(click.Group):
                 os.write(stdout, (json.dumps(_strict(answer.facts)) + "\n").encode())
             elif isinstance(answer, Answer):
                 _print(answer)
-        # One that was interrupted, as in an import, would make Python die of SIGINT in the end,
-        # were no other to end well after it (run_eval_code_obj in Python/pythonrun.c).
+        # If an exec of text was interrupted, as there are in imports, Python dies of SIGINT in the
+        # end, unless another has ended well (run_eval_code_obj in Python/pythonrun.c).
         exec("")
         if termination.has_come:
             sys.exit(TERMINATED)

@@ -19,7 +19,8 @@ The help of every command, as `kernelwright COMMAND --help` prints it.
 
 With `--json` stdout holds exactly one JSON object and talk goes to stderr; an error is
 `{"error": {"what", "seen", "do"}}`. Exit codes: 0 done (`judge`: passed), 1 nothing passed
-(`judge`: not passed), 2 wrong use or bad input, 3 the machine failed.
+(`judge`: not passed), 2 wrong use or bad input, 3 the machine failed, 143 ended by SIGTERM, as by
+Ctrl-C (which is 1).
 
 - `judge`: `status`, `passed`, `reasons`, `kinds`, `speedup` (by baseline: `median`, `low`, `high`;
   absent where not measured), `strongest`, `median_ns`, `device`, `candidate`, `dialect`,
