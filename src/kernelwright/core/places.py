@@ -19,14 +19,18 @@ def as_text(path: Path | str) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def require_folder(folder: Path | str) -> None:
+def require_folder(folder: Path | str, *, wanted: Path | str | None = None) -> None:
     """Nothing where files can be written to a folder, which is made: asked before what takes long.
 
     Raises:
-        OSError: they cannot.
+        OSError: they cannot; it names the file ``wanted`` there, or the folder.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    tempfile.TemporaryFile(dir=folder).close()
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        error.filename = str(wanted or folder)  # nobody knows the temporary one
+        raise
 
 
 def require_file(path: Path | str, kind: str, mark: str) -> None:
@@ -38,7 +42,7 @@ def require_file(path: Path | str, kind: str, mark: str) -> None:
         OSError: it cannot be written.
     """
     path = Path(path)
-    require_folder(path.parent)
+    require_folder(path.parent, wanted=path)
     if not path.exists():
         return
     with path.open("r+b") as file:

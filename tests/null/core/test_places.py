@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.core.places import require_file, written_whole
+from kernelwright.core.places import require_file, require_folder, written_whole
 
 MARK = "<ours>"
 
@@ -40,3 +40,10 @@ def test_a_file_is_replaced_whole_through_its_links(tmp_path):
         partial.write_text("new")
     assert link.is_symlink() and path.read_text() == "new"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["link", "page"]
+
+
+def test_an_error_names_the_file_that_was_asked_for():
+    with pytest.raises(OSError, match=r"'/proc/report\.html'"):
+        require_file("/proc/report.html", "report", "mark")
+    with pytest.raises(OSError, match="'/proc'"):
+        require_folder("/proc")
