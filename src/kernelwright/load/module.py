@@ -152,7 +152,7 @@ def _named_target(task: Task, found: Mapping[str, Any]) -> Any:
     if target is not None:
         what, seen = f"{task.entry} is neither an nn.Module class nor a function", repr(target)
     else:
-        what, seen = f'no class "{task.entry}" there', ", ".join(known) or "no nn.Module"
+        what, seen = f'no class "{task.entry}" there', f"{len(known)} subclasses of torch.nn.Module"
     do = nearest(task.entry, known) if known else "define a subclass of torch.nn.Module"
     raise TaskError(what, seen=seen[:300], do=do)
 

@@ -261,3 +261,9 @@ def test_inputs_that_do_not_fit_are_one_error(file):
     task = load(f"{file}:Gate", inputs=["float32[3,9]", "2"], init=[8])
     with pytest.raises(TaskError, match=r"(?s)do not fit the forward.*float32\[3, 9\], int\[\]"):
         check(task)
+
+
+def test_a_class_that_is_not_there_lists_the_others_once():
+    with pytest.raises(TaskError, match='no class "Nope"') as caught:
+        load("torch.nn:Nope")
+    assert str(caught.value).count("AdaptiveAvgPool1d") == 1
