@@ -9,14 +9,17 @@ import click
 
 from kernelwright import answers, api
 from kernelwright.core.errors import TaskError, UsageError
+from kernelwright.core.places import as_text
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder, results
+from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
 from kernelwright.lanes import lanes
 from kernelwright.load import load
 from kernelwright.load.suite import suite_entries
 from kernelwright.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
 from kernelwright.progress import ShowProgress
 from kernelwright.receipt import Receipt
+from kernelwright.report.facts import one_line
 from kernelwright.terminal import Answer
 
 BELONGS = {
@@ -98,10 +101,18 @@ def command(
         return _judge_folder(task, candidate, given, settings)
     _only("a file", given)
     read, receipt = api.read_candidate(candidate), given.get("receipt")
-    evaluation = api.judge(
-        task, read, entry=given.get("entry"), receipt=receipt, **_made(given), **machine
-    )
+    with ShowProgress(_waiting_line) as progress:
+        progress(as_text(candidate.name))
+        evaluation = api.judge(
+            task, read, entry=given.get("entry"), receipt=receipt, **_made(given), **machine
+        )
     return answers.verdict(evaluation, read, receipt)
+
+
+def _waiting_line(name: str, since_s: float) -> str:
+    """What is waited for: a candidate that hangs says nothing."""
+    longest = f"it may take {BUILD_LIMIT_S:.0f} s to build, {FIRST_CALL_LIMIT_S:.0f} to be called"
+    return f"judging {one_line(name, 40)} · {since_s:.0f} s · {longest} once"
 
 
 def _only(call: str, given: dict[str, Any]) -> None:

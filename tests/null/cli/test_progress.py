@@ -1,5 +1,6 @@
 """Progress: plain lines where stderr is no terminal, and the time that is left runs on."""
 
+from kernelwright.commands.judge import _waiting_line
 from kernelwright.core.evaluation import Ratio
 from kernelwright.progress import ShowProgress
 from kernelwright.result import Progress
@@ -32,3 +33,10 @@ def test_the_time_left_runs_on_between_two_tellings(monkeypatch):
     progress._is_terminal = True
     progress(Progress("relu", "cpp", None, 0, 60.0))
     assert "56 s left" in progress._line().plain
+
+
+def test_a_single_verdict_says_what_it_waits_for_and_how_long_at_most(capfd):
+    with ShowProgress(_waiting_line) as progress:
+        progress("hangs.py")
+    err = capfd.readouterr().err
+    assert err == "judging hangs.py · 0 s · it may take 180 s to build, 180 to be called once\n"
