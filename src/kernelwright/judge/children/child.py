@@ -139,8 +139,8 @@ class Zygote:
         """
         with self.lock:
             self.wait_ready()
-        scratch = os.path.join(self.scratch.path, str(next(self.counter)))
-        os.mkdir(scratch)
+            scratch = os.path.join(self.scratch.path, str(next(self.counter)))
+            os.mkdir(scratch)
         uid = FIRST_UID if cache else FIRST_UID + 1 + secrets.randbelow(100_000_000)
         if sandbox.can_become(uid):
             for folder in filter(None, (scratch, cache)):
@@ -183,7 +183,8 @@ class Zygote:
             self.process.kill()
             self.process.wait()
             self.process.stderr.close()
-        self.scratch.close()
+        with self.lock:  # a thread that forks just now would put another folder into it
+            self.scratch.close()
 
 
 class Child:
