@@ -41,6 +41,7 @@ def own_neighbours(source: str, folders: Sequence[str] = ()) -> Iterator[None]:
     finally:
         for name in sys.modules.keys() - before:
             module = sys.modules[name]
-            is_inside = type(getattr(module.__spec__, "loader", None)).__name__ == FINDER
+            spec = getattr(module, "__spec__", None)  # anything may stand there
+            is_inside = type(getattr(spec, "loader", None)).__name__ == FINDER
             if is_inside or is_own(name, module, folders):
                 _brought[name] = module
