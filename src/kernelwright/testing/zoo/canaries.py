@@ -139,10 +139,10 @@ def _listen(family: int, address: object) -> socket.socket | None:
         if family == socket.AF_INET:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
+        sock.listen()  # two may bind at the same time, and one of them listen
     except OSError:  # another zoo runs on this machine, and its listener serves as well
         sock.close()
         return None
-    sock.listen()
     sock.setblocking(False)
     return sock
 
