@@ -61,7 +61,9 @@ def test_what_a_killed_judge_left_is_swept_by_the_next(judging, folder, kernelwr
 
 def test_ctrl_c_while_the_tasks_file_makes_a_class_exits_with_a_code(folder):
     """In the midst of an ``exec`` of text, as dataclasses use, Python notes it and dies of it."""
-    text = "import os, signal\nexec('os.kill(os.getpid(), signal.SIGINT)\\nwhile True: pass')\n"
+    heeds = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # also in the background
+    stops = "exec('os.kill(os.getpid(), signal.SIGINT)\\nwhile True: pass')"
+    text = f"import os, signal\n{heeds}\n{stops}\n"
     (folder / "task.py").write_text(text + TASK)
     command = [sys.executable, "-m", "kernelwright", "judge", "task.py", "wrong.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

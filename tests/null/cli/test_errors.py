@@ -218,6 +218,15 @@ def test_sigterm_ends_like_ctrl_c(run, ask, monkeypatch):
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """As in a terminal: what a shell runs in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)])
 def test_a_signal_in_the_midst_of_imports_waits_for_their_end(run, monkeypatch, number, code):
     """Torch and Triton turn an interrupt into an error of their own, or lose it."""
