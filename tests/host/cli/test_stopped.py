@@ -66,6 +66,7 @@ def test_ctrl_c_while_the_tasks_file_makes_a_class_exits_with_a_code(folder):
     text = f"import os, signal\n{heeds}\n{stops}\n"
     (folder / "task.py").write_text(text + TASK)
     command = [sys.executable, "-m", "kernelwright", "judge", "task.py", "wrong.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    how = {"cwd": folder, "capture_output": True, "text": True, "timeout": LONG_S}
+    done = subprocess.run(command, check=False, **how)
     last = done.stderr.splitlines()[-1]
     assert (done.returncode, last) == (1, "interrupted; run the same command again")
