@@ -61,7 +61,8 @@ def bundled(task: Task) -> Task:
         text, package = waiting.pop()
         for name in _imported(text, package):
             module = sys.modules.get(name)
-            _require_own(name, module, task)
+            if module:
+                _require_own(name, module, task)
             if name not in texts and module and is_own(name, module, task.import_roots):
                 path, is_package = Path(str(module.__file__)), hasattr(module, "__path__")
                 if path.suffix == ".py":
@@ -85,12 +86,12 @@ def brought_along(source: str) -> str:
     return first and first + behind.partition(_LAST)[0] + _LAST
 
 
-def _require_own(name: str, module: ModuleType | None, task: Task) -> None:
+def _require_own(name: str, module: ModuleType, task: Task) -> None:
     inside = Path(*name.split("."))
     files = (inside.with_suffix(".py"), inside / "__init__.py")
     beside = [file for folder in task.import_roots for file in files if Path(folder, file).exists()]
-    is_other = module and beside and not is_own(name, module, task.import_roots)
-    if module and is_other and is_own(name, module, ("/",)):
+    is_another = is_own(name, module, ("/",)) and not is_own(name, module, task.import_roots)
+    if beside and is_another:
         raise TaskError(
             f"{task.name} imports {beside[0]}, and another {name} is imported already",
             seen=str(module.__file__),
