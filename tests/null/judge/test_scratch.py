@@ -48,7 +48,7 @@ def test_only_what_a_dead_process_left_is_swept(owner, tmp_path, monkeypatch):
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
 def test_a_folder_of_another_user_and_a_link_are_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
-    prefix = locks.place_of("scratch-")
+    prefix = locks.users_path("scratch-")
     other, link, target = (tmp_path / name for name in (f"{prefix.name}a", f"{prefix.name}b", "c"))
     other.mkdir()
     os.chown(other, 12345, 12345)

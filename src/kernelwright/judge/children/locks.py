@@ -13,7 +13,7 @@ FILE = os.O_RDWR | os.O_CREAT
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
-def place_of(name: str) -> Path:
+def users_path(name: str) -> Path:
     """Where what is this user's alone and of this name lies."""
     return Path(tempfile.gettempdir(), f"kernelwright-{os.getuid()}-{name}")
 

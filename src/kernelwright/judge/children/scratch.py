@@ -9,16 +9,16 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from kernelwright.judge.children.locks import FOLDER, lock, locked, place_of
+from kernelwright.judge.children.locks import FOLDER, lock, locked, users_path
 
 
 class Scratch:
     """A new folder, locked by this process until it is closed."""
 
     def __init__(self) -> None:
-        prefix = place_of("scratch-")
+        prefix = users_path("scratch-")
         # Or one that was made just now, and is not locked yet, would be swept by another.
-        with locked(place_of("scratch.lock"), fcntl.LOCK_EX):
+        with locked(users_path("scratch.lock"), fcntl.LOCK_EX):
             _sweep(prefix)
             self.path = tempfile.mkdtemp(prefix=prefix.name, dir=prefix.parent)
             self._lock = lock(Path(self.path), fcntl.LOCK_EX, FOLDER)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kernelwright.judge.children import wire
-from kernelwright.judge.children.locks import lock, locked, place_of
+from kernelwright.judge.children.locks import lock, locked, users_path
 
 LOOK_S = 0.02
 """How often those inside look whether the door was closed, and those outside whether they may come
@@ -49,7 +49,7 @@ class Turns:
         is_idle: Callable[[], bool] = lambda: True,
         works_for: Callable[[int], bool] = lambda pid: False,
     ) -> None:
-        self._name = place_of(device.replace(":", "-"))
+        self._name = users_path(device.replace(":", "-"))
         self._line, self._door, self._room, self._hall, self._once_more = (
             Path(f"{self._name}-{part}.lock")
             for part in ("line", "door", "room", "hall", "once-more")
