@@ -111,8 +111,9 @@ def command(
 
 def _waiting_line(name: str, since_s: float) -> str:
     """What is waited for: a candidate that hangs says nothing."""
-    longest = f"it may take {BUILD_LIMIT_S:.0f} s to build, {FIRST_CALL_LIMIT_S:.0f} to be called"
-    return f"judging {one_line(name, 40)} · {since_s:.0f} s · {longest} once"
+    longest = f"may take {BUILD_LIMIT_S:.0f} s to build, {FIRST_CALL_LIMIT_S:.0f} to be called once"
+    spent = f" · {since_s:.0f} s" if since_s >= 1 else ""
+    return f"judging {one_line(name, 40)}, which {longest}{spent}"
 
 
 def _only(call: str, given: dict[str, Any]) -> None:
