@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import torch
 
 CONTAINERS = (list, tuple, dict)
+MAX_DEPTH = 8
+"""Of the lists and tuples of a result that lie in one another."""
 UNCOMPARED = ("uint16", "uint32", "uint64", "complex32", "bits", "q")
 """Beginnings of the names of the types whose numbers torch cannot compare on a CPU."""
 
@@ -33,7 +35,7 @@ def require_plain(values: Any, function: str, own: str) -> None:
         )
 
 
-def flatten(value: Any) -> list[torch.Tensor]:
+def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
     """The tensors of a module's result, in order; None, as attention gives for weights that were
     not asked for, is no result.
 
@@ -45,6 +47,12 @@ def flatten(value: Any) -> list[torch.Tensor]:
     if value is None:
         return []
     if isinstance(value, (list, tuple)):
+        if depth == MAX_DEPTH:
+            raise TaskError(
+                f"the forward's result has tensors in more than {MAX_DEPTH} lists or tuples",
+                seen=nesting(value),
+                do="return them in fewer, in the forward or in a module around this one",
+            )
         kind = type(value)
         if kind not in (list, tuple) and kind.__module__ != "torch.return_types":
             raise TaskError(
@@ -52,7 +60,7 @@ def flatten(value: Any) -> list[torch.Tensor]:
                 seen=kind.__name__,
                 do="return tuple(...) of it, in the forward or in a module around this one",
             )
-        return [tensor for item in value for tensor in flatten(item)]
+        return [tensor for item in value for tensor in flatten(item, depth + 1)]
     is_tensor = isinstance(value, torch.Tensor)
     kind = _other_than_dense(value) if is_tensor else type(value).__name__
     if kind:

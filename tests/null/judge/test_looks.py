@@ -9,6 +9,7 @@ import torch
 from kernelwright.judge.kinds import sampling
 from kernelwright.judge.kinds.sampling import (
     FEWEST_LOOKS,
+    LENT,
     LIBRARY,
     MADE,
     OWN,
@@ -36,7 +37,7 @@ COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so
         (COMPILED, 1 << 16, LIBRARY),
         ("/tmp/mine.so", 1 << 28, LIBRARY),  # libtorch_cpu.so under another name
         ("/env/lib/libgomp.so.1", 1 << 18, ""),
-        ("/usr/lib/libm.so.6", 1 << 20, ""),
+        ("/usr/lib/libm.so.6", 1 << 20, LENT),
         ("[vdso]", 1 << 12, ""),
         ("/env/lib/python3.11/lib-dynload/array.cpython-311-x86_64-linux-gnu.so", 1 << 16, ""),
         ("/tmp/lib-dynload/mine.so", 1 << 16, OWN),
@@ -75,6 +76,18 @@ def test_code_in_no_file_is_its_callers():
         "library": LIBRARY, "python": OWN, "nobody": OWN, "no stack": OWN,
     }  # fmt: skip
     assert answerable(os.getpid(), 15, 0, memory) == 15
+
+
+@pytest.mark.parametrize(
+    ("stack", "answer"),
+    [([0, 3, 15, 25], OWN), ([25, 15], LIBRARY), ([35, 15], ""), ([0, 99], "")],
+)
+def test_what_the_c_library_does_is_its_callers(stack, answer):
+    """A kernel may be one memcpy, which ran in nobody's code; an interpreter's still does."""
+    memory = [Span(1, 10, LENT), Span(10, 20, OWN), Span(20, 30, LIBRARY), Span(30, 40, "")]
+    kept = torch.tensor(stack + [0] * 1024)
+    at = answerable(os.getpid(), 5, kept.data_ptr(), memory)
+    assert whose([at], memory) == answer
 
 
 def test_own_code_must_have_the_looks_that_come_as_a_surprise(monkeypatch):

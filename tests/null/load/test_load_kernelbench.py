@@ -135,6 +135,16 @@ def test_what_is_one_of_our_errors_is_not_wrapped_in_another(tmp_path):
     assert caught.value.seen == "dict" and caught.value.__cause__ is None
 
 
+def test_a_result_nested_too_deep_is_the_tasks_fault():
+    """No candidate's result of such a form is read, and the refusal spoke of another number."""
+    result = torch.zeros(1)
+    for _ in range(8):
+        result = [result]
+    assert len(flatten(result)) == 1
+    with pytest.raises(TaskError, match="more than 8 lists or tuples"):
+        flatten([result])
+
+
 def test_an_absent_package_is_named_with_its_remedy(tmp_path):
     with pytest.raises(TaskError, match="pip install no_such_package"):
         load(written(tmp_path, "import no_such_package.part\n" + GOOD))

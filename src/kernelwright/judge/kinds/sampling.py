@@ -29,16 +29,18 @@ from kernelwright.judge.machine.cpu import Mapped, mapped, read_process
 OWN, LIBRARY = "own", "library"
 MADE = "made"
 """Code in no file, which somebody wrote while running: oneDNN its convolutions, or a candidate."""
+LENT = "lent"
+"""Code of the C library, which does what its caller asks for: own kernels may be one memcpy."""
 STACK_BYTES = 8192
 """Of a thread's stack, in which the one who called such code is looked for: oneDNN's kernels keep
 less than half of that for themselves."""
+C_LIBRARY = ("libc.", "libc-", "libm.", "libm-", "libmvec")
 NEUTRAL = (
-    "python", "libpython", "libc.", "libc-", "libm.", "libm-", "libmvec", "libgomp", "libomp",
-    "ld-", "libpthread", "libstdc++", "libgcc", "libffi", "_ctypes", "libdl", "librt",
-    "libtorch_python", "libc10",
+    "python", "libpython", "libgomp", "libomp", "ld-", "libpthread", "libstdc++", "libgcc",
+    "libffi", "_ctypes", "libdl", "librt", "libtorch_python", "libc10",
 )  # fmt: skip
 """How the names of files begin whose code runs for own and library kernels alike: the
-interpreter and torch's side of it, allocators, the C library, threads that wait for others."""
+interpreter and torch's side of it, allocators, threads that wait for others."""
 MODULES = "/lib-dynload/"
 """Where the interpreter has those of its own modules that are not compiled into it: the worker's
 answers are packed by ``array`` and ``_json``."""
@@ -258,8 +260,10 @@ def _is_librarys_file(path: str) -> bool:
 def _owner(path: str, library: Sequence[str]) -> str:
     """Whose the code of a mapped file is."""
     is_given = any(path.startswith(folder + "/") for folder in library)
-    is_neutral = MODULES in path or os.path.basename(path).startswith(NEUTRAL)
-    if path in KERNELS or (is_given and is_neutral):
+    name = os.path.basename(path)
+    if is_given and name.startswith(C_LIBRARY):
+        return LENT
+    if path in KERNELS or (is_given and (MODULES in path or name.startswith(NEUTRAL))):
         return ""
     if is_given or COMPILED.search(path):
         return LIBRARY
@@ -295,12 +299,13 @@ def own_pages(pid: int, addresses: Iterable[int], memory: list[Span]) -> list[by
 
 
 def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
-    """The address of the code that a thread runs, or of its caller's if it is in no file.
+    """The address of the code that a thread runs, or of its caller's if it is in no file, or the
+    C library's.
 
     No caller is found where ``stack`` is none: code that keeps something else in its register.
     """
     span = span_of(address, memory)
-    if span is None or span.owner != MADE:
+    if span is None or span.owner not in (MADE, LENT):
         return address
     words: list[int] = []
     # The stack may end before; its own page does not.
@@ -308,10 +313,12 @@ def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
         with contextlib.suppress(OSError):
             words = read_process(pid, stack, n_bytes - n_bytes % 8).view(torch.int64).tolist()
             break
-    callers = (word for word in words if getattr(span_of(word, memory), "owner", MADE) != MADE)
+    callers = (
+        at for at in words if getattr(span_of(at, memory), "owner", span.owner) != span.owner
+    )
     caller = next(callers, address)
-    # Called by an interpreter it is nobody's library.
-    return caller if span_of(caller, memory).owner else address
+    # Called by an interpreter, what is in no file is nobody's library.
+    return caller if span.owner == LENT or span_of(caller, memory).owner else address
 
 
 def span_of(address: int, memory: list[Span]) -> Span | None:

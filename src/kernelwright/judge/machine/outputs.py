@@ -11,13 +11,12 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.machine.cpu import is_repeated
 from kernelwright.judge.machine.layout import dtype_name, is_folded, span
 from kernelwright.judge.refusal import Refused
-from kernelwright.load.plain import enclosed, nesting
+from kernelwright.load.plain import MAX_DEPTH, enclosed, nesting
 
 MAX_SPREAD = 8
 """An output may be a view that spans at most this many times its own size, or as much as the
 reference's own, or the arguments take."""
 SMALL_SPAN = 1 << 16  # elements that may be spanned whatever the output's size
-MAX_DEPTH = 8
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@ asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.judge.numerics.compare import Expected
 from kernelwright.judge.numerics.measures import as_real, row_scale, same
@@ -24,16 +26,32 @@ BEYOND = 2.0
 
 
 class Asking(TorchFunctionMode):
-    """While it is entered, it notes whether somebody asks for NaN or infinities, or leaves them
-    out: what a module does with those is part of it then."""
+    """While it is entered, it notes whether somebody asks for NaN or infinities of the inputs, or
+    leaves them out: what a module does with those is part of it then. Those of its own making are
+    others: attention that fills a mask with -inf cleans up queries that see nothing.
+
+    ``inputs``: arguments and weights, of which a mask may hold infinities already.
+    """
 
     is_heard = False
+
+    def __init__(self, inputs: Iterable[torch.Tensor] = ()) -> None:
+        super().__init__()
+        self._makes_some = any(_holds_infinity(t) for t in inputs)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        self.is_heard |= getattr(func, "__name__", "") in ASKING
+        given = tree_leaves((args, kwargs))
+        self._makes_some |= any(isinstance(one, float) and math.isinf(one) for one in given)
+        if getattr(func, "__name__", "") in ASKING and not self._makes_some:
+            tensors = [one for one in given if isinstance(one, torch.Tensor)]
+            self.is_heard |= all(bool(t.isfinite().all()) for t in tensors)
         return func(*args, **(kwargs or {}))
+
+
+def _holds_infinity(t: torch.Tensor) -> bool:
+    return t.is_floating_point() and bool(t.isinf().any())
 
 
 def require_specials(outputs: list[torch.Tensor], expected: Expected) -> None:

@@ -37,8 +37,9 @@ class Observed:
 
 def observe(call: Callable[[], Any], inputs: Sequence[Any] = ()) -> Observed:
     """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held."""
-    adding = Adding(t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor))
-    with counted() as counter, torch.no_grad(), adding, Asking() as asking:
+    tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
+    adding, asking = Adding(tensors), Asking(tensors)
+    with counted() as counter, torch.no_grad(), adding, asking:
         result = call()
     outputs = flatten(result)
     return Observed(
