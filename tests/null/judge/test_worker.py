@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import namedtuple
 
 import pytest
@@ -25,6 +26,16 @@ def test_what_torch_puts_off_and_what_a_module_holds_is_read_at_once() -> None:
         found = plain(given)
         assert type(found) is torch.Tensor and "tensor" in describe(found)
         assert torch.equal(found, meant)
+
+
+def test_what_is_held_is_not_the_makers_own_object() -> None:
+    """Buffers that are used again when their own object is free were no caller's views'."""
+    made = torch.randn(3, 8)
+    for given in (made, (made, None), made.expand(2, 3, 8)):
+        n_before = sys.getrefcount(made)
+        held = plain(given, may_expand=True)
+        assert sys.getrefcount(made) == n_before
+        assert describe(held) == describe(given)
 
 
 def test_a_tuple_that_computes_when_it_is_read_is_read_at_once() -> None:

@@ -275,14 +275,15 @@ def plain(value: Any, *, may_expand: bool = False) -> Any:
     """A result with its named tuples and the like as plain ones: what they hold is taken now.
 
     So are a parameter's numbers, and what torch has put off: conjugates and negatives, and to write
-    what is expanded, unless it ``may_expand``.
+    what is expanded, unless it ``may_expand``. A tensor's memory is held by another one than its
+    maker's, as by a caller who keeps a view: who watches his own object sees it go at once.
     """
     if type(value) is torch.nn.Parameter:
         value = value.data
-    if not may_expand and type(value) is torch.Tensor and is_expanded(value):
-        value = value.contiguous()
-    if type(value) is torch.Tensor and (value.is_conj() or value.is_neg()):
-        return value.resolve_conj().resolve_neg()
+    if type(value) is torch.Tensor:
+        if not may_expand and is_expanded(value):
+            value = value.contiguous()
+        return value.resolve_conj().resolve_neg().detach()
     if isinstance(value, (tuple, list)):
         items = [plain(item, may_expand=may_expand) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
