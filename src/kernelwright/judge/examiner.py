@@ -25,9 +25,7 @@ from kernelwright.judge.inputs.distributions import (
     LARGE,
     MATCHED,
     MATCHED_SHARES,
-    MOST_HUGE,
     NUMBERS,
-    OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
     SKEWED,
@@ -38,6 +36,7 @@ from kernelwright.judge.inputs.distributions import (
     n_drawn,
 )
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
+from kernelwright.judge.inputs.extremes import MOST_HUGE, OUTLIERS
 from kernelwright.judge.inputs.integers import can_skew
 from kernelwright.judge.kinds import kinds, profiling
 from kernelwright.judge.kinds.sampling import Looks

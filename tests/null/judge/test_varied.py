@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, OUTLIERS, RESAMPLED
+from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, RESAMPLED
 from kernelwright.judge.inputs.draws import Draw
+from kernelwright.judge.inputs.extremes import OUTLIERS
 from kernelwright.judge.inputs.signs import find_signs
 from kernelwright.judge.inputs.varied import Variation
 
@@ -42,9 +43,32 @@ def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_t
     variation = Variation(lambda changed, own: not runs.append(changed), _nothing)
     own = [torch.rand(8, 8), torch.rand(8, 8)]
     for seed in (1, 2):
-        variation.varied(own, Draw("huge", seed), [False] * 2)
-        variation.varied(own[:1], Draw("huge", seed), [False])
+        variation.varied(own, Draw("centred", seed), [False] * 2)
+        variation.varied(own[:1], Draw("centred", seed), [False])
     assert len(runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "size"),
+    [(-1, 1, 1.0), (0, 1e4, 300), (-40, 40, 30), (-0.45, 0.45, 0.44), (-0.41, 0.41, 0.4)],
+)
+def test_where_nothing_huge_is_taken_inputs_are_as_large_as_they_may_be(least, most, size):
+    """An arc cosine gave NaN, so kernels that were right in the task's own range alone passed."""
+    own = [torch.linspace(0 if least == 0 else -0.4, 0.4, 64).view(4, 16)]
+    variation = Variation(
+        lambda x, own: least <= float(x[0].min()) and float(x[0].max()) <= most, _nothing
+    )
+    (x,) = variation.varied(own, Draw("huge", 7), [False])
+    is_own = size == 0.4
+    assert is_own or float(x.max()) == pytest.approx(size)
+
+
+def test_outliers_are_as_large_as_they_may_be():
+    own = [torch.rand(64, 64) * 0.8 - 0.4]
+    (x,) = Variation(lambda x, own: float(x[0].abs().max()) <= 1, _nothing).varied(
+        own, Draw(OUTLIERS, 7), [False]
+    )
+    assert 0.5 < float(x.abs().max()) <= 1 and 0 < int((x != own[0]).sum()) <= 8
 
 
 def test_positions_get_larger_steps_where_the_reference_takes_them_and_else_another_order():

@@ -17,6 +17,18 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS
+from kernelwright.judge.inputs.extremes import (
+    BETWEEN,
+    HUGE,
+    HUGE_INPUTS,
+    OUTLIERS,
+    between,
+    huge,
+    outliers,
+    size_of_outliers,
+    uniform,
+    width_of,
+)
 from kernelwright.judge.inputs.patterns import (
     is_mask,
     is_symmetric,
@@ -34,16 +46,12 @@ FAR, FAR_MEAN = "far", 3000.0
 """Where a variance is asked for, in float32 or wider: there E[x²]-E[x]² is nothing but rounding,
 however it is added up. At LARGE_MEAN a sound sum in one order may be as far off. Elsewhere it would
 make results cancel, as one less a cosine."""
-HUGE = 300.0
-"""Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
 LARGE, LARGEST = "large", 2.0**17
 """Beyond float16, which ends at 65504: a kernel that computes in it must scale."""
 SPARSE_SHARE = 0.1
 SLICED, FEWEST_SLICES = 1 / 16, 4
 """The share of an axis' slices that are nought, or below it, throughout: one at least where there
 are so many."""
-OUTLIERS, N_OUTLIERS = "outliers", 8
-"""Few enough that whoever looks at one number in a thousand sees none of them."""
 BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
 CONDITIONED, CONDITION = "ill_conditioned", 100.0
 """The largest over the smallest size of a symmetric matrix, spread evenly in its logarithm. Of the
@@ -54,16 +62,6 @@ The nearer ones have nearly one likeness, and what rounds it is off by as much i
 CLUSTERED, N_CLUSTERS, CLUSTER_SHARE = "clustered", 8, 0.25
 """Rows that follow one another lie near the first of them: how many times, and how far from it, of
 what they lay before. Nearer ones would make distances by products lose digits."""
-BETWEEN = "between"
-"""In place of outliers where the reference takes nothing beyond the task's own range."""
-NEXT_TO_HUGE = math.sqrt(HUGE)
-"""Outliers of all arguments but one, which is each in its turn. Where two of 300 meet in a product
-the error of a sound order is luck: Strassen's algorithm was refused in one verdict of 40, and the
-library's own attention in one."""
-MOST_HUGE = 3
-"""Arguments that have their turn in one round of checks."""
-LARGER = 2.0
-"""Than all else in their tensor, at least: or they would be no outliers."""
 VARIED = 2.0**-6
 """Of a number that is the same in every draw: seen in bfloat16 too."""
 HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
@@ -76,10 +74,6 @@ def _centred(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 def _negated(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return -x
-
-
-def _huge(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    return (x - x.mean()) * (HUGE / x.abs().max().clamp(min=1e-3))
 
 
 def _conditioned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -122,7 +116,7 @@ def _spread(x: torch.Tensor) -> torch.Tensor:
 
 
 def _sparse(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    return torch.where(_uniform(x.shape, draw) < SPARSE_SHARE, x, torch.zeros_like(x))
+    return torch.where(uniform(x.shape, draw) < SPARSE_SHARE, x, torch.zeros_like(x))
 
 
 def _empty(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -138,7 +132,7 @@ def _slices(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     found = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
     for axis, n in enumerate(x.shape):
         if n >= FEWEST_SLICES:
-            chosen = _uniform((n,), draw) < SLICED
+            chosen = uniform((n,), draw) < SLICED
             chosen[torch.randint(n, (), generator=draw, device=x.device)] = True
             found |= chosen.view([n if one == axis else 1 for one in range(x.dim())])
     return found
@@ -147,43 +141,16 @@ def _slices(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 def _constant(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     # Halfway between numbers of 7 and of 10 bits, nearly: a downcast rounds every element the
     # same way, by almost as much as it can, and the errors cannot average out.
-    step = int(128 * _uniform((), draw))
+    step = int(128 * uniform((), draw))
     return torch.full_like(x, 1.0 + (step + 0.43125) / 128)
 
 
 def _one_hot(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     if x.dim() == 0:
         return x
-    position = (_uniform(x.shape[:-1], draw) * x.shape[-1]).long().unsqueeze(-1)
-    values = x.abs().amax(-1, keepdim=True) * (0.5 + _uniform((*x.shape[:-1], 1), draw)).to(x.dtype)
+    position = (uniform(x.shape[:-1], draw) * x.shape[-1]).long().unsqueeze(-1)
+    values = x.abs().amax(-1, keepdim=True) * (0.5 + uniform((*x.shape[:-1], 1), draw)).to(x.dtype)
     return torch.zeros_like(x).scatter_(-1, position, values)
-
-
-def _outliers(x: torch.Tensor, draw: torch.Generator, largest: float = HUGE) -> torch.Tensor:
-    changed = x.flatten().clone()
-    largest = max(largest, min(HUGE, 2 * LARGER * float(x.abs().max())))  # half of it is the least
-    places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw, device=x.device)
-    sizes = largest * (1 + _uniform((N_OUTLIERS,), draw)) / 2
-    signs = torch.arange(N_OUTLIERS, device=x.device) % 2 * 2 - 1
-    changed[places] = (sizes * signs).to(x.dtype)
-    return changed.view(x.shape)
-
-
-def _sum_of_many(x: torch.Tensor) -> float:
-    """An outlier's size. A mean of half a million numbers moves by less than bfloat16 rounds when
-    some are 300: together they are half of what is added up, which that type's range has room for.
-    """
-    if x.dtype != torch.bfloat16:
-        return HUGE
-    return max(HUGE, float(x.abs().sum(dtype=torch.float32)) / N_OUTLIERS)
-
-
-def _between(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    changed = x.flatten().clone()
-    places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw, device=x.device)
-    share = _uniform((N_OUTLIERS,), draw).to(x.dtype)
-    changed[places] = x.min() + share * (x.max() - x.min())
-    return changed.view(x.shape)
 
 
 def _clustered(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -203,8 +170,8 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "centred": _centred,  # positive inputs make ReLU the identity and hide rounding in sums
     "shifted": _shifted,  # unstable variance formulas
     FAR: _far,  # those of wide rows
-    "huge": _huge,  # missing max-subtraction, overflow
-    OUTLIERS: _outliers,  # shortcuts that look at a sample of their inputs
+    HUGE_INPUTS: huge,  # missing max-subtraction, overflow
+    OUTLIERS: outliers,  # shortcuts that look at a sample of their inputs
     LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only
     BELOW: _below,  # maxima that begin at nought
@@ -217,17 +184,13 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 }
 """In the order of what they have caught; a slow reference is checked on the first ones."""
 OF_SOME: dict[str, Distribution] = {
-    BETWEEN: _between,
+    BETWEEN: between,
     CLUSTERED: _clustered,  # samples of pairs, choices among what is far apart
     CONDITIONED: _conditioned,  # some steps towards a solution, where it is near from the start
     MATCHED: _matched,  # what is off only where arguments are alike, as a contrastive loss
 }
 """Those that only some tasks get. What has few rows stays in the second, what is no matrix in the
 third, and in the last the first argument of every width: the rows of others are like its rows."""
-
-
-def _uniform(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
-    return torch.rand(shape, generator=draw, device=draw.device)
 
 
 EQUAL_TERMS = frozenset({"shifted", FAR, BELOW, CONSTANT, "one_hot", "sparse", "near_one"})
@@ -321,13 +284,20 @@ def is_whole(x: torch.Tensor) -> bool:
     return not (x.is_floating_point() or x.is_complex())
 
 
-def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
+def transform(
+    arguments: list[Any],
+    distribution: str,
+    seed: int,
+    stretch: tuple[float, float] | None = None,
+) -> list[Any]:
     """``arguments`` under a distribution; shapes, strides and dtypes are kept.
+
+    ``stretch``: of huge inputs and outliers, one of STRETCHES in place of HUGE.
 
     Shapes:
         As ``arguments``, tensor by tensor.
     """
-    huge = seed % max(1, n_drawn(arguments))
+    turn = seed % max(1, n_drawn(arguments))
     numbers = itertools.count()
     firsts: dict[int, torch.Tensor] = {}
 
@@ -339,7 +309,7 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         if x.is_complex():
             return torch.view_as_complex(change(torch.view_as_real(x.resolve_conj())))
         number = next(numbers)
-        is_huge = number == huge
+        is_huge = number == turn
         # Each its own: inputs that are alike in every draw part ways here.
         draw = torch.Generator(x.device).manual_seed(seed + number)
         if distribution == LARGE and torch.finfo(x.dtype).max < LARGEST:
@@ -347,7 +317,9 @@ def transform(arguments: list[Any], distribution: str, seed: int) -> list[Any]:
         wide = x if x.dtype == torch.float64 else x.float()
         how = {}
         if distribution == OUTLIERS:
-            how = {"largest": _sum_of_many(x) if is_huge else NEXT_TO_HUGE}
+            how = {"largest": size_of_outliers(x, stretch, is_huge=is_huge)}
+        if distribution == HUGE_INPUTS:
+            how = {"stretch": stretch}
         if distribution == MATCHED:
             how = {"firsts": firsts, "share": MATCHED_SHARES[seed % len(MATCHED_SHARES)]}
         function = OF_SOME.get(distribution) or DISTRIBUTIONS[distribution]
@@ -380,11 +352,6 @@ def can_match(arguments: list[Any]) -> bool:
     """Whether two tensors that a distribution changes have rows of one width."""
     widths = [width_of(x) for x in leaves(arguments) if _is_drawn(x)]
     return len(widths) > len({*widths})
-
-
-def width_of(x: torch.Tensor) -> int:
-    """Numbers of a row."""
-    return x.shape[-1] if x.dim() else 1
 
 
 def n_drawn(arguments: list[Any]) -> int:

@@ -8,9 +8,7 @@ from typing import Any
 
 from kernelwright.judge.inputs.admissible import Chosen, Way, choose, mixed
 from kernelwright.judge.inputs.distributions import (
-    BETWEEN,
     NUMBERS,
-    OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
     SKEWED,
@@ -23,6 +21,7 @@ from kernelwright.judge.inputs.distributions import (
     with_specials,
 )
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, Draw
+from kernelwright.judge.inputs.extremes import BETWEEN, HUGE_INPUTS, OUTLIERS, STRETCHES
 from kernelwright.judge.inputs.integers import WAYS, resample_integers, skew_integers
 from kernelwright.judge.inputs.signs import Run, Signs, find_signs, with_signs
 
@@ -59,17 +58,23 @@ class Variation:
         if name == SKEWED:
             return self._changed(own, (name, 0), [partial(skew_integers, own, seed)])
         n_turns = n_drawn(own)
+        changed = partial(self._transformed, own)
+        ways = [partial(changed, name, seed)]
+        if name in (HUGE_INPUTS, OUTLIERS):
+            ways += [partial(changed, name, seed, stretch) for stretch in STRETCHES]
         if name == OUTLIERS:
-            ways = [partial(self._transformed, own, one, seed) for one in (OUTLIERS, BETWEEN)]
+            ways.append(partial(changed, BETWEEN, seed))
             return self._changed(own, (name, seed % max(1, n_turns)), ways)
-        ways = [partial(self._transformed, own, name, seed)]
-        return self._changed(own, (name, 0), ways) if n_turns > 1 else ways[0]()
+        is_free = n_turns > 1 or len(ways) > 1
+        return self._changed(own, (name, 0), ways) if is_free else ways[0]()
 
-    def _transformed(self, own: list[Any], name: str, seed: int) -> list[Any]:
+    def _transformed(
+        self, own: list[Any], name: str, seed: int, stretch: tuple[float, float] | None = None
+    ) -> list[Any]:
         """The arguments under a distribution, but for signs that belong to the task."""
         if self._signs is None:
             self._signs = find_signs(own, self._run)
-        return with_signs(own, transform(own, name, seed), self._signs)
+        return with_signs(own, transform(own, name, seed, stretch), self._signs)
 
     def _changed(self, own: list[Any], key: tuple[str, int], ways: list[Way]) -> list[Any]:
         """Each tensor in the way that was chosen for it; all in the first where none is borne."""

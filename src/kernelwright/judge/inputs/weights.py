@@ -30,7 +30,8 @@ MOST_TRIES = 32
 def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> frozenset[str]:
     """Parameters that need no gradient and are the same where the module is made ``again`` of
     another seed: filters and boundaries, which are part of the task. Where none needs one, as in a
-    module that was frozen to be run, those of few numbers only."""
+    module that was frozen to be run, those of few numbers only, and beside weights no identity:
+    training begins with those."""
     parameters = dict(module.named_parameters())
     is_trained = any(p.requires_grad for p in parameters.values())
     asked = {
@@ -39,10 +40,21 @@ def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> 
         if not (p.requires_grad or p.numel() == 0 or _is_one_number(p))
         and (is_trained or _are_few(p))
     }
+    is_made = not is_trained and not all(map(_are_few, parameters.values()))
     others = dict(again().named_parameters()) if asked else {}
     return frozenset(
-        name for name, p in asked.items() if name in others and torch.equal(p, others[name].to(p))
+        name
+        for name, p in asked.items()
+        if name in others
+        and torch.equal(p, others[name].to(p))
+        and not (is_made and _is_identity(p))
     )
+
+
+def _is_identity(x: torch.Tensor) -> bool:
+    """Whether each row of a matrix, or each filter, is one 1 among noughts."""
+    rows = x.flatten(1) if x.dim() > 1 else x.new_zeros(1, 2)
+    return bool(((rows == 1).sum(1) == 1).all()) and int(x.count_nonzero()) == len(rows)
 
 
 def _are_few(x: torch.Tensor) -> bool:

@@ -17,7 +17,6 @@ from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.inputs.distributions import (
     EMPTY,
-    OUTLIERS,
     OVERFLOWING,
     RESAMPLED,
     SKEWED,
@@ -31,6 +30,7 @@ from kernelwright.judge.inputs.draws import (
     Other,
     derive_seed,
 )
+from kernelwright.judge.inputs.extremes import OUTLIERS
 from kernelwright.judge.machine.layout import bytes_of, leaves
 from kernelwright.judge.machine.outputs import Claim
 from kernelwright.judge.numerics.compare import USELESS, Agreement, Expected, are_near, compare

@@ -1,0 +1,49 @@
+"""Inputs far from the task's own: huge ones, and a few among others."""
+
+import torch
+
+from kernelwright.judge.inputs.distributions import transform
+from kernelwright.judge.inputs.extremes import BETWEEN, N_OUTLIERS
+
+
+def test_outliers_of_bfloat16_weigh_as_much_as_all_else():
+    x = torch.randn(512, 1024)
+    for dtype, least in ((torch.bfloat16, 0.3), (torch.float32, 0.0)):
+        (changed,) = transform([x.to(dtype)], "outliers", 8)
+        whole = changed.float().abs().sum()
+        assert least <= float(changed.float().abs().topk(8).values.sum() / whole) < 0.8
+
+
+def test_outliers_are_few_and_large():
+    (y,) = transform([torch.rand(512, 512)], "outliers", 1)
+    changed = (y < 0) | (y > 1)
+    assert 4 <= int(changed.sum()) <= N_OUTLIERS
+    assert float(y.min()) < -100 and float(y.max()) > 100
+
+
+def test_some_outliers_meet_in_a_row_and_others_stand_alone():
+    (y,) = transform([torch.rand(512, 512)], "outliers", 2)
+    assert sorted(int(n) for n in (y.abs() > 1).sum(1) if n) == [1, 1, 1, 1, 4]
+
+
+def largest(tensors, seed):
+    return [float(x.abs().max()) for x in transform(tensors, "outliers", seed)]
+
+
+def test_arguments_take_turns_at_huge_outliers():
+    """Where two such meet in a product, its error is beyond what any order of sums can promise."""
+    given = [torch.rand(512), torch.rand(1, 8).expand(8, 8), torch.rand(64, 64)]
+    drawn = [largest(given, seed) for seed in (9, 10, 11)]
+    for turn, sizes in enumerate(drawn):
+        assert sizes.pop(turn) > 100 and all(18 > size > 8 for size in sizes)
+
+
+def test_between_puts_few_numbers_anywhere_in_the_range():
+    x = torch.randint(0, 3, (64, 64)).float()
+    (y,) = transform([x], BETWEEN, 7)
+    assert 4 <= int((y != y.round()).sum()) <= N_OUTLIERS and 0 <= float(y.min()) <= 2
+
+
+def test_outliers_stand_out_in_large_arguments_too():
+    wide = 40 * torch.rand(64, 64)
+    assert all(size > 2 * 39 for seed in (4, 5) for size in largest([wide, wide], seed))
