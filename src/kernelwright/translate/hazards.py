@@ -9,6 +9,7 @@ from typing import Any
 from kernelwright.dialects.simt.source import Edit, Source, arguments, callee, enclosing
 from kernelwright.translate.calls import Change
 from kernelwright.translate.finding import Finding, State
+from kernelwright.translate.warp_size import warp_size_changes, width_query_changes
 
 LDS_BYTES = 65536
 """Shared memory of a block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA guides)."""
@@ -21,10 +22,10 @@ _NAMES = ("identifier", "field_identifier")
 
 def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     """Every hazard of a CUDA file, with its repair where there is one."""
+    yield from warp_size_changes(source, own)
     for rule in (
-        _warp_size, _wave_arithmetic, _launch_bounds, _arch_macros, _cub_widths, _wmma,
-        _width_queries, _child_launches, _spin_locks, _shared_limits, _device_output,
-        _float_atomics, _mixed_signs,
+        _wave_arithmetic, _launch_bounds, _arch_macros, _cub_widths, _wmma, width_query_changes,
+        _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics, _mixed_signs,
     ):  # fmt: skip
         for change in rule(source):
             if change.finding.construct not in own:
@@ -39,37 +40,6 @@ def in_device_code(source: Source, node: Any) -> bool:
     body = function.child_by_field_name("body")
     head = source.text[function.start_byte : body.start_byte if body else function.end_byte]
     return any(mark.encode() in head for mark in DEVICE)
-
-
-def _warp_size(source: Source) -> Iterator[Change]:
-    reason = "64 on most AMD targets; the port's warps are logical warps of 32 lanes everywhere"
-    for node in source.nodes("identifier", "field_identifier"):
-        if source.text_of(node) != "warpSize":
-            continue
-        whole = node.parent if node.type == "field_identifier" else node
-        if whole.parent is not None and whole.parent.type in ("init_declarator", "declaration"):
-            declarator = whole.parent.child_by_field_name("declarator")
-            if declarator is not None and declarator.id == whole.id:
-                continue
-        edit = Edit(whole.start_byte, whole.end_byte, "32 /*warpSize*/")
-        found = Finding(source.line(node), State.REPAIRED, "warpSize", "32", reason)
-        yield Change(found, (edit,), at=node.start_byte)
-
-
-def _width_queries(source: Source) -> Iterator[Change]:
-    """Devices that are asked for their warp size by attribute: the logical width as well."""
-    reason = "64 on most AMD targets; the port's warps are logical warps of 32 lanes everywhere"
-    for call in source.nodes("call_expression"):
-        name, given = callee(source, call), arguments(call)
-        if name not in ("cudaDeviceGetAttribute", "cuDeviceGetAttribute") or len(given) != 3:
-            continue
-        asked = source.text_of(given[1])
-        if asked not in ("cudaDevAttrWarpSize", "CU_DEVICE_ATTRIBUTE_WARP_SIZE"):
-            continue
-        became = f"(*({source.text_of(given[0])}) = 32 /*warpSize*/, hipSuccess)"
-        edit = Edit(call.start_byte, call.end_byte, became)
-        found = Finding(source.line(call), State.REPAIRED, asked, "32", reason)
-        yield Change(found, (edit,), at=given[1].start_byte)
 
 
 WAVE = {("%", "32"), ("/", "32"), ("&", "31"), ("&", "0x1f"), (">>", "5"), ("<<", "5"), ("*", "32")}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from kernelwright.dialects.simt.source import MACRO_BODY, Edit, Source
+from kernelwright.dialects.simt.source import MACRO_BODY, Edit, Source, enclosing
 from kernelwright.translate.finding import Finding, State
 from kernelwright.translate.table import ApiMap, Row
 
@@ -23,23 +23,41 @@ SUFFIXES = {"hip": (".cu", ".hip"), "cuda": (".hip", ".cu")}
 """Suffixes of units, before and after, by the side that is ported to."""
 TYPE_OF = {"type", "value", "default_value", "body"}
 """Fields of a declaration that use names rather than declare them."""
+WARP_SIZE = "warpSize"
+LOCAL_SCOPES = ("function_definition", "template_declaration", "lambda_expression")
+_AROUND_MEMBERS = ("field_declaration", "field_expression")
 
 
 def declared(source: Source) -> frozenset[str]:
-    """The names that a file declares itself: functions, variables, types, macros, parameters."""
-    found = set()
+    """The names that a file declares itself: functions, variables, types, macros, parameters; and
+    members, as ``.name``.
+
+    Not among them: a variable of one function that has the name of CUDA's ``warpSize``, which the
+    other functions may mean.
+    """
+    found = {
+        f".{source.text_of(node)}"
+        for node in source.nodes("field_identifier")
+        if (around := enclosing(node, *_AROUND_MEMBERS)) and around.type == "field_declaration"
+    }
     for node in source.nodes("identifier", "type_identifier", "namespace_identifier"):
-        parent = node.parent
-        if parent is None or parent.type not in DECLARATORS:
-            continue
-        if _field(parent, node) in TYPE_OF and not _is_definition(parent):
-            continue
-        if parent.type == "function_declarator" and _field(parent, node) != "declarator":
-            continue
-        if parent.type.endswith("_specifier") and parent.child_by_field_name("body") is None:
-            continue
-        found.add(source.text_of(node))
+        name = source.text_of(node)
+        is_local = name == WARP_SIZE and enclosing(node, *LOCAL_SCOPES) is not None
+        if declares(source, node) and not is_local:
+            found.add(name)
     return frozenset(found)
+
+
+def declares(source: Source, node: Any) -> bool:
+    """Whether an identifier stands where it is declared."""
+    parent = node.parent
+    if parent is None or parent.type not in DECLARATORS:
+        return False
+    if _field(parent, node) in TYPE_OF and not _is_definition(parent):
+        return False
+    if parent.type == "function_declarator" and _field(parent, node) != "declarator":
+        return False
+    return not parent.type.endswith("_specifier") or _is_definition(parent)
 
 
 def _field(parent: Any, node: Any) -> str | None:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from kernelwright.dialects.simt.source import Source
 from kernelwright.translate import State, translate
+from kernelwright.translate.names import declared
 
 HEAD = "__global__ void k(int* p) {\n"
 
@@ -57,6 +59,41 @@ def test_device_functions_are_put_in_once_after_the_includes_with_what_they_need
 def test_a_device_property_is_the_logical_width_as_well():
     text = "int f() { cudaDeviceProp p; return 64 / p.warpSize; }"
     assert "64 / 32 /*warpSize*/" in translate(text).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struct Tile { int warpSize; }; int f(Tile* t) { return t->warpSize; }",
+        "struct Tile { int warpSize; int half() const { return warpSize / 2; } };",
+        "int f(T& t) { t.warpSize = 64; t.warpSize += 1; return g(&t.warpSize); }",
+        "struct Tile { int warpSize; }; Tile t{.warpSize = 16};",
+        "struct Tile { Tile(int w) : warpSize(w) {} const int warpSize; };",
+        "template <int warpSize> __device__ int f() { return warpSize; }",
+        "#define warpSize 16\nint f() { return warpSize; }",
+    ],
+)
+def test_a_warp_size_of_the_programs_own_is_left_alone(text):
+    done = translate(text, implicit=False)
+    assert done.text == text
+    assert not states(done, "warpSize")
+
+
+def test_a_local_variable_named_as_the_warp_size_says_nothing_of_other_functions():
+    text = (
+        "__device__ int f() { return warpSize / 2; }\n"
+        "int g(cudaDeviceProp p) { int warpSize = p.warpSize; return warpSize; }\n"
+    )
+    done = translate(text, implicit=False).text
+    assert "return 32 /*warpSize*/ / 2;" in done
+    assert "int warpSize = 32 /*warpSize*/; return warpSize;" in done
+
+
+def test_a_member_of_another_file_named_as_the_warp_size_is_left_alone():
+    header = Source(b"struct Tile { int warpSize; }; inline int w() { int warpSize = 1; }")
+    text = "int f(Tile t, cudaDeviceProp p) { return t.warpSize + p.warpSize + warpSize; }"
+    done = translate(text, own=declared(header), implicit=False).text
+    assert "return t.warpSize + 32 /*warpSize*/ + 32 /*warpSize*/;" in done
 
 
 def test_arithmetic_on_32_lanes_is_kept_and_mentioned():
