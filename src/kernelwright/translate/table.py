@@ -98,6 +98,15 @@ def _mirrors(row: Row) -> bool:
     return not is_driver and row.hip.removeprefix("hip") == row.cuda.removeprefix(own)
 
 
+def _of_rocm_6(row: Row) -> tuple[str, ...]:
+    """The other name that a function of hipBLAS may have had before ROCm 7.
+
+    Source: hipblas.h of ROCm 6.3, what is behind HIPBLAS_V2.
+    """
+    is_function = row.library == "blas" and row.kind == "function"
+    return (re.sub(r"(_64)?$", r"_v2\1", row.hip, count=1),) if is_function else ()
+
+
 def _to_cuda() -> ApiMap:
     names: dict[str, Row] = {}
     headers: dict[str, Row] = {}
@@ -106,7 +115,8 @@ def _to_cuda() -> ApiMap:
             continue
         into = headers if row.kind == "header" else names
         if row.hip not in into or row.note == WAY_BACK or _mirrors(row):
-            into[row.hip] = Row(**{**row.__dict__, "cuda": row.hip, "hip": row.cuda})
+            for hip in (row.hip, *_of_rocm_6(row)):
+                into[hip] = Row(**{**row.__dict__, "cuda": hip, "hip": row.cuda})
     return ApiMap(
         names, headers, "cuda", re.compile(r"hip[A-Z_]\w*|HIP_\w+|hiprtc\w*|roc\w+_\w+|__hip_\w+")
     )

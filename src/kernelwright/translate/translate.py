@@ -39,6 +39,10 @@ _OF_CUBLAS = {
     "hip/hip_fp16.h": re.compile(rb"\b(__half|half)2?\b"),
     "hip/hip_bf16.h": re.compile(rb"\b(__)?nv_bfloat162?\b"),
 }
+BLAS = "hipblas/hipblas.h"
+_BLAS_OF_ROCM_6 = (
+    "#define HIPBLAS_V2  // ROCm 6: hipBLAS with hipDataType and hipComplex, as ROCm 7 has it\n"
+)
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
 _BEFORE_CODE = (
     "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
@@ -125,7 +129,8 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
     ]
     paths = [source.text_of(node.child_by_field_name("path"))[1:-1] for node in includes]
     became = {api.headers[path].hip for path in paths if path in api.headers} | set(paths)
-    lines = []
+    of_blas = any(path in api.headers and api.headers[path].hip == BLAS for path in paths)
+    lines = [_BLAS_OF_ROCM_6] if to == "hip" and of_blas else []
     uses = _DEVICE_WORDS.search(source.text) is not None or any(p.endswith(".h") for p in paths)
     if implicit and uses and RUNTIME[to] not in became:
         lines.append(f"#include <{RUNTIME[to]}>\n")

@@ -29,6 +29,9 @@ def test_every_row_says_its_state_and_source(path):
         ("cudaGraphLaunch", "hipGraphLaunch"),
         ("cuLaunchKernel", "hipModuleLaunchKernel"),
         ("cublasSgemm", "hipblasSgemm"),
+        ("cublasCgemm", "hipblasCgemm"),
+        ("cublasZgemm_v2_64", "hipblasZgemm_64"),
+        ("cublasGemmEx", "hipblasGemmEx"),
         ("cusparseSpMV", "hipsparseSpMV"),
         ("cufftExecC2C", "hipfftExecC2C"),
         ("curand_init", "hiprand_init"),
@@ -51,3 +54,9 @@ def test_names_of_every_library_are_mapped(cuda, hip):
 def test_the_way_back_maps_to_the_runtime_before_the_driver():
     assert load_map("cuda").names["hipMalloc"].hip == "cudaMalloc"
     assert load_map("cuda").headers["hip/hip_runtime.h"].hip == "cuda_runtime.h"
+
+
+def test_blas_names_of_rocm_6_and_7_both_have_a_way_back():
+    names = load_map("cuda").names
+    assert names["hipblasGemmEx"].hip == names["hipblasGemmEx_v2"].hip == "cublasGemmEx"
+    assert names["hipblasCgemm_64"].hip == names["hipblasCgemm_v2_64"].hip == "cublasCgemm_64"

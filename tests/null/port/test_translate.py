@@ -141,3 +141,13 @@ def test_namespaces_of_libraries_are_moved_or_reported_and_own_ones_left():
     assert not own.findings
     back = translate("auto p = thrust::hip::par;\n", to="cuda")
     assert "thrust::cuda::par" in back.text
+
+
+def test_hipblas_is_asked_for_the_functions_that_take_hips_own_types():
+    """ROCm 6 has them behind a macro, ROCm 7 has no others."""
+    text = "#include <cublas_v2.h>\n"
+    switch = translate(text).text.index("#define HIPBLAS_V2")
+    assert switch < translate(text).text.index("<hipblas/hipblas.h>")
+    header = translate("#pragma once\n" + text, implicit=False).text
+    assert header.index("#define HIPBLAS_V2") < header.index("<hipblas/hipblas.h>")
+    assert "HIPBLAS_V2" not in translate("#include <cuda_runtime.h>\n").text
