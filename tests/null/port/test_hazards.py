@@ -56,6 +56,14 @@ def test_device_functions_are_put_in_once_after_the_includes_with_what_they_need
     )
 
 
+@pytest.mark.parametrize("name", ["__fadd_rn", "__fsub_rn", "__fmul_rn", "__dadd_rn", "__dmul_rn"])
+def test_sums_and_products_that_cuda_never_fuses_are_not_fused_by_clang(name):
+    done = port(f"x = {name}(y, z);")
+    assert f"x = port{name}(y, z);" in done.text
+    assert '_Pragma("clang fp contract(off)")' in done.text
+    assert states(done, name) == [State.REPAIRED]
+
+
 def test_a_device_property_is_the_logical_width_as_well():
     text = "int f() { cudaDeviceProp p; return 64 / p.warpSize; }"
     assert "64 / 32 /*warpSize*/" in translate(text).text
@@ -194,6 +202,10 @@ def test_more_shared_memory_than_amd_has():
         (
             'asm("add.u32 %0, %1, 1;" "popc.b32 %0, %0;" : "=r"(a) : "r"(b));',
             "((a) = (b) + 1), ((a) = __popc((a)));",
+        ),
+        (
+            'asm("mul.rn.f32 %0, %1, %2;" : "=f"(d) : "f"(a), "f"(b));',
+            "(d) = port__fmul_rn((a), (b));",
         ),
         ('asm("mov.b32 %0, %1;" : "=r"(i) : "f"(x));', "port_set_bits((i), (x));"),
         (

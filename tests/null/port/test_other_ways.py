@@ -159,7 +159,7 @@ def test_cmake_files_build_hip():
 
 
 BUILD = """find_package(CUDAToolkit REQUIRED)
-set(CMAKE_CUDA_FLAGS "--use_fast_math --default-stream per-thread -Xptxas=-v")
+set(CMAKE_CUDA_FLAGS "--use_fast_math --fmad=false --default-stream per-thread -Xptxas=-v")
 target_link_libraries(p CUDA::cudart CUDA::cufft)
 target_compile_options(p PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-arch=sm_90>)
 """
@@ -169,7 +169,8 @@ def test_packages_flags_and_languages_of_a_build_are_the_other_sides():
     done = translate_cmake(BUILD)
     assert done.text == (
         "find_package(hip REQUIRED)\nfind_package(hipfft REQUIRED)\n"
-        'set(CMAKE_HIP_FLAGS "-ffast-math -fgpu-default-stream=per-thread -Xptxas=-v")\n'
+        'set(CMAKE_HIP_FLAGS "-ffast-math -ffp-contract=off '
+        '-fgpu-default-stream=per-thread -Xptxas=-v")\n'
         "target_link_libraries(p hip::host hip::hipfft)\n"
         "target_compile_options(p PRIVATE $<$<COMPILE_LANGUAGE:HIP>:-arch=sm_90>)\n"
     )
