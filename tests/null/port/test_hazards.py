@@ -207,6 +207,20 @@ def test_more_shared_memory_than_amd_has():
             'asm("mul.rn.f32 %0, %1, %2;" : "=f"(d) : "f"(a), "f"(b));',
             "(d) = port__fmul_rn((a), (b));",
         ),
+        (
+            'asm("mul.wide.s32 %0, %1, %2;" : "=l"(d) : "r"(a), "r"(b));',
+            "(d) = static_cast<long long>(static_cast<int>((a))) * static_cast<int>((b));",
+        ),
+        (
+            'asm("min.u32 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));',
+            "(d) = static_cast<unsigned>((b)) < static_cast<unsigned>((a)) ? "
+            "static_cast<unsigned>((b)) : static_cast<unsigned>((a));",
+        ),
+        (
+            'asm("atom.exch.b32 %0, [%1], %2;" : "=f"(d) : "l"(p), "f"(x));',
+            "port_set_bits((d), atomicExch((unsigned*)((char*)((p)) + 0), "
+            "port_bits_as<unsigned>((x))));",
+        ),
         ('asm("mov.b32 %0, %1;" : "=r"(i) : "f"(x));', "port_set_bits((i), (x));"),
         (
             'asm("{ .reg .pred p; setp.lt.s32 p, %1, 0; @!p mov.s32 %0, 1; }" : "=r"(a) : "r"(b));',
