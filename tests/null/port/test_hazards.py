@@ -221,6 +221,12 @@ def test_more_shared_memory_than_amd_has():
             "port_set_bits((d), atomicExch((unsigned*)((char*)((p)) + 0), "
             "port_bits_as<unsigned>((x))));",
         ),
+        (  # ordered: false where a number is none
+            'asm("{ .reg .pred p; setp.ne.f32 p, %1, %2; @p mov.s32 %0, 1; }"'
+            ' : "=r"(d) : "f"(a), "f"(b));',
+            "ptx_p = static_cast<float>((a)) < static_cast<float>((b)) || "
+            "static_cast<float>((a)) > static_cast<float>((b));",
+        ),
         ('asm("mov.b32 %0, %1;" : "=r"(i) : "f"(x));', "port_set_bits((i), (x));"),
         (
             'asm("{ .reg .pred p; setp.lt.s32 p, %1, 0; @!p mov.s32 %0, 1; }" : "=r"(a) : "r"(b));',
