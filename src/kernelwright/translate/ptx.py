@@ -117,6 +117,8 @@ class _Block:
             raise KeyError(opcode)
         given = [word.strip() for word in rest.replace("{", "").replace("}", "").split(",")]
         given = [word for word in given if word]
+        if len(given) > row.get("most", len(given)):
+            raise KeyError(part)
         for index, allowed in row.get("literals", {}).items():
             if int(index) >= len(given) or given[int(index)] not in allowed:
                 raise KeyError(part)

@@ -246,6 +246,8 @@ def test_inline_ptx_with_a_rule_becomes_an_expression(asm, text):
     [
         'asm("mma.sync.aligned.m16n8k16.row.col.f32 {%0}, {%1}, {%2}, {%3};" : : "r"(a));',
         'asm("bar.sync 1, 64;");',
+        'asm("bar.sync 0, 64;");',
+        'asm("bar.sync 0, %0;" : : "r"(n));',
         'asm("{ .reg .pred p; setp.nan.f32 p, %0, %0; }" : : "f"(a));',
         'asm("shfl.sync.bfly.b32 %0, %1, 1, 0x0f1f, -1;" : "=r"(a) : "r"(b));',
         'asm("mov.u32 %0, %%smid;" : "=r"(a));',
