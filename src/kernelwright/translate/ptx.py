@@ -56,23 +56,22 @@ def ptx_changes(source: Source) -> Iterator[Change]:
         yield Change(Finding(line, State.REPAIRED, "inline PTX", text), (edit,), needs)
 
 
-def _parts(source: Source, node: Any) -> tuple[str, list[str]]:
-    """The PTX text and the C++ expressions of its operands, outputs first."""
+def _parts(source: Source, node: Any) -> tuple[str, list[str], int]:
+    """The PTX text, its operands in C++, outputs first, and how many of them are outputs."""
     code = node.child_by_field_name("assembly_code") or next(
         c for c in node.named_children if c.type in ("string_literal", "concatenated_string")
     )
     pieces = _STRING.findall(source.text_of(code))
     text = "".join(ast.literal_eval(piece) for piece in pieces)
-    operands = []
+    sides: list[list[str]] = []
     for kind in ("gnu_asm_output_operand_list", "gnu_asm_input_operand_list"):
-        for listed in (c for c in node.named_children if c.type == kind):
-            for operand in listed.named_children:
-                value = operand.child_by_field_name("value") or operand.named_children[-1]
-                operands.append(source.text_of(value))
-    return text, operands
+        operands = (o for c in node.named_children if c.type == kind for o in c.named_children)
+        values = (o.child_by_field_name("value") or o.named_children[-1] for o in operands)
+        sides.append([source.text_of(value) for value in values])
+    return text, [*sides[0], *sides[1]], len(sides[0])
 
 
-def _translate(text: str, operands: list[str]) -> tuple[str, tuple[str, ...]]:
+def _translate(text: str, operands: list[str], n_outputs: int) -> tuple[str, tuple[str, ...]]:
     """C++ for PTX ``text``.
 
     Raises:
@@ -81,9 +80,12 @@ def _translate(text: str, operands: list[str]) -> tuple[str, tuple[str, ...]]:
     body = _COMMENT.sub(" ", text).strip()
     if body.startswith("{") and body.endswith("}") and ";" in body:
         body = body[1:-1]
+    parts = [stripped for part in body.split(";") if (stripped := part.strip())]
     block = _Block(operands)
-    for part in body.split(";"):
-        block.add(part.strip())
+    if len(parts) > 1:
+        block.keep_inputs(n_outputs)
+    for part in parts:
+        block.add(part)
     return block.text(), tuple(dict.fromkeys(block.needs))
 
 
@@ -97,19 +99,28 @@ class _Block:
         self.registers: dict[str, str] = {}
         """Registers that the statement declares itself, and their types in C++."""
         self.is_guarded = False
+        self.kept: list[str] = []
+        """Declarations of the inputs that are read before anything is written."""
+
+    def keep_inputs(self, n_outputs: int) -> None:
+        """Read inputs first that an output may be: PTX has them in registers of their own."""
+        words = re.compile(r"[A-Za-z_]\w*")
+        written = {word for output in self.operands[:n_outputs] for word in words.findall(output)}
+        for index in range(n_outputs, len(self.operands)):
+            if written & set(words.findall(self.operands[index])):
+                self.kept.append(f"const auto ptx_in{index} = {self.operands[index]}; ")
+                self.operands[index] = f"ptx_in{index}"
 
     def add(self, part: str) -> None:
         """One instruction or declaration."""
-        if not part:
-            return
         if declared := _REGISTERS.fullmatch(part):
             return self._declare(declared[1], declared[2])
         guard = ""
         if part.startswith("@"):
-            word, _, part = part[1:].partition(" ")
+            word, part = (*part[1:].split(None, 1), "")[:2]
             guard = f"if ({'!' * word.startswith('!')}{self._operand(word.lstrip('!'))}) "
             self.is_guarded = True
-        opcode, _, rest = part.strip().partition(" ")
+        opcode, rest = (*part.split(None, 1), "")[:2]
         if opcode.startswith("mov.") and "{" in rest:
             opcode += ".unpack" if rest.strip().startswith("{") else ".pack"
         row = _tables()[0].get(opcode)
@@ -162,10 +173,11 @@ class _Block:
         """An expression; a function called on the spot where there are registers or guards."""
         if not self.statements:
             return "__atomic_signal_fence(__ATOMIC_SEQ_CST)"  # asm("" ::: "memory")
-        if not self.registers and not self.is_guarded:
+        if not self.registers and not self.is_guarded and not self.kept:
             joined = [f"({s})" for s in self.statements]
             return ", ".join(joined) if len(joined) > 1 else self.statements[0]
-        declared = "".join(f"{kind} {_local(n)}; " for n, kind in self.registers.items())
+        declared = "".join(self.kept)
+        declared += "".join(f"{kind} {_local(n)}; " for n, kind in self.registers.items())
         return f"[&] {{ {declared}{'; '.join(self.statements)}; }}()"
 
 

@@ -193,6 +193,11 @@ def test_more_shared_memory_than_amd_has():
             'asm volatile("bfe.u32 %0, %1, 4, 8;" : "=r"(a) : "r"(b + 1));',
             "(a) = port_bfe((b + 1), 4, 8);",
         ),
+        (
+            'asm("prmt.b32 %0, %1, %2, 0xba98;" : "=r"(d) : "r"(a), "r"(b));',
+            "(d) = port_prmt((a), (b), 0xba98);",
+        ),
+        (r'asm("mov.u32\t%0, %1;\n\t" : "=r"(d) : "r"(a));', "(d) = (a);"),
         ('asm("membar.gl;");', "__threadfence();"),
         ('asm("bar.sync 0;");', "__syncthreads();"),
         (
@@ -239,6 +244,16 @@ def test_inline_ptx_with_a_rule_becomes_an_expression(asm, text):
     done = port(asm)
     assert text in done.text
     assert not done.unported
+
+
+def test_inline_ptx_reads_its_inputs_before_it_writes():
+    done = port('asm("mov.u32 %0, %3; mov.u32 %1, %2;" : "=r"(a), "=r"(b) : "r"(a), "r"(b));')
+    assert (
+        "[&] { const auto ptx_in2 = a; const auto ptx_in3 = b; "
+        "(a) = (ptx_in3); (b) = (ptx_in2); }();"
+    ) in done.text
+    apart = port('asm("add.u32 %0, %1, 1; add.u32 %0, %0, %1;" : "=r"(a) : "r"(b));')
+    assert "((a) = (b) + 1), ((a) = (a) + (b));" in apart.text
 
 
 @pytest.mark.parametrize(
