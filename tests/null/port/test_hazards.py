@@ -64,6 +64,14 @@ def test_sums_and_products_that_cuda_never_fuses_are_not_fused_by_clang(name):
     assert states(done, name) == [State.REPAIRED]
 
 
+def test_loads_that_ask_memory_each_time_are_not_made_loads_that_may_be_kept():
+    done = port("while (__ldcv(p) == 0) {} __stwt(p, 1); x = __ldcg(p);")
+    assert "while (port_load_again(p) == 0) {}" in done.text
+    assert "x = port_load(p);" in done.text
+    assert "volatile" in done.text
+    assert states(done, "__ldcv") == [State.REPAIRED]
+
+
 def test_a_device_property_is_the_logical_width_as_well():
     text = "int f() { cudaDeviceProp p; return 64 / p.warpSize; }"
     assert "64 / 32 /*warpSize*/" in translate(text).text
