@@ -8,6 +8,7 @@ from typing import Any
 
 from kernelwright.dialects.simt.source import Edit, Source, arguments, callee, enclosing
 from kernelwright.translate.calls import Change
+from kernelwright.translate.cub import cub_changes
 from kernelwright.translate.finding import Finding, State
 from kernelwright.translate.warp_size import warp_size_changes, width_query_changes
 
@@ -15,7 +16,6 @@ LDS_BYTES = 65536
 """Shared memory of a block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA guides)."""
 STAND_IN_ARCH = 700
 """What `__CUDA_ARCH__` is compared as: features up to sm_70 exist in HIP or in `functions.toml`."""
-CUB_WARP = ("WarpReduce", "WarpScan", "WarpExchange", "WarpLoad", "WarpStore", "WarpMergeSort")
 DEVICE = ("__global__", "__device__")
 _NAMES = ("identifier", "field_identifier")
 
@@ -23,8 +23,9 @@ _NAMES = ("identifier", "field_identifier")
 def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     """Every hazard of a CUDA file, with its repair where there is one."""
     yield from warp_size_changes(source, own)
+    yield from cub_changes(source, own)
     for rule in (
-        _wave_arithmetic, _launch_bounds, _arch_macros, _cub_widths, _wmma, width_query_changes,
+        _wave_arithmetic, _launch_bounds, _arch_macros, _wmma, width_query_changes,
         _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics, _mixed_signs,
     ):  # fmt: skip
         for change in rule(source):
@@ -98,23 +99,6 @@ def _arch_macros(source: Source) -> Iterator[Change]:
             f"conditions are decided as for sm_{STAND_IN_ARCH // 10}; check both branches",
         )  # fmt: skip
         yield Change(found, (Edit(node.start_byte, node.end_byte, became),), at=node.start_byte)
-
-
-def _cub_widths(source: Source) -> Iterator[Change]:
-    for node in source.nodes("template_type", "template_function"):
-        name = node.child_by_field_name("name")
-        listed = node.child_by_field_name("arguments")
-        if name is None or listed is None or source.text_of(name) not in CUB_WARP:
-            continue
-        whole = node.parent if node.parent.type == "qualified_identifier" else node
-        if not re.match(r"(cub|hipcub)\s*::", source.text_of(whole)):
-            continue
-        if source.text_of(name) in ("WarpReduce", "WarpScan") and len(listed.named_children) == 1:
-            found = Finding(
-                source.line(node), State.REPAIRED, f"cub::{source.text_of(name)}", "width 32",
-                "its default width is the wave's, 64 on most AMD targets",
-            )  # fmt: skip
-            yield Change(found, (Edit(listed.end_byte - 1, listed.end_byte - 1, ", 32"),))
 
 
 def _wmma(source: Source) -> Iterator[Change]:

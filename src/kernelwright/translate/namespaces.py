@@ -24,9 +24,9 @@ def namespace_changes(source: Source, own: frozenset[str], to: str) -> Iterator[
             continue
         if became := NAMESPACES[to].get(name):
             yield _renamed(source, node, became)
-        elif name == INSIDE_THRUST[to] and _THRUST.fullmatch(_before(source, node)):
+        elif name == INSIDE_THRUST[to] and _THRUST.fullmatch(before(source, node)):
             yield _renamed(source, node, to)
-        elif name == "cuda" and to == "hip" and _before(source, node) in ("", "::"):
+        elif name == "cuda" and to == "hip" and before(source, node) in ("", "::"):
             yield Change(
                 Finding(
                     source.line(node), State.UNPORTED, _whole(source, node),
@@ -35,6 +35,11 @@ def namespace_changes(source: Source, own: frozenset[str], to: str) -> Iterator[
                 ),
                 at=node.start_byte,
             )  # fmt: skip
+
+
+def before(source: Source, node: Any) -> str:
+    """What stands before a name in its qualified name: 'thrust::system::'."""
+    return source.text[_outer(node).start_byte : node.start_byte].decode()
 
 
 def _renamed(source: Source, node: Any, became: str) -> Change:
@@ -47,11 +52,6 @@ def _outer(node: Any) -> Any:
     while node.parent is not None and node.parent.type == "qualified_identifier":
         node = node.parent
     return node
-
-
-def _before(source: Source, node: Any) -> str:
-    """What stands before a name in its qualified name: 'thrust::system::'."""
-    return source.text[_outer(node).start_byte : node.start_byte].decode()
 
 
 def _whole(source: Source, node: Any) -> str:

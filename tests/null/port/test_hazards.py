@@ -72,6 +72,37 @@ def test_loads_that_ask_memory_each_time_are_not_made_loads_that_may_be_kept():
     assert states(done, "__ldcv") == [State.REPAIRED]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "__shared__ typename cub::WarpReduce<float>::TempStorage t;",
+            "typename hipcub::WarpReduce<float, 32>::TempStorage t;",
+        ),
+        ("v = cub::WarpScan<int>(t).Sum(v);", "v = hipcub::WarpScan<int, 32>(t).Sum(v);"),
+        ("using R = ::cub::WarpReduce<T>;", "using R = ::hipcub::WarpReduce<T, 32>;"),
+        ("using namespace cub; WarpReduce<float> r(t);", "WarpReduce<float, 32> r(t);"),
+        ("using cub::WarpReduce; WarpReduce<float> r(t);", "WarpReduce<float, 32> r(t);"),
+        ("namespace b = cub; b::WarpReduce<float> r(t);", "b::WarpReduce<float, 32> r(t);"),
+        ("cub::WarpLoad<int, 4> l(t);", "WarpLoad<int, 4, hipcub::WARP_LOAD_DIRECT, 32> l"),
+        ("cub::WarpStore<int, 4, A> s(t);", "hipcub::WarpStore<int, 4, A, 32> s(t);"),
+        ("cub::WarpMergeSort<int, 4> s(t);", "hipcub::WarpMergeSort<int, 4, 32> s(t);"),
+        ("cub::WarpExchange<int, 4, 16> s(t);", "hipcub::WarpExchange<int, 4, 16> s(t);"),
+        ("WarpReduce<float> r(t);", "WarpReduce<float> r(t);"),
+        ("mine::WarpReduce<float> r(t);", "mine::WarpReduce<float> r(t);"),
+        ("int l = cub::LaneId();", "int l = (hipcub::LaneId() & 31);"),
+        ("int n = CUB_PTX_WARP_THREADS;", "int n = 32 /*CUB_PTX_WARP_THREADS*/;"),
+    ],
+)
+def test_cubs_warps_have_32_lanes_however_they_are_named(before, after):
+    assert after in port(before).text
+
+
+def test_a_warp_operation_of_the_programs_own_is_left_alone():
+    text = "using namespace cub; template <typename T> struct WarpReduce {}; WarpReduce<int> r;"
+    assert translate(text, implicit=False).text.endswith("WarpReduce<int> r;")
+
+
 def test_a_device_property_is_the_logical_width_as_well():
     text = "int f() { cudaDeviceProp p; return 64 / p.warpSize; }"
     assert "64 / 32 /*warpSize*/" in translate(text).text
