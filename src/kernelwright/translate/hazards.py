@@ -16,6 +16,19 @@ LDS_BYTES = 65536
 """Shared memory of a block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA guides)."""
 STAND_IN_ARCH = 700
 """What `__CUDA_ARCH__` is compared as: features up to sm_70 exist in HIP or in `functions.toml`."""
+BLAS_MODES = {
+    **dict.fromkeys(
+        ("CUBLAS_TENSOR_OP_MATH", "CUBLAS_TF32_TENSOR_OP_MATH", "CUBLAS_PEDANTIC_MATH",
+         "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION"), "HIPBLAS_DEFAULT_MATH",
+    ),
+    **{
+        f"CUBLAS_COMPUTE_{kind}_{way}": f"HIPBLAS_COMPUTE_{kind}"
+        for kind in ("16F", "32F", "64F", "32I")
+        for way in ("PEDANTIC", "FAST_16F", "FAST_16BF", "FAST_TF32")
+    },
+}  # fmt: skip
+"""Modes that hipBLAS knows and answers with HIPBLAS_STATUS_NOT_SUPPORTED. Source: hipblas.cpp of
+ROCm 6.3, amd_detail: hipblasGetRocblasMathMode and what converts the types of hipblasGemmEx."""
 DEVICE = ("__global__", "__device__")
 _NAMES = ("identifier", "field_identifier")
 
@@ -27,6 +40,7 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     for rule in (
         _wave_arithmetic, _launch_bounds, _arch_macros, _wmma, width_query_changes,
         _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics, _mixed_signs,
+        _blas_modes,
     ):  # fmt: skip
         for change in rule(source):
             if change.finding.construct not in own:
@@ -199,6 +213,25 @@ def _float_atomics(source: Source) -> Iterator[Change]:
                     "memory AMD's hardware atomics may be ignored",
                 )
             )  # fmt: skip
+
+
+def _blas_modes(source: Source) -> Iterator[Change]:
+    """Modes that are set or given; hipBLASLt takes the types that hipBLAS refuses."""
+    uses_lt = b"cublasLt" in source.text
+    for node in source.nodes("identifier"):
+        name = source.text_of(node)
+        is_compared = node.parent.type == "case_statement" or (
+            node.parent.type == "binary_expression"
+            and source.text_of(node.parent.child_by_field_name("operator")) in ("==", "!=")
+        )
+        if name not in BLAS_MODES or is_compared or (uses_lt and "COMPUTE" in name):
+            continue
+        edit = Edit(node.start_byte, node.end_byte, BLAS_MODES[name])
+        found = Finding(
+            source.line(node), State.CHANGED, name, BLAS_MODES[name],
+            "hipBLAS refuses it on AMD; its own mode has at least the precision of the fast ones",
+        )  # fmt: skip
+        yield Change(found, (edit,), at=node.start_byte)
 
 
 _UNSIGNED = re.compile(r"(block|thread|grid)(Dim|Idx)\b|unsigned|size_t|sizeof|\d[uU]|\buint\w*")

@@ -103,6 +103,26 @@ def test_a_warp_operation_of_the_programs_own_is_left_alone():
     assert translate(text, implicit=False).text.endswith("WarpReduce<int> r;")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("cublasSetMathMode(h, CUBLAS_TENSOR_OP_MATH);", "(h, HIPBLAS_DEFAULT_MATH);"),
+        ("f(fast ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH);",
+         "f(fast ? HIPBLAS_DEFAULT_MATH : HIPBLAS_DEFAULT_MATH);"),
+        ("cublasComputeType_t c = CUBLAS_COMPUTE_32F_FAST_TF32;", "c = HIPBLAS_COMPUTE_32F;"),
+        ("switch (m) { case CUBLAS_TENSOR_OP_MATH: f(); }", "case HIPBLAS_TENSOR_OP_MATH:"),
+        ("if (m == CUBLAS_PEDANTIC_MATH) f();", "m == HIPBLAS_PEDANTIC_MATH"),
+        ("cublasLtMatmulDescCreate(&d, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F);",
+         "(&d, HIPBLAS_COMPUTE_32F_FAST_TF32, HIP_R_32F);"),
+    ],
+)  # fmt: skip
+def test_modes_that_hipblas_refuses_become_those_that_it_has(before, after):
+    done = port(before)
+    assert after in done.text
+    changed = states(done, "CUBLAS_").count(State.CHANGED)
+    assert changed == (after.count("_DEFAULT_MATH") > 0 or "_COMPUTE_32F;" in after)
+
+
 def test_a_device_property_is_the_logical_width_as_well():
     text = "int f() { cudaDeviceProp p; return 64 / p.warpSize; }"
     assert "64 / 32 /*warpSize*/" in translate(text).text
