@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from rich.console import Console, RenderableType
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
 from kernelwright.judge.baselines import HUGE_PAGES
 from kernelwright.signals import TERMINATED, Termination
+from kernelwright.streams import open_closed, silence_stdout, stdout_kept
 
 PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
 INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame
@@ -43,13 +44,12 @@ class Commands(click.Group):
         # Of the judge's own arithmetic in float64 half would be page faults. Torch looks at this
         # when it first allocates; the judge's children have an environment of their own.
         os.environ |= HUGE_PAGES
-        kept = _stdout_kept_for_json() if as_json else contextlib.nullcontext(1)
+        open_closed()
+        kept = stdout_kept() if as_json else contextlib.nullcontext(1)
         with kept as stdout, Termination() as termination:
             answer = self._answer(words, termination)
-            if isinstance(answer, Answer) and as_json:
-                os.write(stdout, (json.dumps(_strict(answer.facts)) + "\n").encode())
-            elif isinstance(answer, Answer):
-                _print(answer)
+            if isinstance(answer, Answer):
+                answer = _told(answer, stdout, as_json)
         # If an exec of text was interrupted, as there are in imports, Python dies of SIGINT in the
         # end, unless another has ended well (run_eval_code_obj in Python/pythonrun.c).
         exec("")
@@ -94,36 +94,37 @@ def error_facts(error: KernelwrightError) -> dict[str, str]:
     return {"what": error.what, "seen": error.seen, "do": error.do}
 
 
-@contextlib.contextmanager
-def _stdout_kept_for_json() -> Iterator[int]:
-    """The descriptor of the real stdout; whatever else writes there, in any language, goes to
-    stderr meanwhile."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
+def _told(answer: Answer, stdout: int, as_json: bool) -> Answer:
+    """The answer, once it is told; an error where stdout takes nothing."""
     try:
-        with contextlib.redirect_stdout(sys.stderr):
-            yield kept
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        if as_json:
+            with os.fdopen(os.dup(stdout), "w") as file:
+                file.write(json.dumps(_strict(answer.facts)) + "\n")
+        else:
+            _print(answer)
+            sys.stdout.flush()
+    except BrokenPipeError:  # who reads has seen enough
+        silence_stdout()
+    except OSError as error:
+        silence_stdout()
+        return _failure(_from_system(error))
+    return answer
 
 
 def _print(answer: Answer) -> None:
     console = Console(highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=PLAIN_WIDTH)
-    with contextlib.suppress(BrokenPipeError):
-        for thing in answer.shown:
-            if isinstance(thing, str):
-                click.echo(thing)
-            else:
-                console.print(thing)
+    for thing in answer.shown:
+        if isinstance(thing, str):
+            click.echo(thing)
+        else:
+            console.print(thing)
 
 
 def _failure(error: KernelwrightError) -> Answer:
-    click.echo(str(error), err=True)
+    with contextlib.suppress(OSError):  # stderr takes nothing: the exit code says it alone
+        click.echo(str(error), err=True)
     return Answer({"error": error_facts(error)}, error.exit_code, [])
 
 

@@ -16,6 +16,7 @@ LEVELS = {
     "search": 3, "port": 3, "train": 3, "report": 3, "testing": 3, "doctor": 3,
     "dataset": 3,
     "build": 4, "dispatch": 4, "api": 4, "answers": 4, "terminal": 4, "progress": 4, "signals": 4,
+    "streams": 4,
     "bench": 4.5, "docket": 4.5,
     "options": 5, "commands": 5, "cli": 5, "__init__": 5, "__main__": 5,
 }  # fmt: skip

@@ -2,8 +2,11 @@
 
 import errno
 import importlib
+import os
 import resource
 import signal
+import subprocess
+import sys
 
 import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
@@ -184,6 +187,44 @@ def test_a_read_only_file_system_is_no_full_disk(ask, archive, monkeypatch):
     code, answer = ask("report", archive, "--out", "ro/x.html")
     assert code == 2 and "ro/x.html" in answer["error"]["seen"]
     assert "free" not in answer["error"]["do"]
+
+
+def left_with(*words, **streams):
+    """The exit code and what stderr got, of a process of its own."""
+    command = [sys.executable, "-m", "kernelwright", *words]
+    done = subprocess.run(command, **{"stderr": subprocess.PIPE, "text": True} | streams)
+    return done.returncode, done.stderr or ""
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_a_stdout_that_takes_nothing_is_said(archive, json):
+    with open("/dev/full", "w") as full:
+        code, err = left_with("show", "best", "--archive", str(archive), *json, stdout=full)
+    assert code == 3 and "room" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_a_reader_that_has_seen_enough_is_no_error(archive, json):
+    read, write = os.pipe()
+    os.close(read)
+    code, err = left_with("show", "best", "--archive", str(archive), *json, stdout=write)
+    os.close(write)
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_closed_streams_are_as_dev_null(archive, json):
+    def close():
+        for number in (0, 1):
+            os.close(number)
+
+    words = ("show", "best", "--archive", str(archive), *json)
+    assert left_with(*words, preexec_fn=close) == (0, "")
+
+
+def test_an_error_that_cannot_be_told_keeps_its_exit_code():
+    with open("/dev/full", "w") as full:
+        assert left_with("show", "best", "--archive", "no", stderr=full)[0] == 2
 
 
 def test_a_fault_of_our_own_is_no_verdict(ask, monkeypatch):
