@@ -24,6 +24,7 @@ from kernelwright.translate import State
 
 COLOURS = {RungStatus.PASSED: "green", RungStatus.FAILED: "red", RungStatus.NOT_CHECKED: "yellow"}
 BUDGET = "5m"  # of the models: a few files with three questions each
+FIRST_THAT_RUNS = 2  # of the rungs
 N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
 
@@ -90,11 +91,15 @@ def command(
     Exit code 0 only if nothing was left unported and every rung that was asked for passed.
     """
     place = out or _beside(path, to)
-    wanted = rungs or ("0,1" if to == "hip" else "0")
+    wanted = ("0,1" if to == "hip" else "0") if rungs is None else rungs
     words = [word.strip() for word in wanted.split(",")]
     for word in words:
         if not word.isdecimal():
             raise UsageError(f'no rung "{word}"', seen=wanted, do="choose of 0, 1, 2, 3, 4")
+    if given["arguments"] and max(int(word) for word in words) < FIRST_THAT_RUNS:
+        raise UsageError(
+            "--arg is of a program that is run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
+        )
     report = port(
         path, to=to, targets=[t.strip() for t in targets.split(",")], out=place,
         rungs=[int(word) for word in words], arguments=given["arguments"],

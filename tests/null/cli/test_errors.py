@@ -52,6 +52,8 @@ WRONG = {
     "a folder for no problem": (["judge", "--suite", "builtin", "."], "level_1_problem_3"),
     "an entry of a receipt": (["judge", "--repeat", "r.json", "--entry", "M"], "leave it out"),
     "a rung that is no number": (["port", "task.py", "--rungs", "0,x"], "0, 1, 2"),
+    "no rung": (["port", "task.py", "--rungs", ""], "0, 1, 2"),
+    "arguments of a program that is not run": (["port", "task.py", "--arg", "x"], "--rungs 0,1,2"),
     "a port of nothing": (["port", ""], "name a file or a folder"),
     "lessons into a damaged archive": (
         ["tasks", "lessons", "--count", "1", "--archive", "task.py"], "name another archive",
