@@ -18,7 +18,9 @@ from kernelwright.core import plugins
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import KINDS, Device
 from kernelwright.core.errors import DeviceError, KernelwrightError
+from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.devices import gpu_name, resolve
+from kernelwright.dialects.simt import machine
 
 PRESENT, MISSING = "ok", "missing"
 EXTRAS = {  # package: the extra that brings it, what its absence costs
@@ -48,7 +50,7 @@ class Finding:
     """One thing looked at."""
 
     area: str
-    """'machine', 'devices', 'dialects', 'packages' or 'isolation'."""
+    """'machine', 'devices', 'dialects', 'packages', 'ports' or 'isolation'."""
     name: str
     state: str
     """'ok' or 'missing'."""
@@ -62,7 +64,7 @@ def examine() -> list[Finding]:
     """Everything that decides what kernelwright can do here; nothing is changed or built for it,
     but for one empty program that the compiler is tried on."""
     devices = list(_devices())
-    return [*_machine(), *devices, *_dialects(devices), *_packages(), *_isolation()]
+    return [*_machine(), *devices, *_dialects(devices), *_packages(), *_ports(), *_isolation()]
 
 
 def as_facts(findings: list[Finding]) -> dict[str, Any]:
@@ -170,6 +172,20 @@ def _packages() -> Iterator[Finding]:
         except importlib.metadata.PackageNotFoundError:
             remedy = f"pip install 'kernelwright[{extra}]'"
             yield Finding("packages", name, MISSING, "not installed", cost, remedy)
+
+
+def _ports() -> Iterator[Finding]:
+    """The rungs on which a port of a CUDA program can be checked here."""
+    for name, checked, lacks in (
+        ("1 compile", "compiled for AMD GPUs", amdgpu.compile_missing()),
+        ("2 emulate", "run on this CPU", machine.emulation_missing()),
+        ("3 nvidia", "run beside its original", nvidia.nvcc_missing() or nvidia.gpu_missing()),
+        ("4 amd", "run on an AMD GPU", amdgpu.gpu_missing() or amdgpu.hipcc_missing()),
+    ):
+        if lacks is None:
+            yield Finding("ports", name, PRESENT, checked)
+        else:
+            yield Finding("ports", name, MISSING, "", f"no port is {checked}", lacks)
 
 
 def _isolation() -> Iterator[Finding]:

@@ -105,6 +105,11 @@ def gpu_missing() -> str | None:
     return None if os.access("/dev/kfd", os.W_OK) else "no right to /dev/kfd; join group render"
 
 
+def hipcc_missing() -> str | None:
+    """Why no program can be built for this machine's AMD GPU; None: one can."""
+    return None if shutil.which("hipcc") else "no hipcc on PATH; install ROCm"
+
+
 def _rocm() -> Path | None:
     for place in (os.environ.get("ROCM_PATH"), "/opt/rocm"):
         if place and Path(place, "include/hip/hip_runtime.h").exists():

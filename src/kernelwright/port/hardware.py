@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -98,10 +97,8 @@ def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
 
     The original cannot run there: its output is that of the emulation at 32 lanes.
     """
-    hipcc = shutil.which("hipcc")
-    if hipcc is None or amdgpu.gpu_missing() is not None:
-        said = amdgpu.gpu_missing() or "no hipcc on PATH; install ROCm"
-        return Rung("amd", RungStatus.NOT_CHECKED, (said,))
+    if missing := amdgpu.gpu_missing() or amdgpu.hipcc_missing():
+        return Rung("amd", RungStatus.NOT_CHECKED, (missing,))
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         text = original.read_text(errors="surrogateescape")
@@ -112,7 +109,8 @@ def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
         if isinstance(wanted, Rung):
             return wanted
         words = [*(f"-I{path}" for path in program.includes), *(f"-D{d}" for d in program.defines)]
-        command = [hipcc, "-O2", "-std=c++17", "-w", *words, str(ported), "-o", str(room / "port")]
+        hipcc = ["hipcc", "-O2", "-std=c++17", "-w", *words]
+        command = [*hipcc, str(ported), "-o", str(room / "port")]
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode:
             errors = [line for line in built.stderr.splitlines() if "error:" in line]

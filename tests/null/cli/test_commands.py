@@ -88,13 +88,22 @@ def test_json_has_no_words_that_json_does_not_know(run, monkeypatch):
 def test_doctor_says_for_each_missing_thing_what_it_costs_and_how_to_get_it(run, ask):
     code, answer = ask("doctor")
     assert code == 0
-    assert answer.keys() == {"machine", "devices", "dialects", "packages", "isolation"}
+    assert answer.keys() == {"machine", "devices", "dialects", "packages", "ports", "isolation"}
     findings = doctor.examine()
     missing = [finding for finding in findings if finding.state == doctor.MISSING]
     assert all(finding.cost and finding.remedy for finding in missing)
     assert any(finding.name == "torch on cpu" and finding.state == "ok" for finding in findings)
     code, out, _ = run("doctor")
     assert code == 0 and all(finding.name in out for finding in findings)
+
+
+def test_doctor_says_how_far_ports_can_be_checked(ask, monkeypatch):
+    monkeypatch.setattr("kernelwright.dialects.amdgpu.compile_missing", lambda: "get clang 20")
+    monkeypatch.setattr("kernelwright.dialects.simt.machine.emulation_missing", lambda: None)
+    rungs = {found["name"]: found for found in ask("doctor")[1]["ports"]}
+    assert list(rungs) == ["1 compile", "2 emulate", "3 nvidia", "4 amd"]
+    assert rungs["1 compile"]["remedy"] == "get clang 20" and rungs["1 compile"]["cost"]
+    assert rungs["2 emulate"]["state"] == "ok"
 
 
 def test_version_and_help(run):
