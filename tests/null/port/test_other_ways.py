@@ -174,7 +174,16 @@ def test_packages_flags_and_languages_of_a_build_are_the_other_sides():
         "target_link_libraries(p hip::host hip::hipfft)\n"
         "target_compile_options(p PRIVATE $<$<COMPILE_LANGUAGE:HIP>:-arch=sm_90>)\n"
     )
-    assert [f.construct for f in done.unported] == ["-arch=sm_90"]
+    assert [f.construct for f in done.unported] == ["-Xptxas=-v", "-arch=sm_90"]
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["-maxrregcount=64", "--maxrregcount 64", "-lineinfo", "-Xcompiler=-fopenmp", "-rdc=true"],
+)
+def test_flags_that_only_nvcc_knows_are_reported(flag):
+    done = translate_cmake(f"target_compile_options(p PRIVATE -O3 {flag})\n")
+    assert [f.construct for f in done.unported] == [flag.split()[0]]
 
 
 def test_a_build_goes_back_to_cuda():
