@@ -10,7 +10,11 @@ from kernelwright.dialects.simt.source import Edit, Source, arguments, callee, e
 from kernelwright.translate.calls import Change
 from kernelwright.translate.cub import cub_changes
 from kernelwright.translate.finding import Finding, State
-from kernelwright.translate.warp_size import warp_size_changes, width_query_changes
+from kernelwright.translate.warp_size import (
+    is_device_property,
+    warp_size_changes,
+    width_query_changes,
+)
 
 LDS_BYTES = 65536
 """Shared memory of a block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA guides)."""
@@ -29,6 +33,11 @@ BLAS_MODES = {
 }  # fmt: skip
 """Modes that hipBLAS knows and answers with HIPBLAS_STATUS_NOT_SUPPORTED. Source: hipblas.cpp of
 ROCm 6.3, amd_detail: hipblasGetRocblasMathMode and what converts the types of hipblasGemmEx."""
+CAPABILITIES = (
+    "cudaDevAttrComputeCapabilityMajor", "cudaDevAttrComputeCapabilityMinor",
+    "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR", "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
+    "cuDeviceComputeCapability",
+)  # fmt: skip
 DEVICE = ("__global__", "__device__")
 _NAMES = ("identifier", "field_identifier")
 
@@ -40,7 +49,7 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     for rule in (
         _wave_arithmetic, _launch_bounds, _arch_macros, _wmma, width_query_changes,
         _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics, _mixed_signs,
-        _blas_modes,
+        _capabilities, _blas_modes,
     ):  # fmt: skip
         for change in rule(source):
             if change.finding.construct not in own:
@@ -213,6 +222,26 @@ def _float_atomics(source: Source) -> Iterator[Change]:
                     "memory AMD's hardware atomics may be ignored",
                 )
             )  # fmt: skip
+
+
+def _capabilities(source: Source) -> Iterator[Change]:
+    """Hosts that ask for the compute capability, mostly to choose a kernel."""
+    asked = [node for node in source.nodes("identifier") if source.text_of(node) in CAPABILITIES]
+    asked += [
+        node
+        for node in source.nodes("field_identifier")
+        if source.text_of(node) in ("major", "minor")
+        and node.parent.type == "field_expression"
+        and is_device_property(source, node.parent)
+    ]
+    for node in asked:
+        found = Finding(
+            source.line(node), State.CHANGED, source.text_of(node), source.text_of(node),
+            "it is of the AMD architecture (9.4 of gfx942); the port's device code is compiled as "
+            f"for {STAND_IN_ARCH / 100}, so that a kernel for 8.0 may be chosen and be empty",
+            "decide by what the device can do, or by gcnArchName",
+        )  # fmt: skip
+        yield Change(found)
 
 
 def _blas_modes(source: Source) -> Iterator[Change]:

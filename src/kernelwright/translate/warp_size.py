@@ -42,6 +42,13 @@ def width_query_changes(source: Source) -> Iterator[Change]:
         yield Change(found, (edit,), at=given[1].start_byte)
 
 
+def is_device_property(source: Source, access: Any) -> bool:
+    """Whether the object is one that the file declares as a device's properties."""
+    words = re.findall(r"\w+", source.text_of(access.child_by_field_name("argument")))
+    text = source.text.decode(errors="replace")
+    return any(re.search(rf"\bcudaDeviceProp\b[^;(){{}}]*\b{word}\b", text) for word in words)
+
+
 def _is_own(source: Source, node: Any, own: frozenset[str]) -> bool:
     """Whether the program means a member, a variable or a parameter that it declares itself."""
     member = f".{WARP_SIZE}"
@@ -49,7 +56,7 @@ def _is_own(source: Source, node: Any, own: frozenset[str]) -> bool:
         access = node.parent
         if access.type != "field_expression" or _is_written(access):
             return True
-        return member in own and not _is_property(source, access)
+        return member in own and not is_device_property(source, access)
     if WARP_SIZE in own or declares(source, node) or _is_local(source, node):
         return True
     function = enclosing(node, "function_definition")
@@ -63,13 +70,6 @@ def _is_written(access: Any) -> bool:
         outer.child_by_field_name("left").id == access.id
     )
     return is_left or outer.type in _WRITES
-
-
-def _is_property(source: Source, access: Any) -> bool:
-    """Whether the object is one that the file declares as a device's properties."""
-    words = re.findall(r"\w+", source.text_of(access.child_by_field_name("argument")))
-    text = source.text.decode(errors="replace")
-    return any(re.search(rf"\bcudaDeviceProp\b[^;(){{}}]*\b{word}\b", text) for word in words)
 
 
 def _is_local(source: Source, node: Any) -> bool:
