@@ -14,6 +14,10 @@ TABLES = Path(__file__).parent / "tables"
 WAY_BACK = "way back"
 """The note of a header or name that its HIP counterpart becomes again where several have it."""
 
+ONLY_BACK = "only back"
+"""The note of PyTorch's names: its builder of extensions makes CUDA's ones those of its version of
+ROCm, where most are CUDA's again."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -81,11 +85,12 @@ def _rows() -> tuple[Row, ...]:
 
 def _to_hip() -> ApiMap:
     names: dict[str, Row] = {}
-    for row in _rows():
+    rows = [row for row in _rows() if row.note != ONLY_BACK]
+    for row in rows:
         if row.kind != "header" and not (row.cuda in names and names[row.cuda].is_mapped):
             names[row.cuda] = row
     owned = [pattern for library in _libraries() for pattern in library["owned"]]
-    headers = {row.cuda: row for row in _rows() if row.kind == "header"}
+    headers = {row.cuda: row for row in rows if row.kind == "header"}
     return ApiMap(names, headers, "hip", re.compile("|".join(owned)))
 
 

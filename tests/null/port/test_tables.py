@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from kernelwright.translate import translate
 from kernelwright.translate.table import TABLES, load_map
 
 COLUMNS = ["cuda", "hip", "kind", "since", "state", "note", "source"]
@@ -60,3 +61,11 @@ def test_blas_names_of_rocm_6_and_7_both_have_a_way_back():
     names = load_map("cuda").names
     assert names["hipblasGemmEx"].hip == names["hipblasGemmEx_v2"].hip == "cublasGemmEx"
     assert names["hipblasCgemm_64"].hip == names["hipblasCgemm_v2_64"].hip == "cublasCgemm_64"
+
+
+def test_names_of_pytorch_are_left_to_its_own_builder_and_have_a_way_back():
+    """On ROCm its classes are in at::cuda and c10::cuda as well; names of HIP are of older ones."""
+    text = "#include <c10/cuda/CUDAStream.h>\nauto s = at::cuda::getCurrentCUDAStream();\n"
+    assert translate(text, implicit=False).text == text
+    back = translate(text.replace("CUDA", "HIP").replace("c10/cuda", "c10/hip"), to="cuda")
+    assert "c10/cuda/CUDAStream.h" in back.text and "getCurrentCUDAStream()" in back.text
