@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -25,6 +26,10 @@ TYPE_OF = {"type", "value", "default_value", "body"}
 """Fields of a declaration that use names rather than declare them."""
 WARP_SIZE = "warpSize"
 LOCAL_SCOPES = ("function_definition", "template_declaration", "lambda_expression")
+_OF_CUDA_9 = re.compile(
+    r"__((shfl(_up|_down|_xor)?|ballot|any|all|match_any|match_all)_sync|activemask|syncwarp)"
+)
+"""Source: CUDA 9.0 release notes; programs for older ones define them as macros."""
 _AROUND_MEMBERS = ("field_declaration", "field_expression")
 
 
@@ -33,7 +38,7 @@ def declared(source: Source) -> frozenset[str]:
     members, as ``.name``.
 
     Not among them: a variable of one function that has the name of CUDA's ``warpSize``, which the
-    other functions may mean.
+    other functions may mean; and macros that stand in for warp operations of a newer CUDA.
     """
     found = {
         f".{source.text_of(node)}"
@@ -43,7 +48,8 @@ def declared(source: Source) -> frozenset[str]:
     for node in source.nodes("identifier", "type_identifier", "namespace_identifier"):
         name = source.text_of(node)
         is_local = name == WARP_SIZE and enclosing(node, *LOCAL_SCOPES) is not None
-        if declares(source, node) and not is_local:
+        is_stand_in = _OF_CUDA_9.fullmatch(name) and node.parent.type == "preproc_function_def"
+        if declares(source, node) and not is_local and not is_stand_in:
             found.add(name)
     return frozenset(found)
 

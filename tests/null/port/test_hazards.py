@@ -180,6 +180,20 @@ def test_a_compute_capability_that_is_asked_for_is_not_that_of_the_device_code(u
     assert translate("struct V { int major; }; int f(V v) { return v.major; }").findings == ()
 
 
+def test_macros_that_stand_in_for_warp_operations_of_a_newer_cuda_are_not_the_programs_own():
+    macros = (
+        "#if CUDART_VERSION < 9000\n#define __shfl_down_sync(m, v, d) __shfl_down(v, d)\n"
+        "#define __ballot_sync(m, p) __ballot(p)\n#define __syncwarp(m)\n#endif\n"
+    )
+    body = "v = __shfl_down_sync(m, v, 1); b = __ballot_sync(m, v); __syncwarp(m);"
+    after = "v = __shfl_down(v, 1, 32); b = port_ballot(m, v); __syncwarp();"
+    assert after in translate(f"{macros}{HEAD}{body}}}\n", implicit=False).text
+    own = declared(Source(macros.encode()))
+    assert after in translate(f"{HEAD}{body}}}\n", own=own, implicit=False).text
+    overload = "__device__ V __shfl_down_sync(unsigned m, V v, int d) { return v; }\n"
+    assert "v = __shfl_down_sync(m, v, 1);" in translate(f"{overload}{HEAD}{body}}}\n").text
+
+
 def test_arithmetic_on_32_lanes_is_kept_and_mentioned():
     done = port("int lane = threadIdx.x & 31, w = threadIdx.x >> 5;")
     assert "threadIdx.x & 31, w = threadIdx.x >> 5" in done.text
