@@ -60,6 +60,25 @@ def test_converged_operations_leave_out_the_lanes_that_went_elsewhere(emulate):
     assert run.output == "2aa ffffffff\n"
 
 
+@pytest.mark.parametrize("width", machine.WIDTHS)
+def test_a_function_called_from_two_places_does_not_bring_their_lanes_together(emulate, width):
+    """As a wavefront has it: the branch comes first, with its own lanes, then what follows it."""
+    run = emulate(
+        """__device__ int active();
+        __global__ void k(int* p) {
+          int mine = 0;
+          if (threadIdx.x % 4 == 1) mine = active();
+          for (int d = 1; d < 8; d *= 2) mine += 100 * __shfl_up(d, 1, 8);
+          p[threadIdx.x] = mine + 10000 * active();
+        }
+        __device__ int active() { return __popcll(__ballot(1)); }""",
+        BUFFER + 'k<<<1, 64>>>(p); printf("%d %d\\n", p[1], p[2]);',
+        width=width,
+        hip=True,
+    )
+    assert run.output == f"{width * 10000 + 700 + width // 4} {width * 10000 + 700}\n"
+
+
 @pytest.mark.parametrize(
     ("kernel", "kind", "detail"),
     [

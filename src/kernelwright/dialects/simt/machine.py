@@ -39,9 +39,9 @@ _CHECKS = (
 )  # fmt: skip
 _FLAGS = (
     "-std=c++17", "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off",
-    "-fno-optimize-sibling-calls",
+    "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer",
 )  # fmt: skip
-"""No tail calls: a collective's return address says where it stands."""
+"""No tail calls, and frames: return addresses say where a collective stands."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie")

@@ -156,21 +156,21 @@ bool try_mask(Block& block, int warp, std::uint64_t mask, bool force) {
 
 // All lanes of the warp are stopped: those at the first call in program order go on together.
 bool try_converged(Block& block, int warp) {
-  std::uintptr_t site = ~std::uintptr_t{0};
+  const std::vector<std::uintptr_t>* at = nullptr;
   const int first = warp * machine.width;
   for (int lane = 0; lane < lanes_in(block, warp); ++lane) {
     const Fiber& fiber = block.fibers[first + lane];
     if (fiber.state == State::ready || fiber.state == State::fresh) return false;
     if (fiber.state == State::collective && fiber.wait == Wait::converged)
-      site = std::min(site, fiber.site);
+      at = !at || fiber.calls < *at ? &fiber.calls : at;
   }
+  if (!at) return false;
   std::uint64_t lanes = 0;
   for (int lane = 0; lane < lanes_in(block, warp); ++lane) {
     const Fiber& fiber = block.fibers[first + lane];
-    if (fiber.state == State::collective && fiber.wait == Wait::converged && fiber.site == site)
+    if (fiber.state == State::collective && fiber.wait == Wait::converged && fiber.calls == *at)
       lanes |= 1ull << lane;
   }
-  if (!lanes) return false;
   resolve(block, warp, lanes);
   return true;
 }
@@ -372,9 +372,9 @@ Snapshot* simt_exchange(int wait, std::uint64_t mask, std::uint64_t low, std::ui
   settle_pending();
   const int lane = self->linear % machine.width;
   self->site = site;
+  note_calls(*self, __builtin_frame_address(0));
   self->wait = static_cast<Wait>(wait);
-  self->words[0] = low;
-  self->words[1] = high;
+  self->words[0] = low, self->words[1] = high;
   self->mask = mask;
   self->state = State::collective;
   if (self->wait == Wait::mask) {

@@ -1,5 +1,6 @@
 // State that the scheduler (runtime.cpp) and the checks (checks.cpp, marks.cpp, suspects.cpp) share.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,6 +37,7 @@ struct Fiber {
   unsigned operations = 0;
   bool is_spinning = false;
   std::uintptr_t site = 0;
+  std::vector<std::uintptr_t> calls;  // return addresses at a collective, the kernel's own first
   Wait wait = Wait::mask;
   std::uint64_t mask = 0, words[2] = {};
   Snapshot* snapshot = nullptr;
@@ -67,6 +69,17 @@ struct Machine {
 };
 
 extern Machine machine;
+
+// Where a fiber stands, from the frame of what it called: a function that two places call has one
+// return address inside and another in each caller.
+inline void note_calls(Fiber& fiber, void* frame) {
+  fiber.calls.clear();
+  for (auto at = reinterpret_cast<std::uintptr_t>(frame), below = std::uintptr_t{0};
+       at > below && at >= machine.stack_low && at < machine.stack_high - 16;
+       below = at, at = reinterpret_cast<std::uintptr_t*>(at)[0])
+    fiber.calls.push_back(reinterpret_cast<std::uintptr_t*>(at)[1]);
+  std::reverse(fiber.calls.begin(), fiber.calls.end());
+}
 
 void complain(const char* kind, std::uintptr_t site, const char* detail);
 void access(const volatile void* at, std::size_t bytes, bool is_write, bool is_atomic,
