@@ -170,6 +170,7 @@ class Check:
     def look(self, arguments: list[Any], call: Call) -> None:
         """What must hold after every call, before the child goes on."""
         self._refuse_changed(arguments)
+        self._refuse_given_again(call.claims)
         self._calls_left -= 1
         names = [WATCHED] if WATCHED not in self._held or self._calls_left <= 0 else []
         if names:
@@ -280,6 +281,29 @@ class Check:
         if _is_beyond(written, own):
             which = "its inputs, which" if not any(self.oracle.changed) else "inputs that"
             raise Refused(Status.REJECTED, f"it writes to {which} the reference does not")
+
+    def _refuse_given_again(self, claims: list[Claim]) -> None:
+        """Two results that a caller has are two: who writes to one would change the other."""
+        kept = [
+            known or lent
+            for known, lent in zip(self.oracle.returned, self.oracle.lent, strict=True)
+        ]
+        held = [own for claims, _ in self._held.values() for own in self._spans(claims, kept)]
+        for start, end in self._spans(claims, kept):
+            if any(start < other_end and other < end for other, other_end in held):
+                reason = (
+                    "an output lies in the memory of another call's, which the caller still holds"
+                )
+                raise Refused(Status.REJECTED, reason)
+
+    def _spans(self, claims: list[Claim], left_out: list[bool]) -> list[tuple[int, int]]:
+        """Where outputs begin and end, but for some."""
+        rows = zip(claims, self.runner.like, left_out, strict=False)
+        return [
+            (claim.address, claim.address + claim.span * like.element_size())
+            for claim, like, is_left_out in rows
+            if not is_left_out
+        ]
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""
