@@ -18,7 +18,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.children import wire
 from kernelwright.judge.machine import cpu
 from kernelwright.judge.machine.layout import flat_view, plan_slots, view
-from kernelwright.judge.machine.outputs import check_claims
+from kernelwright.judge.machine.outputs import check_claims, overlap
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.screen import screen
 from kernelwright.load.plain import nesting
@@ -50,6 +50,18 @@ def test_what_is_in_what_is_as_in_the_references_result(reference, reply):
     with pytest.raises(Refused, match="instead of") as refused:
         check_claims(reply, LIKE, "cpu", nested=nesting(reference))
     assert refused.value.status is Status.WRONG_SHAPE
+
+
+def test_outputs_of_two_calls_that_lie_in_one_memory_are_seen():
+    def claims(*addresses):
+        reply = {"tuple": [changed(0, address) for address in addresses]}
+        return check_claims(reply, LIKE * len(addresses), "cpu")
+
+    first = claims(4096, 8192)
+    for address, is_seen in ((4096, True), (4096 + 44, True), (4096 + 48, False)):
+        found = overlap(claims(address, 16384), first, LIKE * 2, but_for=[False, False])
+        assert found is is_seen
+    assert not overlap(claims(4096, 16384), first, LIKE * 2, but_for=[True, False])
 
 
 def test_a_list_is_as_good_as_a_tuple():

@@ -5,7 +5,12 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge.reference.fitness import degenerate, require_known_types, without_noise
+from kernelwright.judge.reference.fitness import (
+    degenerate,
+    own_refusal,
+    require_known_types,
+    without_noise,
+)
 from kernelwright.judge.reference.oracle import Oracle
 
 
@@ -190,3 +195,25 @@ def test_a_reference_that_looks_at_bits_has_its_own_float32_in_float64():
     oracle = Oracle(Task("bits", "test", STATEFUL.format(layer=body)), "cpu", 3)
     expected = oracle.expected(oracle.first, oracle.first_arguments)
     assert expected.warnings == () and torch.equal(expected.exact[0], expected.own[0])
+
+
+REFUSALS = {
+    "raise": ("    raise ValueError('no distribution')", "ValueError: no distribution"),
+    "assert": ("    assert False, 'not finite'", "AssertionError: not finite"),
+    "an operator": ("    return torch.zeros(2).view(3)", ""),
+    "an index": ("    return [][0]", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSALS.values(), ids=REFUSALS)
+def test_what_a_task_refuses_itself_is_said(text, said):
+    names = {"torch": torch}
+    exec(compile(f"def forward():\n{text}", "<task one 1234>", "exec"), names)
+    with pytest.raises(Exception) as raised:  # noqa: PT011
+        names["forward"]()
+    found = own_refusal(raised.value)
+    assert bool(found) is bool(said) and said in "".join(found)
+
+
+def test_what_others_raise_is_not_what_a_task_refuses():
+    assert own_refusal(ValueError()) == frozenset()

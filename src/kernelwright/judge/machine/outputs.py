@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,21 @@ def refuse_repeated(pid: int, claims: list[Claim], like: list[torch.Tensor]) -> 
     if is_repeated(pid, spans):
         reason = "parts of an output are the same memory, mapped at several addresses"
         raise Refused(Status.REJECTED, reason)
+
+
+def overlap(
+    claims: list[Claim], others: list[Claim], like: list[torch.Tensor], *, but_for: list[bool]
+) -> bool:
+    """Whether outputs of two calls have memory in common, but for some of them."""
+
+    def spans(call: list[Claim]) -> list[tuple[int, int]]:
+        rows = zip(call, like, but_for, strict=False)
+        return [(c.address, c.address + c.span * t.element_size()) for c, t, out in rows if not out]
+
+    pairs = itertools.product(spans(claims), spans(others))
+    return any(
+        start < their_end and their_start < end for (start, end), (their_start, their_end) in pairs
+    )
 
 
 def _leaves(reply: Any, depth: int = 0) -> tuple[list[Any], str]:

@@ -32,7 +32,7 @@ from kernelwright.judge.inputs.draws import (
 )
 from kernelwright.judge.inputs.extremes import OUTLIERS
 from kernelwright.judge.machine.layout import bytes_of, leaves
-from kernelwright.judge.machine.outputs import Claim
+from kernelwright.judge.machine.outputs import Claim, overlap
 from kernelwright.judge.numerics.compare import USELESS, Agreement, Expected, are_near, compare
 from kernelwright.judge.numerics.measures import differ, furthest
 from kernelwright.judge.numerics.specials import require_specials
@@ -100,6 +100,7 @@ class Check:
         arguments = self.oracle.kept_arguments(draw)
         expected = self.oracle.expected(draw, arguments)
         if expected is None:
+            self.tally.warn(self.oracle.refusals)
             return []
         is_reloaded = draw.weights != TASK
         if is_reloaded:
@@ -284,26 +285,15 @@ class Check:
 
     def _refuse_given_again(self, claims: list[Claim]) -> None:
         """Two results that a caller has are two: who writes to one would change the other."""
-        kept = [
-            known or lent
-            for known, lent in zip(self.oracle.returned, self.oracle.lent, strict=True)
+        given = [
+            one or other for one, other in zip(self.oracle.returned, self.oracle.lent, strict=True)
         ]
-        held = [own for claims, _ in self._held.values() for own in self._spans(claims, kept)]
-        for start, end in self._spans(claims, kept):
-            if any(start < other_end and other < end for other, other_end in held):
-                reason = (
-                    "an output lies in the memory of another call's, which the caller still holds"
-                )
-                raise Refused(Status.REJECTED, reason)
-
-    def _spans(self, claims: list[Claim], left_out: list[bool]) -> list[tuple[int, int]]:
-        """Where outputs begin and end, but for some."""
-        rows = zip(claims, self.runner.like, left_out, strict=False)
-        return [
-            (claim.address, claim.address + claim.span * like.element_size())
-            for claim, like, is_left_out in rows
-            if not is_left_out
-        ]
+        held = [claims for claims, _ in self._held.values()]
+        if any(overlap(claims, others, self.runner.like, but_for=given) for others in held):
+            raise Refused(
+                Status.REJECTED,
+                "an output lies in the memory of another call's, which the caller still holds",
+            )
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""

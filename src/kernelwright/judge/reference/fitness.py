@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +22,21 @@ NOISE = 1e-6
 
 ROUNDING = 4e-6
 """Of a sum's value: by how much float32 moves it."""
+
+
+def own_refusal(error: BaseException) -> frozenset[str]:
+    """What is to be said where the task's own text raised it. Whether a kernel refuses the same is
+    not tried: one that does not may write anywhere, and need not."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code if trace is not None else None
+    if code is None or not code.co_filename.startswith("<task "):
+        return frozenset()
+    if dis.opname[code.co_code[trace.tb_lasti]] != "RAISE_VARARGS":  # an operator that failed
+        return frozenset()
+    what = ": ".join(filter(None, (type(error).__name__, str(error)[:100])))
+    return frozenset({f"the reference refuses some inputs ({what}); the kernel was not asked to"})
 
 
 def require_deterministic(

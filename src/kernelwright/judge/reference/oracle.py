@@ -85,6 +85,7 @@ class Oracle:
         self._kept = Kept(self.device)
         self._variation = Variation(self.spent()(self._takes), self.spent()(self.run))
         self.convolves = self.asks_for_specials = False
+        self.refusals: frozenset[str] = frozenset()  # what it raises itself, for a warning
         self.has_variance = self.factorises = False
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
@@ -161,6 +162,7 @@ class Oracle:
                     seen=f"{type(error).__name__}: {error}"[:300],
                     do="run the task's file by itself and mend it",
                 ) from error
+            self.refusals |= fitness.own_refusal(error)
             return None
         if draw == self.first:
             self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
