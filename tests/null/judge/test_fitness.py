@@ -209,7 +209,7 @@ REFUSALS = {
 def test_what_a_task_refuses_itself_is_said(text, said):
     names = {"torch": torch}
     exec(compile(f"def forward():\n{text}", "<task one 1234>", "exec"), names)
-    with pytest.raises(Exception) as raised:  # noqa: PT011
+    with pytest.raises(Exception) as raised:
         names["forward"]()
     found = own_refusal(raised.value)
     assert bool(found) is bool(said) and said in "".join(found)

@@ -70,10 +70,13 @@ def test_a_checked_call_asks_for_its_results_once() -> None:
         kept_arguments=lambda draw: [],
         expected=lambda draw, _: asked.append(draw) or expect([result], [result.double()], [8.0]),
         returned=[False],
+        lent=[False],
         changed=[False],
     )
     place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
-    runner = SimpleNamespace(changed_arguments=lambda _: [], release=lambda hold: None, place=place)
+    runner = SimpleNamespace(
+        changed_arguments=lambda _: [], release=lambda hold: None, place=place, like=[]
+    )
     found = Check(oracle, runner, 0).run(DRAWS[0], lambda *_, **__: Call(1, [], [result]))
     assert found == [result] and asked == DRAWS[:1]
 

@@ -285,15 +285,12 @@ class Check:
 
     def _refuse_given_again(self, claims: list[Claim]) -> None:
         """Two results that a caller has are two: who writes to one would change the other."""
-        given = [
-            one or other for one, other in zip(self.oracle.returned, self.oracle.lent, strict=True)
-        ]
-        held = [claims for claims, _ in self._held.values()]
-        if any(overlap(claims, others, self.runner.like, but_for=given) for others in held):
-            raise Refused(
-                Status.REJECTED,
-                "an output lies in the memory of another call's, which the caller still holds",
-            )
+        for others, _ in self._held.values():
+            if overlap(claims, others, self.runner.like, but_for=self.oracle.lent):
+                raise Refused(
+                    Status.REJECTED,
+                    "an output lies in the memory of another call's, which the caller still holds",
+                )
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""

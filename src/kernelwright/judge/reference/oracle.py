@@ -324,8 +324,8 @@ class Oracle:
         changed = list(map(differ, leaves(given), leaves(arguments)))
         self.mutates_arguments = any(changed)
         self.returned = layout.lie_in(results, leaves(given))
-        lent = [*weights_of(self.modules[TASK]).values(), *self._forward_unseeded(arguments)]
-        self.lent = layout.lie_in(results, lent)  # the same memory in every call
+        again = [*weights_of(self.modules[TASK]).values(), *self._forward_unseeded(arguments)]
+        self.lent = layout.lie_in(results, [*leaves(given), *again])  # the same in every call
         outputs = [t.clone() for t in results] if any(self.returned) else results
         n_added = [*seen.n_added, *[seen.most_added] * sum(changed)]
         is_known = seen.is_known
