@@ -126,7 +126,8 @@ def read_candidate(path: Path) -> Candidate:
 
 def _text(path: Path) -> str:
     """A file's text; a pipe is not waited for, and a device without end not read."""
-    with open(path, encoding="utf-8", opener=_without_waiting) as file:
+    # Some editors write a mark first.
+    with open(path, encoding="utf-8-sig", opener=_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("it is no regular file")
         text = file.read(MAX_CHARACTERS + 1)

@@ -32,3 +32,10 @@ def test_the_class_in_a_candidates_file_can_be_named(judged, tmp_path, entry, wa
 def test_a_candidate_has_its_own_class_unless_one_is_named(judged, entry, wanted):
     kw.judge(TASK, Candidate(SOURCE, "cpp", entry="Own"), entry=entry)
     assert [(c.dialect, c.entry) for c in judged] == [("cpp", wanted)]
+
+
+def test_a_mark_that_an_editor_wrote_before_a_candidate_is_no_part_of_it(judged, tmp_path):
+    path = tmp_path / "windows.py"
+    path.write_bytes(b"\xef\xbb\xbf" + SOURCE.encode())
+    kw.judge(TASK, path)
+    assert [c.source for c in judged] == [SOURCE]
