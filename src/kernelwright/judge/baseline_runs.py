@@ -7,12 +7,10 @@ import collections
 import concurrent.futures
 import contextlib
 import math
-import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +19,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.task import Task
 from kernelwright.judge import baselines
 from kernelwright.judge.children.children import Children
+from kernelwright.judge.children.compiler_cache import compiler_cache
 from kernelwright.judge.children.runner import Program, Runner, contents
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.inputs.draws import TASK
@@ -363,14 +362,6 @@ def no_memory(task: Task, error: BaseException) -> DeviceError:
         seen=str(error).splitlines()[0][:300] if str(error) else type(error).__name__,
         do="use smaller inputs, or a device with more memory",
     )
-
-
-def compiler_cache() -> Path:
-    """Where the library's compilers keep their work between runs; no candidate sees it."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = root / "kernelwright" / "baselines"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 EMPTY_MODULE = """

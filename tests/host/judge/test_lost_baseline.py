@@ -106,3 +106,17 @@ def test_who_lacked_memory_is_judged_once_more_while_nobody_else_is(monkeypatch,
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found = judge.evaluate(CANDIDATE, timed=False)
     assert found.status is Status.PASSED and held_up == [False, True]
+
+
+def test_a_library_whose_linking_was_killed_is_built_anew(tmp_path, monkeypatch, nursery):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settings = Settings(threads=1)
+    with Judge(TASK, settings=settings, nursery=nursery) as judge:
+        assert "compile" in judge.evaluate(CANDIDATE).timing.samples_ns
+    libraries = list(tmp_path.glob("kernelwright/baselines/??/*.so"))
+    assert libraries
+    for library in libraries:  # as it is when g++ and inductor are killed
+        library.write_bytes(b"")
+        library.with_name(f"{library.stem}_CxxBuild").mkdir()
+    with Judge(TASK, settings=settings, nursery=nursery) as judge:
+        assert "compile" in judge.evaluate(CANDIDATE).timing.samples_ns

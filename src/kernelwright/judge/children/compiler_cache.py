@@ -1,0 +1,54 @@
+"""The folder in which the library's compilers keep their work, and what is swept from it.
+
+Inductor lets g++ write a library to where it is looked for, and builds nothing that is there: one
+that a killed process left half written would be loaded, and fail, for ever. While it builds, a
+folder lies beside the library, and the process holds a lock: a folder whose lock is free is of a
+build that nobody will finish. Triton renames what it has finished.
+
+Source:
+    torch/_inductor/cpp_builder.py (CppBuilder.build), torch/_inductor/codecache.py
+    (_worker_compile_cpp, _precompile_header), of torch 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+from kernelwright.judge.children.locks import lock
+
+BUILT = (".so", ".o", ".gch")
+"""How the names of what g++ writes end: the sources beside it are whole."""
+IN_WORK = "_CxxBuild"
+"""How the name of the folder ends in which a build runs."""
+
+
+def compiler_cache() -> Path:
+    """Where the library's compilers keep their work between runs, without what builds that were
+    killed left of theirs; no candidate sees it."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = root / "kernelwright" / "baselines"
+    folder.mkdir(parents=True, exist_ok=True)
+    for at in folder.glob(f"??/*{IN_WORK}"):
+        _sweep(at, folder / "locks")
+    for at in folder.glob(f"torchinductor_*/precompiled_headers/*{IN_WORK}"):
+        _sweep(at, at.parent / "locks")
+    return folder
+
+
+def _sweep(at: Path, locks: Path) -> None:
+    """Remove what was being built with this folder, unless somebody still builds it."""
+    name = at.name.removesuffix(IN_WORK)
+    # It stays where somebody holds the lock; another judge may sweep it too. No lock is made here,
+    # which would be the judge's own: its children are another user.
+    with contextlib.suppress(OSError):
+        held = lock(locks / f"{name.split('.')[0]}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB, os.O_RDWR)
+        try:
+            for ending in BUILT:
+                at.with_name(name + ending).unlink(missing_ok=True)
+            shutil.rmtree(at)  # the mark of it, so at last
+        finally:
+            os.close(held)

@@ -1,0 +1,51 @@
+"""The cache of the library's compilers: what a killed build left goes, and nothing else."""
+
+import fcntl
+import os
+
+import pytest
+
+from kernelwright.judge.children.compiler_cache import compiler_cache
+
+HEADERS = "torchinductor_candidate/precompiled_headers"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return compiler_cache()
+
+
+def begin(cache, name, ending, *, locks="locks"):
+    """The files of a build that runs, as inductor and g++ leave them; what it makes, its lock."""
+    made = cache / f"{name}{ending}"
+    for folder in (cache / f"{name}_CxxBuild", cache / locks):
+        folder.mkdir(parents=True)
+    (cache / f"{name}.cpp").write_text("the source")
+    made.touch()
+    lock = cache / locks / f"{made.name.split('.')[0]}.lock"
+    lock.touch()
+    return made, lock
+
+
+@pytest.mark.parametrize(
+    "name, ending, locks",
+    [("43/c434.main", ".so", "locks"), (f"{HEADERS}/cahal.h", ".gch", f"{HEADERS}/locks")],
+    ids=["library", "header"],
+)
+def test_what_a_killed_build_left_half_written_is_made_anew(cache, name, ending, locks):
+    made, lock = begin(cache, name, ending, locks=locks)
+    held = os.open(lock, os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    assert compiler_cache() == cache and made.exists()  # somebody builds it
+    os.close(held)
+    compiler_cache()
+    assert not made.exists() and not (cache / f"{name}_CxxBuild").exists()
+    assert (cache / f"{name}.cpp").exists() and lock.exists()
+
+
+def test_what_was_finished_stays(cache):
+    made, _ = begin(cache, "43/c434.main", ".so")
+    (cache / "43" / "c434.main_CxxBuild").rmdir()
+    compiler_cache()
+    assert made.exists()
