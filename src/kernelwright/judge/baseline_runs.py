@@ -16,22 +16,24 @@ from typing import Any
 import torch
 
 from kernelwright.core.errors import DeviceError
+from kernelwright.core.evaluation import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import baselines
 from kernelwright.judge.children.children import Children
 from kernelwright.judge.children.compiler_cache import compiler_cache
-from kernelwright.judge.children.runner import Program, Runner, contents
+from kernelwright.judge.children.runner import Program, Runner
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.inputs.draws import TASK
 from kernelwright.judge.machine.layout import bytes_of, dtype_name, plan_slots
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.region import Region
+from kernelwright.judge.machine.region import Region, contents
 from kernelwright.judge.machine.roofline import LARGE_BYTES, Copying
-from kernelwright.judge.machine.room import OUT_OF_MEMORY
+from kernelwright.judge.machine.room import OUT_OF_MEMORY, no_memory
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch, named
+from kernelwright.judge.warming import warm_up
 
 N_QUICK = 5
 CROWDED = 16
@@ -55,6 +57,7 @@ class BaselineRuns:
         one_by_one: bool = False,
     ) -> None:
         self._task, self._place = task, place
+        self._settings = {s.name: s for s in baselines.settings(place.kind, task.precision)}
         self._children, self._oracle = children, oracle
         self._stopwatch, self._turns = stopwatch, turns
         self._copying = Copying(place, oracle.moved_bytes)
@@ -80,6 +83,8 @@ class BaselineRuns:
         """Those of them that may run after all: they lacked memory, which a candidate may have
         held, or have been killed."""
         self._had_last_try: set[str] = set()
+        self._compiled_anew: set[str] = set()
+        """Those whose compiler had work again when other inputs came, seen before any was timed."""
 
     def start(self) -> None:
         """Let every setting build and compile, beside the first candidate's checks.
@@ -94,7 +99,7 @@ class BaselineRuns:
         self._stack.callback(self._region.close)
         self._pool = ThreadPoolExecutor(None, "baseline")
         self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
-        settings = baselines.settings(self._place.kind, self._task.precision)
+        settings = self._settings.values()
         plain = [setting for setting in settings if not any(setting.copies)]
         copying = [setting for setting in settings if any(setting.copies)]
         first = [plain] if copying else [[setting] for setting in plain]
@@ -111,7 +116,8 @@ class BaselineRuns:
         if self._empty is None:
             self._empty = self._start_empty()
         if not self.is_crowded:
-            concurrent.futures.wait([f for futures in self._waves for f in futures.values()])
+            for futures in self._waves:
+                self._collect(futures)
 
     def measure(self) -> None:
         """Time every setting, once; waits for those that still compile.
@@ -123,12 +129,7 @@ class BaselineRuns:
         if self._is_measured:
             return
         for futures in self._waves:
-            for name, future in list(futures.items()):
-                try:
-                    self._runners[name] = future.result()
-                except Refused as refused:
-                    self._drop(name, refused.reason)
-                del futures[name]
+            self._collect(futures)
             with self._turns.alone():
                 if self._empty is not None:
                     empty, self._empty = self._empty, None  # it ends, whatever comes of it
@@ -145,12 +146,17 @@ class BaselineRuns:
             )
         self._is_measured = True
 
-    def lose(self, failed: RunnerFailed) -> DeviceError:
-        """End a setting that failed while a candidate was timed; what its verdict is to say."""
-        self._runners.pop(failed.name).close()
-        self._drop(failed.name, failed.refused.reason)
+    def lose(self, failed: RunnerFailed) -> DeviceError | None:
+        """End a setting that failed while a candidate was timed; what its verdict is to say. None
+        where it compiles anew for other inputs: no verdict needs one that takes so long."""
+        name, reason = failed.name, failed.refused.reason
+        self._runners.pop(name).close()
         self._is_measured = False
-        return _failed([failed.name], failed.refused.reason)
+        if name in self._compiled_anew and failed.refused.status is Status.TIMEOUT:
+            self.dropped[name] = f"it compiles anew for other inputs: {reason}"
+            return None
+        self._drop(name, reason)
+        return _failed([name], reason)
 
     def require_all(self) -> None:
         """Nothing is to be measured beside some of the settings where the others may run too.
@@ -179,9 +185,8 @@ class BaselineRuns:
         again, self.to_start_again = self.to_start_again, set()
         for name in again:
             del self.dropped[name]
-        settings = baselines.settings(self._place.kind, self._task.precision)
         for futures in self._waves:
-            futures |= self._submit([each for each in settings if each.name in again])
+            futures |= self._submit([self._settings[name] for name in sorted(again)])
         self._is_measured = self._is_settled = False
 
     def settle_in(self) -> None:
@@ -233,6 +238,21 @@ class BaselineRuns:
     def _fastest(self) -> str:
         """Of those that still run: one that lost has ended, whatever the others take later."""
         return min(self._runners, key=self.median_ns.__getitem__)
+
+    def _collect(self, futures: dict[str, Future[Runner]]) -> None:
+        """Wait for those that start, and warm up those that compile."""
+        # All of them first: they share the memory that other inputs are now written to.
+        concurrent.futures.wait(futures.values())
+        for name, future in list(futures.items()):
+            try:
+                runner = future.result()
+                is_compiled = self._settings[name].compile is not None
+                if is_compiled and warm_up(runner, self._oracle, self._turns):
+                    self._compiled_anew.add(name)
+                self._runners[name] = runner
+            except Refused as refused:
+                self._drop(name, refused.reason)
+            del futures[name]
 
     def _submit(self, settings: Sequence[baselines.Setting]) -> dict[str, Future[Runner]]:
         """Start those that may be the fastest."""
@@ -352,15 +372,6 @@ def _not_measured(refused: Refused) -> DeviceError:  # no candidate's fault
         "a module that does nothing cannot be measured",
         seen=refused.reason,
         do="see whether other programs use this device's memory",
-    )
-
-
-def no_memory(task: Task, error: BaseException) -> DeviceError:
-    """The error of a task that leaves its judge too little memory."""
-    return DeviceError(
-        f"{task.name} does not fit in memory beside its judge",
-        seen=str(error).splitlines()[0][:300] if str(error) else type(error).__name__,
-        do="use smaller inputs, or a device with more memory",
     )
 
 

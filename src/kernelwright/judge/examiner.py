@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -129,10 +128,7 @@ class Examiner:
             return
         seed = derive_seed(verdict.seed, "looks")
         looks = Looks(seed, runner.child.mapped) if runner.is_read else None
-        try:
-            verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
-        except RunnerFailed as failed:
-            raise self._baselines.lose(failed) from failed
+        verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
         verdict.numerics = check.tally.numerics()
         verdict.warnings += [w for w in check.tally.warnings if w not in verdict.warnings]
         if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:
@@ -232,13 +228,20 @@ class Examiner:
         return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
 
     def _time(self, verdict: Draft, check: Check, looks: Looks | None, max_time_s: float) -> Timing:
-        """The rounds; once more, twice at most, where somebody else used the device all the time:
-        a library's compiler may, for a moment."""
-        for _ in range(MOST_DISTURBED):
-            with contextlib.suppress(Disturbed):
+        """The rounds; anew without a setting that compiles in them, and once more, twice at most,
+        where somebody else used the device all the time: a library's compiler may, for a moment."""
+        n_disturbed = 0
+        while True:
+            try:
                 return self._time_once(verdict, check, looks, max_time_s)
-            time.sleep(DISTURBED_S)
-        return self._time_once(verdict, check, looks, max_time_s)
+            except RunnerFailed as failed:
+                if error := self._baselines.lose(failed):
+                    raise error from failed
+            except Disturbed:
+                n_disturbed += 1
+                if n_disturbed > MOST_DISTURBED:
+                    raise
+                time.sleep(DISTURBED_S)
 
     def _time_once(
         self, verdict: Draft, check: Check, looks: Looks | None, max_time_s: float
@@ -247,10 +250,9 @@ class Examiner:
         self._baselines.measure()
         self._baselines.require_all()
         self._stopwatch.limit_s = self._call_limit_s()
-        verdict.warnings += [
-            f"library setting {name} was not measured: {reason[:200]}"
-            for name, reason in self._baselines.dropped.items()
-        ]
+        for name, reason in self._baselines.dropped.items():
+            why = f"library setting {name} was not measured: {reason[:200]}"
+            verdict.warnings += [why] if why not in verdict.warnings else []
         kept = self._baselines.kept()
         with self._turns.alone():
             start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())

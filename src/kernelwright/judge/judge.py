@@ -23,11 +23,11 @@ from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import heats, preparation
-from kernelwright.judge.baseline_runs import N_QUICK, BaselineRuns, no_memory
+from kernelwright.judge.baseline_runs import N_QUICK, BaselineRuns
 from kernelwright.judge.children.child import MEMORY_SHARE
 from kernelwright.judge.children.children import Children
 from kernelwright.judge.children.nursery import Nursery
-from kernelwright.judge.children.runner import Runner, contents
+from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.examiner import CALL_LIMIT_S, MOST_STARTING, Examiner
@@ -36,7 +36,14 @@ from kernelwright.judge.isolation import sandbox
 from kernelwright.judge.machine import environment
 from kernelwright.judge.machine.layout import plan_slots
 from kernelwright.judge.machine.place import place_of
-from kernelwright.judge.machine.room import lacked_memory, largest_bytes, n_chairs, wait_for_room
+from kernelwright.judge.machine.region import contents
+from kernelwright.judge.machine.room import (
+    lacked_memory,
+    largest_bytes,
+    n_chairs,
+    no_memory,
+    wait_for_room,
+)
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused

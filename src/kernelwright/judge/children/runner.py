@@ -32,7 +32,7 @@ from kernelwright.judge.machine.layout import (
 from kernelwright.judge.machine.outputs import Claim, check_claims, refuse_repeated
 from kernelwright.judge.machine.pages import owed_ns
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.region import Region
+from kernelwright.judge.machine.region import Region, contents
 from kernelwright.judge.machine.spoil import Spoil
 from kernelwright.judge.numerics.pieces import same_bits
 from kernelwright.judge.refusal import Refused
@@ -41,7 +41,7 @@ CPU_SHARE = 0.9
 """Of the processor time that is held against a claim: between the judge's stop and the
 standstill, threads that wait in a loop go on for some microseconds."""
 DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
-PROFILE_LIMIT_S = 60.0
+PROFILE_LIMIT_S = GRAPHS_LIMIT_S = 60.0
 LIGHT_SHARE = 0.01
 """Of a device's memory: an output of less is let go within the next call's time."""
 RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
@@ -282,6 +282,10 @@ class Runner:
         reply = self._ask("count", PROFILE_LIMIT_S)
         return float(reply["flops"])
 
+    def n_graphs(self) -> int:
+        """How many graphs the library's compiler has made in it so far; unchecked."""
+        return int(self._ask("graphs", GRAPHS_LIMIT_S)["made"])
+
     def release(self, *, hold: Iterable[str] = ()) -> None:
         """Let the child drop its last output, or hold it under these names until the next are."""
         self._word = ",".join(hold)
@@ -380,11 +384,6 @@ class Runner:
         kind, message = error.get("type"), error.get("message")
         text = f"{stage}: {kind}: {message}{where}"
         raise Refused(BUILD_STATUS.get(stage, Status.RUNTIME_ERROR), text[:6000])
-
-
-def contents(arguments: Any, weights: Any, like: list[torch.Tensor]) -> list[Any]:
-    """What a region holds: arguments, weights, and outputs packed densely."""
-    return [arguments, weights, [torch.empty(t.shape, dtype=t.dtype, device="meta") for t in like]]
 
 
 def describe_end(error: ChildEnded) -> str:

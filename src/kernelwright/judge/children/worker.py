@@ -208,6 +208,10 @@ class Worker:
             self.module(*self.arguments)
         return {"flops": counter.get_total_flops()}
 
+    def graphs(self) -> dict[str, Any]:
+        """How many graphs torch.compile has made so far."""
+        return {"made": torch._dynamo.utils.counters["stats"]["unique_graphs"]}
+
     def release(self, *, hold: list[str]) -> None:
         """Drop the last output, or hold it in place of those held under these names."""
         self.held |= dict.fromkeys(hold, self.output)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
+
+import torch
 
 from kernelwright.judge.machine.place import Place
 
@@ -23,3 +26,8 @@ class Region:
             os.close(self.fd)
             self._place.unshare(self.memory)
             self.memory = self.memory.new_empty(0)
+
+
+def contents(arguments: Any, weights: Any, like: list[torch.Tensor]) -> list[Any]:
+    """What a region holds: arguments, weights, and outputs packed densely."""
+    return [arguments, weights, [torch.empty(t.shape, dtype=t.dtype, device="meta") for t in like]]

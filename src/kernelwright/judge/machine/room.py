@@ -17,7 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.place import Place
@@ -131,3 +131,12 @@ class _Largest(TorchDispatchMode):
 def _bytes(tree: Any) -> int:
     tensors = (leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor))
     return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def no_memory(task: Task, error: BaseException) -> DeviceError:
+    """The error of a task that leaves its judge too little memory."""
+    return DeviceError(
+        f"{task.name} does not fit in memory beside its judge",
+        seen=str(error).splitlines()[0][:300] if str(error) else type(error).__name__,
+        do="use smaller inputs, or a device with more memory",
+    )
