@@ -49,3 +49,17 @@ def test_what_was_finished_stays(cache):
     (cache / "43" / "c434.main_CxxBuild").rmdir()
     compiler_cache()
     assert made.exists()
+
+
+def test_temporary_files_of_yesterday_go(cache):
+    """Each child left a folder: 4,000 lay there after some weeks."""
+    entries = [cache / name for name in ("tmpab12cd", "tmpnew", "ccWTYdiC.s", "cc", "43")]
+    for at in entries:
+        if at.name.endswith(".s"):
+            at.touch()
+        else:
+            (at / "candidate").mkdir(parents=True)
+        if at.name != "tmpnew":
+            os.utime(at, (0, 0))
+    compiler_cache()
+    assert [at.name for at in entries if at.exists()] == ["tmpnew", "cc", "43"]

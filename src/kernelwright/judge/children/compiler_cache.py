@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import shutil
+import time
 from pathlib import Path
 
 from kernelwright.judge.children.locks import lock
@@ -24,6 +26,8 @@ BUILT = (".so", ".o", ".gch")
 """How the names of what g++ writes end: the sources beside it are whole."""
 IN_WORK = "_CxxBuild"
 """How the name of the folder ends in which a build runs."""
+TEMPORARY, DAY_S = ("tmp*", "cc??????.*"), 86_400
+"""What children and g++ leave when they are killed, and how old what nobody uses any more is."""
 
 
 def compiler_cache() -> Path:
@@ -32,11 +36,19 @@ def compiler_cache() -> Path:
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = root / "kernelwright" / "baselines"
     folder.mkdir(parents=True, exist_ok=True)
+    for at in itertools.chain(*map(folder.glob, TEMPORARY)):
+        _remove_if_old(at)
     for at in folder.glob(f"??/*{IN_WORK}"):
         _sweep(at, folder / "locks")
     for at in folder.glob(f"torchinductor_*/precompiled_headers/*{IN_WORK}"):
         _sweep(at, at.parent / "locks")
     return folder
+
+
+def _remove_if_old(at: Path) -> None:
+    with contextlib.suppress(OSError):  # another judge was quicker
+        if time.time() - at.lstat().st_mtime > DAY_S:
+            shutil.rmtree(at) if at.is_dir() and not at.is_symlink() else at.unlink()
 
 
 def _sweep(at: Path, locks: Path) -> None:
