@@ -9,7 +9,7 @@ import torch
 
 from kernelwright.judge.numerics.allowances import FURTHER, explained_by_rounding
 from kernelwright.judge.numerics.compare import FACTOR, compare, expect
-from kernelwright.judge.numerics.growth import MAX_GROWTH, ULP32
+from kernelwright.judge.numerics.growth import MAX_GROWTH, MOVED, ULP32
 from kernelwright.judge.numerics.operators import Rounding
 from kernelwright.judge.refusal import WrongValues
 
@@ -87,3 +87,22 @@ def test_numbers_that_jump_off_a_border_explain_nothing():
     for found, further in zip(*runs, strict=True):
         assert not torch.equal(found, steps(x))
         assert explained_by_rounding(usual, [found], [further], most=0.25).allowed == usual.allowed
+
+
+def test_where_a_sound_run_chooses_others_nobody_can_say_which_are_right():
+    """The best boxes by scores that saturate: the library's order of equal ones is no law."""
+    boxes = torch.rand(4, 64, 2).double()
+    scores = torch.linspace(50, 60, 256, dtype=torch.float64).view(4, 64)
+
+    def best(scores):
+        chosen = scores.sigmoid().topk(8, 1).indices
+        return boxes.gather(1, chosen[..., None].expand(-1, -1, 2))
+
+    usual = expect([best(scores).float()], [best(scores)], [MOVED])
+    assert usual.moved == [True]
+    found, further = (list(rounded(best, scores, times=n))[1] for n in (1.0, FURTHER))
+    assert not torch.equal(found, best(scores))
+    free = explained_by_rounding(usual, [found], [further], most=math.inf)
+    assert free.allowed == [math.inf] and not any(free.moved)
+    held = explained_by_rounding(usual, [found], [further], most=0.25)
+    assert held.allowed == usual.allowed

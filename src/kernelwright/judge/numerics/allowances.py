@@ -142,18 +142,24 @@ def explained_by_rounding(
     """``expected`` where each output may be off as far as ``found``, in which every operator
     rounded as in float32, and in as many numbers, but by ``most`` at most, and as usual where they
     jumped; in float64 by as much less as it rounds less. ``further``: where they rounded FURTHER.
-    Where that is more than all that is there nobody can say what is right.
+    Where that is more than all that is there nobody can say what is right; nor, where there is no
+    ``most``, if a run that rounds so is itself wrong in MANY_JUMPS of an output.
     """
-    allowed, beyond = list(expected.allowed), list(expected.beyond)
+    allowed, beyond, moved = list(expected.allowed), list(expected.beyond), list(expected.moved)
     for number, both in enumerate(zip(found, further, strict=True)):
-        if not expected.exact[number].is_floating_point() or (
-            expected.moved and expected.moved[number]
-        ):
+        if not expected.exact[number].is_floating_point():
             continue
-        times = min(1.0, torch.finfo(expected.own[number].dtype).eps / 2 / ULP32)
-        sound = expected.sound[number] / FACTOR / times
-        moves = partial(_moves, *both, expected, number, least=sound)
-        error = FACTOR * times * max((float(d.max()) for d in moves()), default=0.0)
-        allowed[number] = max(allowed[number], min(error if error <= 1.0 else math.inf, most))
-        beyond[number] = max(beyond[number], SPREAD * share_of(moves(), sound))
-    return replace(expected, allowed=allowed, beyond=beyond)
+        if not (moved and moved[number]):
+            times = min(1.0, torch.finfo(expected.own[number].dtype).eps / 2 / ULP32)
+            sound = expected.sound[number] / FACTOR / times
+            moves = partial(_moves, *both, expected, number, least=sound)
+            error = FACTOR * times * max((float(d.max()) for d in moves()), default=0.0)
+            allowed[number] = max(allowed[number], min(error if error <= 1.0 else math.inf, most))
+            beyond[number] = max(beyond[number], SPREAD * share_of(moves(), sound))
+        if math.isinf(most):
+            told = expected.exact[number], expected.finite[number], expected.scales[number]
+            far = (d.nan_to_num(0.0, 0.0, 0.0) for d in distances(both[0], *told))
+            if share_of(far, allowed[number]) > MANY_JUMPS:
+                allowed[number], beyond[number] = math.inf, 1.0
+                moved[number : number + 1] = [False]
+    return replace(expected, allowed=allowed, beyond=beyond, moved=moved)

@@ -58,8 +58,9 @@ def jumping(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected
 
 def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
     """``expected`` with what its operators' own rounding explains, where numbers cancel between
-    them: one less a share of sums, a mean of differences of logarithms. What rounds to types
-    narrower than float32 shows that in its own error."""
+    them: one less a share of sums, a mean of differences of logarithms; and which whole numbers it
+    decides, as the order of scores that saturate. What rounds to types narrower than float32 shows
+    that in its own error."""
     is_coarse = draw.distribution == MATCHED  # what cancels is allowed for there
     if expected.is_explained or is_coarse or oracle.precision or nudges.are_narrow(arguments):
         return expected
@@ -72,6 +73,10 @@ def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Exp
         found = [oracle.in_float64(draw.weights, wide, watch=watch) for watch in watches]
         if all(found):
             expected = allowances.explained_by_rounding(expected, *found, most=most)
+            if expected.loose:
+                by_row = not oracle.is_own(draw)
+                loose = nudges.looser(expected.loose, found, expected.own, by_row=by_row)
+                expected = replace(expected, loose=loose)
     return oracle.keep(("expected", draw), replace(expected, is_explained=True))
 
 

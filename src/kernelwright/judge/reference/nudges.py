@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -221,11 +221,24 @@ def loose_places(
     loose = [torch.zeros_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
     if all(mask is None for mask in loose):
         return []
-    for results in _moved_results(runs, arguments, zeros_too=zeros_too):
+    moved = _moved_results(runs, arguments, zeros_too=zeros_too)
+    return looser(loose, moved, own, by_row=zeros_too)
+
+
+def looser(
+    loose: Sequence[torch.Tensor | None],
+    runs: Iterable[list[torch.Tensor]],
+    own: list[torch.Tensor],
+    *,
+    by_row: bool,
+) -> list[torch.Tensor | None]:
+    """``loose`` and where else the results of other ``runs`` differ from the reference's ``own``;
+    ``by_row``: all of a row where much of it does."""
+    for results in runs:
         for mask, one, other in zip(loose, results, own, strict=True):
             if mask is not None:
                 mask |= one != other
-    return [None if m is None else _rows_of_ties(m) for m in loose] if zeros_too else loose
+    return [m if m is None or not by_row else _rows_of_ties(m) for m in loose]
 
 
 def _moved_results(
