@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -106,3 +107,5 @@ def test_where_a_sound_run_chooses_others_nobody_can_say_which_are_right():
     assert free.allowed == [math.inf] and not any(free.moved)
     held = explained_by_rounding(usual, [found], [further], most=0.25)
     assert held.allowed == usual.allowed
+    two = replace(expect([best(scores).float()] * 2, [best(scores)] * 2, [MOVED] * 2), moved=[])
+    assert explained_by_rounding(two, [found] * 2, [further] * 2, most=math.inf).moved == []

@@ -161,5 +161,6 @@ def explained_by_rounding(
             far = (d.nan_to_num(0.0, 0.0, 0.0) for d in distances(both[0], *told))
             if share_of(far, allowed[number]) > MANY_JUMPS:
                 allowed[number], beyond[number] = math.inf, 1.0
-                moved[number : number + 1] = [False]
+                if moved:
+                    moved[number] = False
     return replace(expected, allowed=allowed, beyond=beyond, moved=moved)

@@ -26,7 +26,7 @@ ROUNDING = 4e-6
 
 def own_refusal(error: BaseException) -> frozenset[str]:
     """What is to be said where the task's own text raised it. Whether a kernel refuses the same is
-    not tried: one that does not may write anywhere, and need not."""
+    not tried: one that was made for no such inputs may write anywhere."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
