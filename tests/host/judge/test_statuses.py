@@ -91,7 +91,13 @@ WRONG = {
         "self.__dict__.setdefault('y', torch.empty_like(x)).copy_(self.right(x))\n"
         "return self.__dict__['y']",
         Status.REJECTED,
-        "overwritten",
+        "lies in the memory of another call's, which the caller still holds",
+    ),
+    "written later": (
+        "if 'y' in self.__dict__: self.__dict__['y'].zero_()\n"
+        "self.__dict__['y'] = self.right(x)\nreturn self.__dict__['y']",
+        Status.REJECTED,
+        "overwritten by a later call",
     ),
     "address": (
         "key = x.data_ptr()\ncache = self.__dict__.setdefault('cache', {})\n"
