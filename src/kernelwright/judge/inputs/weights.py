@@ -53,8 +53,10 @@ def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> 
 
 def _is_identity(x: torch.Tensor) -> bool:
     """Whether each row of a matrix, or each filter, is one 1 among noughts."""
-    rows = x.flatten(1) if x.dim() > 1 else x.new_zeros(1, 2)
-    return bool(((rows == 1).sum(1) == 1).all()) and int(x.count_nonzero()) == len(rows)
+    if x.dim() < 2:
+        return False
+    rows = x.flatten(1)
+    return bool(((rows == 1).sum(1) == 1).all()) and int(rows.count_nonzero()) == len(rows)
 
 
 def _are_few(x: torch.Tensor) -> bool:
