@@ -50,7 +50,7 @@ def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_t
 
 @pytest.mark.parametrize(
     ("least", "most", "size"),
-    [(-1, 1, 1.0), (0, 1e4, 300), (-40, 40, 30), (-0.45, 0.45, 0.44), (-0.41, 0.41, 0.4)],
+    [(-1, 1, 1.0), (0, 1e4, 300), (-40, 40, 30), (-0.45, 0.45, 0.44)],
 )
 def test_where_nothing_huge_is_taken_inputs_are_as_large_as_they_may_be(least, most, size):
     """An arc cosine gave NaN, so kernels that were right in the task's own range alone passed."""
@@ -59,8 +59,7 @@ def test_where_nothing_huge_is_taken_inputs_are_as_large_as_they_may_be(least, m
         lambda x, own: least <= float(x[0].min()) and float(x[0].max()) <= most, _nothing
     )
     (x,) = variation.varied(own, Draw("huge", 7), [False])
-    is_own = size == 0.4
-    assert is_own or float(x.max()) == pytest.approx(size)
+    assert float(x.max()) == pytest.approx(size)
 
 
 def test_outliers_are_as_large_as_they_may_be():
