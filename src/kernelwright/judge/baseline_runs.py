@@ -13,8 +13,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
-import torch
-
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Status
 from kernelwright.core.task import Task
@@ -31,7 +29,7 @@ from kernelwright.judge.machine.roofline import LARGE_BYTES, Copying
 from kernelwright.judge.machine.room import OUT_OF_MEMORY, no_memory
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.reference.oracle import Oracle
-from kernelwright.judge.refusal import Refused
+from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch, named
 from kernelwright.judge.warming import warm_up
 
@@ -344,9 +342,10 @@ class BaselineRuns:
         while self._runners:
             try:
                 arguments = self._oracle.first_arguments
-                self.median_ns |= self._stopwatch.rank(self._runners, arguments, N_QUICK)
+                with memory_apart():
+                    self.median_ns |= self._stopwatch.rank(self._runners, arguments, N_QUICK)
                 return
-            except torch.OutOfMemoryError as error:
+            except MemoryError as error:
                 raise no_memory(self._task, error) from error
             except RunnerFailed as failed:
                 self._drop(failed.name, failed.refused.reason)

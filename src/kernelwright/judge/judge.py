@@ -13,8 +13,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-import torch
-
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
@@ -41,12 +39,13 @@ from kernelwright.judge.machine.room import (
     lacked_memory,
     largest_bytes,
     n_chairs,
-    no_memory,
     wait_for_room,
+    with_room,
+    within_its_part,
 )
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.reference.oracle import Oracle
-from kernelwright.judge.refusal import Refused
+from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch
 from kernelwright.judge.verdicts import Verdicts
@@ -95,11 +94,7 @@ class Judge:
             if self.place.most_judges is not None:
                 wanted, in_all = n_chairs(self.task, self.place, for_library=self._for_library)
                 self._chairs.enter_context(self.turns.chairs(wanted, n_chairs=in_all))
-                self.place.settle()  # which starts the device: nobody waits for that
-            self.oracle = Oracle(self.task, self.device.torch_name, self._secret, self.turns.beside)
-            with self.turns.beside():
-                self.workload = self.oracle.workload()
-                self._others_bytes = self._room_bytes()
+            with_room(self._open_oracle, self.place, self.task)
             self.stopwatch = Stopwatch(self.place, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
             self.environment = environment.describe(
                 self.device, self.place, self.threads, self.settings.cache
@@ -126,12 +121,17 @@ class Judge:
                 settings=self.settings,
             )
             self._verdicts = Verdicts(examiner, self.place)
-        except BaseException as error:
+        except BaseException:
             self.__exit__(None, None, None)
-            if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-                raise no_memory(self.task, error) from error
             raise
         return self
+
+    def _open_oracle(self) -> None:
+        self.place.settle()  # which starts the device: nobody waits for that
+        self.oracle = Oracle(self.task, self.device.torch_name, self._secret, self.turns.beside)
+        with self.turns.beside():
+            self.workload = self.oracle.workload()
+            self._others_bytes = self._room_bytes()
 
     def __exit__(
         self,
@@ -259,9 +259,9 @@ class Judge:
         def rank(heat: Sequence[Preparation]) -> dict[int, float]:
             try:
                 self._baselines.wait()
-                with self.turns.alone():
+                with self.turns.alone(), memory_apart():
                     return heats.rank(heat, self._baselines.fastest, timed)
-            except (DeviceError, RunnerFailed, MemoryError, torch.OutOfMemoryError):
+            except (DeviceError, RunnerFailed, MemoryError):
                 return {}  # nobody is passed over: each is judged, and alone if that is needed
 
         def judge(prepared: Preparation) -> Evaluation:
@@ -346,7 +346,7 @@ class Judge:
             admitted.verdict.guarantees = runner.child.granted
             if admitted.is_abandoned:
                 return
-            with runner.beside(self.turns) as seat:
+            with within_its_part(self.place, admitted.close), runner.beside(self.turns) as seat:
                 start_s = time.monotonic()
                 try:
                     source, entry = admitted.candidate.source, admitted.candidate.entry

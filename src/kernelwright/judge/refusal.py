@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
+
+import torch
 
 from kernelwright.core.evaluation import Status
 
@@ -35,4 +39,19 @@ FAILURES = (
     AttributeError,
 )
 """What a task's own code may raise on inputs that it was not made for; want of memory on a CPU
-(MemoryError) and what the judge says of a task are none of them."""
+(MemoryError) and what the judge says of a task are none of them. On a GPU see ``memory_apart``."""
+NO_MEMORY = ("out of memory", "alloc_failed", "cublas_status_not_initialized")
+"""What CUDA and its libraries say that find no memory, for a handle or a kernel's code too."""
+
+
+@contextlib.contextmanager
+def memory_apart() -> Iterator[None]:
+    """Want of a GPU's memory is a MemoryError in here, as on a CPU: another's candidate may hold
+    it, and whoever asks whether a reference fails on some inputs must not take it for that."""
+    try:
+        yield
+    except RuntimeError as error:
+        said = str(error)
+        if isinstance(error, torch.OutOfMemoryError) or any(no in said.lower() for no in NO_MEMORY):
+            raise MemoryError(said) from error
+        raise

@@ -8,15 +8,13 @@ import traceback
 from collections import deque
 from collections.abc import Iterator
 
-import torch
-
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.judge.examiner import Examiner
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.room import held_bytes
+from kernelwright.judge.machine.room import held_bytes, too_much
 from kernelwright.judge.preparation import Preparation
-from kernelwright.judge.refusal import Refused
+from kernelwright.judge.refusal import Refused, memory_apart
 
 
 class Verdicts:
@@ -64,15 +62,15 @@ class Verdicts:
         """A part of an examination; what fails in it is the verdict, and ends the candidate."""
         verdict = prepared.verdict
         try:
-            yield
+            with memory_apart():
+                yield
             return
         except Refused as refused:
             prepared.found = verdict.conclude(refused.status, refused.reason)
-        except (DeviceError, MemoryError, torch.OutOfMemoryError) as error:
+        except (DeviceError, MemoryError) as error:
             status, why = Status.INFRA_ERROR, str(error) or type(error).__name__
             if held := held_bytes(self._place, prepared.close):
-                size = f"{held / 2**30:.0f} GiB of the device's memory"
-                status, why = Status.RUNTIME_ERROR, f"it held {size}, too much for the judge"
+                status, why = Status.RUNTIME_ERROR, too_much(held)
             else:
                 self._examiner.excuse()
             prepared.found = verdict.conclude(status, why)

@@ -25,7 +25,8 @@ NO_GRADIENTS = (
     "the forward takes gradients, and kernels are judged without",
     "take them inside torch.enable_grad(), with regard to x.detach().requires_grad_()",
 )
-_NO_MEMORY = ("not enough memory", "can't allocate memory")  # c10/core/impl/alloc_cpu.cpp
+_NO_MEMORY = ("not enough memory", "can't allocate memory", "CUDA error: out of memory")
+"""What c10/core/impl/alloc_cpu.cpp says, and CUDA where it is not torch that allocates."""
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,26 @@
 import time
 
 import pytest
+import torch
 
+from kernelwright.core.errors import DeviceError
+from kernelwright.core.evaluation import Environment, Status
 from kernelwright.core.task import Task
+from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.machine import room
 from kernelwright.judge.machine.room import (
     CONTEXTS_BYTES,
     COPIES,
     LIBRARY_COPIES,
     held_bytes,
+    lacked_memory,
     needed_bytes,
+    too_much,
     wait_for_room,
+    with_room,
+    within_its_part,
 )
+from kernelwright.judge.refusal import Refused, memory_apart
 
 TASK = """
 import torch
@@ -97,3 +106,82 @@ def test_who_lacked_memory_waits_for_it_a_while(monkeypatch, comes_free, looks):
     device.most_judges, device.comes_free = 5, comes_free
     wait_for_room(device, Task("a task", "test", TASK.format(forward="return x")))
     assert device.looks <= looks and (device.free_bytes() > 50) == bool(comes_free)
+
+
+class Shared(Device):
+    """One that judges share."""
+
+    most_judges = 5
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        torch.AcceleratorError("CUDA error: out of memory\nSearch for `cudaErrorMemoryAllocation'"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    ],
+)
+def test_want_of_a_gpus_memory_is_told_from_a_failure_of_a_task(error):
+    with pytest.raises(MemoryError), memory_apart():
+        raise error
+
+
+def test_any_other_failure_stays_what_it_is():
+    with pytest.raises(RuntimeError, match="sizes"), memory_apart():
+        raise RuntimeError("sizes of tensors must match")
+
+
+def test_a_judge_starts_anew_when_others_have_given_memory_back(monkeypatch):
+    monkeypatch.setattr(room, "RELEASED_S", 0.02)
+    task, device, tries = Task("a task", "test", TASK.format(forward="return x")), Shared(), []
+    device.comes_free = 90
+
+    def work():
+        tries.append(device.free)
+        if len(tries) < 3:
+            raise torch.AcceleratorError("CUDA error: out of memory")
+
+    with_room(work, device, task)
+    assert len(tries) == 3
+
+
+def test_a_judge_that_never_finds_room_says_so(monkeypatch):
+    monkeypatch.setattr(room, "WAIT_S", 0.0)
+    task = Task("a task", "test", TASK.format(forward="return x"))
+
+    def work():
+        raise torch.AcceleratorError("CUDA error: out of memory")
+
+    with pytest.raises(DeviceError, match="a task does not fit in memory beside its judge"):
+        with_room(work, Shared(), task)
+
+
+@pytest.mark.parametrize(("holds", "error"), [(90, Refused), (0, MemoryError)])
+def test_who_takes_most_of_the_memory_is_refused_and_who_stood_beside_is_not(
+    monkeypatch, holds, error
+):
+    monkeypatch.setattr(room, "RELEASED_S", 0.05)
+    device = Shared()
+    device.free = 95
+
+    def end():
+        device.free += holds
+
+    with pytest.raises(error), within_its_part(device, end):
+        device.free = 5
+
+
+@pytest.mark.parametrize(("before", "after"), [(95, 20), (15, 5)])
+def test_who_leaves_enough_or_took_little_is_not_ended(before, after):
+    device, ended = Shared(), []
+    device.free = before
+    with within_its_part(device, lambda: ended.append(True)):
+        device.free = after
+    assert not ended
+
+
+def test_who_was_blamed_for_held_memory_is_judged_once_more():
+    subject = Subject("task", "workload", "candidate", Environment("cuda:sm_90", {}))
+    blamed = Draft(subject, [], 0).conclude(Status.RUNTIME_ERROR, too_much(70 << 30))
+    assert lacked_memory(blamed)

@@ -13,6 +13,7 @@ import torch
 
 from kernelwright.core.device import BUILT_TOGETHER, Device
 from kernelwright.judge.machine import cpu
+from kernelwright.judge.refusal import memory_apart
 
 if TYPE_CHECKING:
     from kernelwright.judge.machine.pauses import Pauses
@@ -222,7 +223,11 @@ class Gpu:
         return torch.cuda.get_device_properties(self.index).total_memory
 
     def free_bytes(self) -> int:
-        return torch.cuda.mem_get_info(self.index)[0]
+        try:
+            with memory_apart():
+                return torch.cuda.mem_get_info(self.index)[0]
+        except MemoryError:
+            return 0  # a context of the judge's own finds no room
 
     def last_level_cache_bytes(self) -> int:
         return self._gpu.last_level_cache_bytes(self.index)

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.place import Place
+from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.load import open_reference
 from kernelwright.load.reference import CHECK_SEED, task_code
 
@@ -36,10 +37,13 @@ CONTEXTS_BYTES = 11 * 500_000_000
 OUT_OF_MEMORY = "out of memory"
 HELD_SHARE = 0.5
 """Of a device's memory: whoever held so much is to blame where the judge had too little."""
+SCARCE_SHARE = 0.125
+"""Of it: where more is free, others do not lack any."""
+TOO_MUCH = "too much for the judge"
 RELEASED_S = 2.0
 """For a driver to take back what an ended process held."""
-WAIT_S = 20.0
-"""For others to give back what they hold beyond their part."""
+WAIT_S, N_STARTS = 20.0, 4
+"""For others to give back what they hold beyond their part, and how often a judge starts anew."""
 SLOW_WITHOUT_DATA = (torch.nn.RNNBase,)  # a loop in Python, 10 s for 512 steps
 
 
@@ -61,9 +65,11 @@ def needed_bytes(task: Task, *, for_library: bool = False) -> int:
 
 
 def lacked_memory(evaluation: Evaluation) -> bool:
-    """Whether a candidate may have failed for want of memory that others held."""
+    """Whether a candidate may have failed for want of memory that others held, or was blamed for
+    what another gave back at the same moment."""
     said = " ".join(evaluation.reasons).lower()
-    return evaluation.status is Status.INFRA_ERROR or OUT_OF_MEMORY in said
+    is_said = any(text in said for text in (OUT_OF_MEMORY, TOO_MUCH))
+    return evaluation.status is Status.INFRA_ERROR or is_said
 
 
 def wait_for_room(place: Place, task: Task) -> None:
@@ -75,6 +81,50 @@ def wait_for_room(place: Place, task: Task) -> None:
     deadline_s = time.monotonic() + WAIT_S
     while place.free_bytes() < needed and time.monotonic() < deadline_s:
         time.sleep(RELEASED_S / 20)
+
+
+def with_room(work: Callable[[], None], place: Place, task: Task) -> None:
+    """Do what a judge begins with; where it finds too little memory once more, when others have
+    given theirs back.
+
+    Raises:
+        DeviceError: it finds too little every time.
+    """
+    for n_left in reversed(range(N_STARTS if place.most_judges is not None else 1)):
+        try:
+            with memory_apart():
+                return work()
+        except (DeviceError, MemoryError) as error:
+            if not n_left:
+                raise error if isinstance(error, DeviceError) else no_memory(task, error) from error
+        wait_for_room(place, task)
+
+
+@contextlib.contextmanager
+def within_its_part(place: Place, end: Callable[[], None]) -> Iterator[None]:
+    """Nobody takes most of a GPU's memory and nearly the last of it in here: other judges need
+    theirs.
+
+    Raises:
+        Refused: this candidate does.
+        MemoryError: somebody else does meanwhile. It has been ended to find that out.
+    """
+    if place.most_judges is None:
+        yield
+        return
+    before, whole = place.free_bytes(), place.memory_bytes()
+    yield
+    after = place.free_bytes()
+    if after > SCARCE_SHARE * whole or before - after < HELD_SHARE * whole:
+        return
+    if held := held_bytes(place, end):
+        raise Refused(Status.RUNTIME_ERROR, too_much(held))
+    raise MemoryError(f"{OUT_OF_MEMORY}: somebody else took most of it")
+
+
+def too_much(held: int) -> str:
+    """What is said of whoever held so many bytes."""
+    return f"it held {held / 2**30:.0f} GiB of the device's memory, {TOO_MUCH}"
 
 
 def held_bytes(place: Place, end: Callable[[], None]) -> int:

@@ -48,7 +48,7 @@ from kernelwright.judge.reference.kept import Kept
 from kernelwright.judge.reference.observed import Observed, observe
 from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.reference.spent import Spent
-from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.load import open_reference
 from kernelwright.load.plain import flatten, weights_of
 from kernelwright.load.reference import MISFIT, task_code
@@ -153,8 +153,6 @@ class Oracle:
         try:
             with self.spent():
                 expected = self._compute(draw, arguments)
-        except torch.OutOfMemoryError:
-            raise  # the machine's fault, not the reference's
         except FAILURES as error:
             if self.is_own(draw):
                 raise TaskError(
@@ -183,8 +181,6 @@ class Oracle:
             results = as_real(self.run(changed))
             is_alike = layout.same_shapes(results, as_real(self.example))
             return is_alike and finite_as_usual(results, lambda: self.run(usual))
-        except torch.OutOfMemoryError:
-            raise  # the machine's fault, not the reference's
         except FAILURES:
             return False
 
@@ -201,7 +197,8 @@ class Oracle:
             arguments = map_tensors(torch.clone, arguments)
         device = torch.device(self.device)
         own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
-        with self._guard(), torch.no_grad(), torch.random.fork_rng(own, device_type=device.type):
+        apart = torch.random.fork_rng(own, device_type=device.type)
+        with memory_apart(), self._guard(), torch.no_grad(), apart:
             seed_torch(self.weight_seed)
             return [*flatten(module(*arguments)), *layout.those(leaves(arguments), self.changed)]
 
@@ -374,5 +371,5 @@ class Oracle:
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
         if self.mutates_arguments:
             arguments = map_tensors(torch.clone, arguments)
-        with self._guard(), torch.no_grad():
+        with memory_apart(), self._guard(), torch.no_grad():
             return flatten(self.modules[TASK](*arguments))

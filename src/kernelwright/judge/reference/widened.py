@@ -11,7 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from kernelwright.judge.reference.nudges import Change, widen
-from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.load.copies import copied
 
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
@@ -77,9 +77,9 @@ def run_in_float64(
     """What ``run`` gives for the module ``in_float64``; None if that fails."""
     for naming in namings:
         try:
-            with made_in_float64(), naming():
+            with memory_apart(), made_in_float64(), naming():
                 return run(in_float64(module, change))
-        except torch.OutOfMemoryError:
+        except MemoryError:
             torch.cuda.empty_cache()
             return None
         except FAILURES:
