@@ -51,7 +51,11 @@ def memory_apart() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        said = str(error)
-        if isinstance(error, torch.OutOfMemoryError) or any(no in said.lower() for no in NO_MEMORY):
-            raise MemoryError(said) from error
+        if isinstance(error, torch.OutOfMemoryError) or says_no_memory(str(error)):
+            raise MemoryError(str(error)) from error
         raise
+
+
+def says_no_memory(text: str) -> bool:
+    """Whether an error's text tells of lacking memory."""
+    return any(no in text.lower() for no in NO_MEMORY)

@@ -21,8 +21,9 @@ from kernelwright.judge.isolation import sandbox
 SOURCE = """
 import ctypes, fcntl, os, platform, signal, socket, subprocess, threading, time, torch
 
-CALLS = {"x86_64": (56, 222, 60), "aarch64": (220, 107, 93)}
-CLONE, TIMER_CREATE, EXIT = CALLS[platform.machine()]
+CALLS = {"x86_64": (56, 222, 283, 60), "aarch64": (220, 107, 85, 93)}
+CLONE, TIMER_CREATE, TIMERFD_CREATE, EXIT = CALLS[platform.machine()]
+MEMFD_SECRET = 447
 
 class ModelNew(torch.nn.Module):
     def forward(self, what):
@@ -43,6 +44,14 @@ class ModelNew(torch.nn.Module):
         elif what == "wake by a timer":
             timer = ctypes.create_string_buffer(8)
             assert ctypes.CDLL(None).syscall(TIMER_CREATE, 1, None, timer) == 0
+        elif what == "a timer in a file":
+            assert ctypes.CDLL(None).syscall(TIMERFD_CREATE, 1, 0) >= 0
+        elif what == "an interval timer":
+            signal.setitimer(signal.ITIMER_REAL, 60)
+        elif what == "secret memory":
+            assert ctypes.CDLL(None).syscall(MEMFD_SECRET, 0) >= 0
+        elif what == "talk to itself":
+            socket.socket().bind(("127.0.0.1", 0))
         elif what == "wake by a socket":
             fcntl.fcntl(socket.socketpair()[0], 10, signal.SIGCONT)  # F_SETSIG
         elif what == "wake by an end":
@@ -96,6 +105,10 @@ HOLDS = (
     ("calls", "trace"),
     ("calls", "namespace"),
     ("calls", "wake by a timer"),
+    ("calls", "a timer in a file"),
+    ("calls", "an interval timer"),
+    ("calls", "secret memory"),
+    ("calls", "talk to itself"),
     ("calls", "wake by a socket"),
     ("calls", "wake by an end"),
     ("calls", "wake by the end of what is above"),

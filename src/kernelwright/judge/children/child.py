@@ -128,6 +128,7 @@ class Zygote:
         refuse: frozenset[str] = frozenset(),
         memory_share: float = MEMORY_SHARE,
         cores: tuple[int, ...] = (),
+        needs_loopback: bool = False,
     ) -> Child:
         """A new isolated child with these ``variables`` of its environment besides the zygote's;
         its scratch is ``cache`` if given, which is kept.
@@ -158,6 +159,7 @@ class Zygote:
             cache=None if cache is None else str(cache),
             cores=cores,
             refuse=refuse,
+            needs_loopback=needs_loopback,
         )
         worker, worker_end = socket.socketpair()
         warden, warden_end = socket.socketpair()

@@ -16,12 +16,13 @@ import torch
 
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
+from kernelwright.core.evaluation import Status
 from kernelwright.judge.children.child import MEMORY_SHARE, Zygote
 from kernelwright.judge.children.nursery import READ_AT_IMPORT, Nursery
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region
-from kernelwright.judge.refusal import Refused
+from kernelwright.judge.refusal import Refused, says_no_memory
 
 REFUSALS = tuple(map(frozenset, ((), ("processes",), ("filesystem",), ("processes", "filesystem"))))
 """Guarantees to do without, tried in this order until the device works."""
@@ -72,11 +73,13 @@ class Children:
 
         Raises:
             DeviceError: none can be made, or the device does not work in it.
+            Refused: it lacks memory for the first one.
         """
         zygote = self.zygote(extra)
 
         def make(refuse: frozenset[str]) -> Runner:
             told = {"cache": cache, "refuse": refuse, "memory_share": memory_share}
+            told["needs_loopback"] = self._place.kind != "cpu"
             child = zygote.fork(variables=extra, cores=self._cores, **told)
             return Runner(child, self._place, like, threads=self._threads, region=region)
 
@@ -110,8 +113,10 @@ class Children:
             try:
                 runner.try_device()
             except Refused as error:
-                reasons.append(error.reason)
                 runner.close()
+                if says_no_memory(error.reason):  # another's candidate may hold it: as isolated
+                    raise Refused(Status.INFRA_ERROR, error.reason) from error
+                reasons.append(error.reason)
             except BaseException:
                 runner.close()
                 raise

@@ -105,6 +105,9 @@ class Plan:
     """Where it stays once it has been built, if it may use some of the cores only."""
     refuse: frozenset[str] = field(default_factory=frozenset)
     """Namespaces to do without, by the guarantee that they give; other means then take over."""
+    needs_loopback: bool = False
+    """Whether programs in it talk to each other over the network, as a GPU's profiler does; such
+    sockets hold memory that nobody counts."""
 
 
 def visible_folders() -> tuple[str, ...]:
@@ -174,7 +177,7 @@ def enter_namespaces(plan: Plan) -> Entered:
             kernel.unshare(*route, *names)
         except OSError:
             continue
-        if "network" in granted:
+        if "network" in granted and plan.needs_loopback:
             with contextlib.suppress(OSError):
                 loopback.bring_up()
         if route:
@@ -328,8 +331,9 @@ def _restrict_files(plan: Plan, granted: set[str]) -> set[str]:
 def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
     """With seccomp, and the network where namespaces did not give that."""
     lacks_network = "network" not in granted
+    only_local = lacks_network or not plan.needs_loopback
     try:
-        seccomp.install(only_local_sockets=lacks_network, keeps_cores=bool(plan.cores))
+        seccomp.install(only_local_sockets=only_local, keeps_cores=bool(plan.cores))
     except OSError:
         return set()
     return {"calls", "network"} if lacks_network else {"calls"}
