@@ -9,6 +9,12 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import DialectError
 
 
+def run_as(dialect: str, device: Device) -> str:
+    """The dialect whose tools a candidate needs on a device: C++ that runs on a GPU calls torch's
+    operators there, or CUDA's libraries."""
+    return "cuda" if dialect == "cpp" and device.kind == "cuda" else dialect
+
+
 def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
     """The dialects asked for, or all that can run and be timed on ``device`` when none was.
 

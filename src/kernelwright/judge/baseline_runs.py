@@ -26,10 +26,10 @@ from kernelwright.judge.machine.layout import bytes_of, dtype_name, plan_slots
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
 from kernelwright.judge.machine.roofline import LARGE_BYTES, Copying
-from kernelwright.judge.machine.room import OUT_OF_MEMORY, no_memory
+from kernelwright.judge.machine.room import no_memory
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.reference.oracle import Oracle
-from kernelwright.judge.refusal import Refused, memory_apart
+from kernelwright.judge.refusal import Refused, memory_apart, says_no_memory
 from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch, named
 from kernelwright.judge.warming import warm_up
 
@@ -171,7 +171,7 @@ class BaselineRuns:
 
     def _drop(self, name: str, reason: str) -> None:
         self.dropped[name] = reason
-        may_run = name in self.median_ns or OUT_OF_MEMORY in reason.lower()
+        may_run = name in self.median_ns or says_no_memory(reason)
         if may_run and not self.is_crowded and name not in self._had_last_try:
             self.to_start_again.add(name)
 

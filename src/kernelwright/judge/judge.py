@@ -20,6 +20,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.dialects import usable
 from kernelwright.judge import heats, preparation
 from kernelwright.judge.baseline_runs import N_QUICK, BaselineRuns
 from kernelwright.judge.children.child import MEMORY_SHARE
@@ -317,7 +318,8 @@ class Judge:
         if reason is not None:
             admitted.error = Refused(Status.BUILD_ERROR, reason)
             return admitted
-        dialect = plugins.find("kernelwright.dialects", candidate.dialect)
+        run_as = usable.run_as(candidate.dialect, self.device)
+        dialect = plugins.find("kernelwright.dialects", run_as)
         lacking = dialect.missing(self.device)
         if lacking is not None:
             admitted.error = Refused(Status.INFRA_ERROR, lacking)

@@ -40,8 +40,14 @@ FAILURES = (
 )
 """What a task's own code may raise on inputs that it was not made for; want of memory on a CPU
 (MemoryError) and what the judge says of a task are none of them. On a GPU see ``memory_apart``."""
-NO_MEMORY = ("out of memory", "alloc_failed", "cublas_status_not_initialized")
-"""What CUDA and its libraries say that find no memory, for a handle or a kernel's code too."""
+NO_MEMORY = (
+    "out of memory",
+    "alloc_failed",
+    "cublas_status_not_initialized",
+    "busy or unavailable",
+)
+"""What CUDA and its libraries say that find no memory: for a handle, a kernel's code, or a context
+(on an H200 whose memory another process held)."""
 
 
 @contextlib.contextmanager

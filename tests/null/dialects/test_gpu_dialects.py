@@ -11,6 +11,7 @@ from kernelwright.core.device import Device
 from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.cuda import CudaDialect
 from kernelwright.dialects.triton import TritonDialect
+from kernelwright.dialects.usable import run_as
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
 from kernelwright.testing.emitters import source
@@ -66,3 +67,11 @@ def test_triton_without_its_package_says_how_to_get_it(monkeypatch):
 def test_cuda_needs_an_nvidia_gpu():
     assert "--device cuda" in CudaDialect().missing(CPU)
     assert "NVIDIA" in CudaDialect().missing(Device.parse("hip:gfx942"))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "device", "tools"),
+    [("cpp", "cuda", "cuda"), ("cpp", "cpu", "cpp"), ("triton", "cuda", "triton")],
+)
+def test_whoever_calls_torch_from_cpp_may_do_so_on_a_gpu(dialect, device, tools):
+    assert run_as(dialect, Device.parse(device)) == tools

@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.judge.kinds import kernel_names
-from kernelwright.judge.kinds.kernel_names import function_of, is_own
+from kernelwright.judge.kinds.kernel_names import ANONYMOUS, is_own, path_of
 
 SOFTMAX = (
     "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>"
@@ -14,17 +14,17 @@ CPP = "template <int N> __global__ void scale(float* x) {}"
 
 
 @pytest.mark.parametrize(
-    ("name", "function"),
+    ("name", "path"),
     [
-        (SOFTMAX, "softmax_warp_forward"),
-        ("void scale<128>(float*)", "scale"),
-        ("scale(float*)", "scale"),
-        ("fused_softmax", "fused_softmax"),
-        ("void mine::(anonymous namespace)::scale<float>(float*)", "scale"),
+        (SOFTMAX, (ANONYMOUS, "softmax_warp_forward")),
+        ("void scale<128>(float*)", ("scale",)),
+        ("scale(float*)", ("scale",)),
+        ("fused_softmax", ("fused_softmax",)),
+        ("void mine::(anonymous namespace)::scale<float>(float*)", ("mine", ANONYMOUS, "scale")),
     ],
 )
-def test_the_function_of_a_name(name, function):
-    assert function_of(name) == function
+def test_namespaces_and_function_of_a_name(name, path):
+    assert path_of(name) == path
 
 
 def test_own_kernels_are_found_in_the_text():
@@ -37,19 +37,54 @@ def test_a_librarys_kernel_that_nobody_listed_is_not_own():
     assert not is_own("LSTM_elementWise_fp", TRITON)
 
 
-def test_speaking_of_a_librarys_kernel_does_not_make_it_own(monkeypatch, tmp_path):
+@pytest.fixture
+def torchs(monkeypatch, tmp_path):
+    """What torch's library holds, written to it."""
     (tmp_path / "lib").mkdir()
-    mangled = b"\0_ZN43_GLOBAL__N__20softmax_warp_forwardIfffLi10ELb0ELb0EEvPT0_\0"
-    (tmp_path / "lib" / "libtorch_cuda.so").write_bytes(mangled)
     monkeypatch.setattr(kernel_names.torch, "__file__", str(tmp_path / "__init__.py"))
     kernel_names.is_of_torch.cache_clear()
+    yield (tmp_path / "lib" / "libtorch_cuda.so").write_bytes
+    kernel_names.is_of_torch.cache_clear()
+
+
+def test_speaking_of_a_librarys_kernel_does_not_make_it_own(torchs):
+    torchs(b"\0_ZN43_GLOBAL__N__1f_10_SoftMax_cu20softmax_warp_forwardIfffLi10ELb0EEvPT0_\0")
     assert not is_own(SOFTMAX, "def softmax_warp_forward(): ...")
     assert is_own("void scale<128>(float*)", CPP)
+
+
+def test_a_function_of_the_same_name_in_another_namespace_is_nobodys_kernel(torchs):
+    torchs(b"\0_ZN2at6native4poolERKNS_6TensorE\0_ZN2at6linearERKNS_6TensorE\0")
+    assert is_own("pool(float const*, float*, int)", "__global__ void pool(")
+    assert is_own("void mine::linear<8>(float*)", "namespace mine { __global__ void linear(")
+    torchs(b"\0_Z4poolPKfPfi\0")
     kernel_names.is_of_torch.cache_clear()
+    assert not is_own("pool(float const*, float*, int)", "__global__ void pool(")
 
 
 @pytest.mark.parametrize(
-    "name", ["triton_", "triton_3", "void gemv2T_kernel_val<int, float>(float*)"]
+    "name",
+    [
+        "flash",
+        "flash_attention_kernel",
+        "gemm_kernel",
+        "void conv2d<8>(float*)",
+        "void gemm_kernel<float, 64>(float const*, float const*, float*)",
+    ],
+)
+def test_a_kernel_may_be_called_what_it_does(torchs, name):
+    torchs(b"\0")
+    assert is_own(name, f"def {name.partition('(')[0]} void {name}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "triton_",
+        "triton_3",
+        "void gemv2T_kernel_val<int, float>(float*)",
+        "void dot_kernel<float, 128, 0, cublasDotParams<float> >(cublasDotParams<float>)",
+    ],
 )
 def test_a_librarys_kernels_that_a_text_names_are_not_its_own(name):
-    assert not is_own(name, f"{name} triton_ triton_3 gemv2T_kernel_val")
+    assert not is_own(name, f"{name} triton_ triton_3 gemv2T_kernel_val dot_kernel")

@@ -114,7 +114,8 @@ class Children:
                 runner.try_device()
             except Refused as error:
                 runner.close()
-                if says_no_memory(error.reason):  # another's candidate may hold it: as isolated
+                if error.status is Status.TIMEOUT or says_no_memory(error.reason):
+                    # Another's candidate may keep the device: that is no reason to isolate less.
                     raise Refused(Status.INFRA_ERROR, error.reason) from error
                 reasons.append(error.reason)
             except BaseException:

@@ -315,7 +315,10 @@ class Runner:
     def _share(self, n_bytes: int, limit_s: float) -> None:
         if self.region is None:
             self.region = Region(self.place, n_bytes)
-        self._map(self.region, limit_s)
+        try:
+            self._map(self.region, limit_s)
+        except Refused as refused:  # nothing of the candidate's has run yet
+            raise Refused(Status.INFRA_ERROR, refused.reason) from refused
 
     def _map(self, region: Region, limit_s: float) -> None:
         # The whole region, even where less is needed: the driver maps no part of it (error 801).
@@ -357,9 +360,8 @@ class Runner:
     def _ask(
         self, what: str, limit_s: float, *, fds: tuple[int, ...] = (), **arguments: Any
     ) -> Any:
-        reply = self._guard(
-            lambda: self.child.request(what, timeout_s=limit_s, fds=fds, **arguments), what, limit_s
-        )
+        ask = functools.partial(self.child.request, what, timeout_s=limit_s, fds=fds, **arguments)
+        reply = self._guard(ask, what, limit_s)
         self._raise_error(reply)
         return reply
 

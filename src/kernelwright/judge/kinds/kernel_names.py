@@ -1,7 +1,8 @@
 """Whose kernel ran on a GPU, by the name under which the profiler shows it.
 
-A kernel is a candidate's own if its text holds the name and no library has such a kernel. So a
-library's kernel that nobody has listed is not its own, nor one that its text only speaks of.
+A kernel is a candidate's own if its text holds the name and no library has a function of that name
+in that namespace. So a library's kernel that nobody has listed is not its own, nor one that its
+text only speaks of; ``pool``, ``flash`` and ``gemm_kernel`` may well be.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ from pathlib import Path
 import torch
 
 LIBRARY_KERNELS = (
-    "void at::", "at::", "at_", "void cub::", "void thrust::", "void cutlass", "cutlass", "cudnn",
-    "void cudnn", "cublas", "void cublas", "gemm", "void gemm", "nvjet", "ampere_", "volta_",
-    "turing_", "sm70_", "sm75_", "sm80_", "sm86_", "sm89_", "sm90_", "sm100_", "void splitK",
-    "void flash", "flash", "fmha", "void fmha", "pytorch_flash", "void pytorch_flash", "xmma",
-    "void dot_kernel", "void reduce_1Block", "implicit_convolve", "void implicit", "void conv",
-    "void fft", "void regular_fft", "void vector_fft", "triton_poi_", "triton_red_",
-    "triton_per_", "triton_tem_", "Memcpy", "Memset", "void gemv2", "void gemvNSP", "void gemvx",
-    "void trsm_", "void trmm_",
+    "void at::", "at::", "void at_cuda_detail::", "at_cuda_detail::", "void cub::",
+    "void thrust::", "nvjet", "ampere_", "volta_", "turing_", "sm70_", "sm75_", "sm80_", "sm86_",
+    "sm89_", "sm90_", "sm100_", "void splitKreduce", "void flash::", "void pytorch_flash::",
+    "fmha_cutlass", "void reduce_1Block_kernel", "implicit_convolve_", "void implicit_convolve_",
+    "void conv2d_c1_k1_", "void conv2d_grouped_direct_", "void convolve_common_", "void fft2d_",
+    "void regular_fft", "void vector_fft", "triton_poi_", "triton_red_", "triton_per_",
+    "triton_tem_", "Memcpy", "Memset", "void gemmSN_", "void gemmk1_", "void gemm_kernel2x2_",
+    "void gemv2", "void gemvNSP", "void gemvx", "void trsm_", "void trmm_",
 )  # fmt: skip
 """How the names of kernels begin that torch, its libraries and its compiler launch, as torch's
 profiler shows them."""
+LIBRARY_WORDS = ("cublas", "cudnn", "cutlass", "cask_", "xmma")
+"""What their names, or those of their arguments' types, hold somewhere."""
 UNNAMED = re.compile(r"triton_\d*")
 """What torch's compiler calls all of its kernels where it is told not to name them."""
 WORD = re.compile(r"[A-Za-z_]\w*")
+ANONYMOUS, ANY_ANONYMOUS = "_GLOBAL__N_", rb"_GLOBAL__N_\w{0,200}?"
 
 
 def is_own(name: str, source: str) -> bool:
@@ -36,32 +40,35 @@ def is_own(name: str, source: str) -> bool:
     Not covered:
         Kernels whose names a candidate puts together while it runs count as a library's.
     """
-    if name.startswith(LIBRARY_KERNELS) or UNNAMED.fullmatch(name):
+    is_listed = name.startswith(LIBRARY_KERNELS) or any(word in name for word in LIBRARY_WORDS)
+    if is_listed or UNNAMED.fullmatch(name):
         return False
-    function = function_of(name)
-    if not re.search(rf"\b{re.escape(function)}\b", source):
+    path = path_of(name)
+    if not re.search(rf"\b{re.escape(path[-1])}\b", source):
         return False
     # Without a signature it is no C++ function: Triton's, and those of NVRTC without mangling.
-    return "(" not in name or not is_of_torch(function)
+    return "(" not in name or not is_of_torch(path)
 
 
-def function_of(name: str) -> str:
-    """The function's own name: no types, namespaces or template arguments."""
-    bare = name.replace("(anonymous namespace)", "anonymous").partition("(")[0].partition("<")[0]
-    words = WORD.findall(bare)
-    return words[-1] if words else name
+def path_of(name: str) -> tuple[str, ...]:
+    """The function's namespaces and its own name, without types and template arguments."""
+    bare = name.replace("(anonymous namespace)", ANONYMOUS).partition("(")[0].partition("<")[0]
+    return tuple(WORD.findall(bare.rpartition(" ")[2])) or (name,)
 
 
 @functools.lru_cache(maxsize=256)
-def is_of_torch(function: str) -> bool:
-    """Whether torch's CUDA libraries hold a C++ function of that name, in any namespace.
+def is_of_torch(path: tuple[str, ...]) -> bool:
+    """Whether torch's CUDA libraries hold a C++ function of that name in those namespaces.
 
     Source:
-        Itanium C++ ABI, 5.1.3: a mangled name holds the length before the identifier.
+        Itanium C++ ABI, 5.1.3 and 5.1.4: a mangled name holds the length before each identifier;
+        what the compilers call a namespace without a name begins with _GLOBAL__N_.
     """
-    mangled = f"{len(function)}{function}".encode()
-    for path in Path(torch.__file__).with_name("lib").glob("lib*cuda*.so"):
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            if text.find(mangled) >= 0:
+    parts = [ANY_ANONYMOUS if p == ANONYMOUS else f"{len(p)}{p}".encode() for p in path]
+    whole = b"".join(parts)
+    mangled = re.compile(b"_Z" + whole if len(parts) == 1 else whole + b"[EI]")  # or arguments
+    for library in Path(torch.__file__).with_name("lib").glob("lib*cuda*.so"):
+        with library.open("rb") as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            if mangled.search(text):
                 return True
     return False

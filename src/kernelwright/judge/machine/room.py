@@ -21,7 +21,7 @@ from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.refusal import Refused, memory_apart
+from kernelwright.judge.refusal import Refused, memory_apart, says_no_memory
 from kernelwright.load import open_reference
 from kernelwright.load.reference import CHECK_SEED, task_code
 
@@ -34,7 +34,6 @@ candidate."""
 CONTEXTS_BYTES = 11 * 500_000_000
 """The judge's, five candidates', four library settings' and an empty module's: a CUDA context took
 0.5 GB on an H200."""
-OUT_OF_MEMORY = "out of memory"
 HELD_SHARE = 0.5
 """Of a device's memory: whoever held so much is to blame where the judge had too little."""
 SCARCE_SHARE = 0.125
@@ -67,8 +66,8 @@ def needed_bytes(task: Task, *, for_library: bool = False) -> int:
 def lacked_memory(evaluation: Evaluation) -> bool:
     """Whether a candidate may have failed for want of memory that others held, or was blamed for
     what another gave back at the same moment."""
-    said = " ".join(evaluation.reasons).lower()
-    is_said = any(text in said for text in (OUT_OF_MEMORY, TOO_MUCH))
+    said = " ".join(evaluation.reasons)
+    is_said = says_no_memory(said) or TOO_MUCH in said
     return evaluation.status is Status.INFRA_ERROR or is_said
 
 
@@ -119,7 +118,7 @@ def within_its_part(place: Place, end: Callable[[], None]) -> Iterator[None]:
         return
     if held := held_bytes(place, end):
         raise Refused(Status.RUNTIME_ERROR, too_much(held))
-    raise MemoryError(f"{OUT_OF_MEMORY}: somebody else took most of it")
+    raise MemoryError("out of memory: somebody else took most of it")
 
 
 def too_much(held: int) -> str:
