@@ -131,9 +131,8 @@ class Zygote:
         needs_loopback: bool = False,
     ) -> Child:
         """A new isolated child with these ``variables`` of its environment besides the zygote's;
-        its scratch is ``cache`` if given, which is kept.
-
-        It is confined to ``cores``, where there are any, when it first stands still.
+        its scratch is ``cache`` if given, which is kept. When it first stands still it is confined
+        to ``cores``, where there are any.
 
         Raises:
             DeviceError: none can be made.
