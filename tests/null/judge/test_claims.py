@@ -158,10 +158,28 @@ def test_memory_with_two_addresses_is_told_from_memory_with_one():
         return start + first * page, start + (last or len(memory) // page) * page
 
     def is_repeated(*spans):
-        return cpu.is_repeated(os.getpid(), spans)
+        return cpu.is_repeated(cpu.mapped(os.getpid()), spans)
 
     assert is_repeated(span(whole), span(half))
     assert not is_repeated(span(whole, 0, 2), span(half))  # other parts of the file
     assert not is_repeated(span(whole), span(whole, 1, 3))  # views of one another
     assert not is_repeated(span(plain), span(half))
     assert not is_repeated()
+
+
+def test_memory_that_may_not_be_written_to_is_told_from_memory_that_may():
+    n_bytes = 4 * mmap.PAGESIZE
+    plain = mmap.mmap(-1, n_bytes)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(plain))
+    libc = ctypes.CDLL(None)
+    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+    def may_write(first=0, last=n_bytes):
+        return cpu.may_write(cpu.mapped(os.getpid()), [(start + first, start + last)])
+
+    assert may_write()
+    assert libc.mprotect(start + mmap.PAGESIZE, mmap.PAGESIZE, mmap.PROT_READ) == 0
+    assert not may_write()
+    assert may_write(last=mmap.PAGESIZE) and may_write(first=2 * mmap.PAGESIZE)
+    assert cpu.may_write([], [(0, 0)])  # an output without elements
+    libc.mprotect(start, n_bytes, mmap.PROT_READ | mmap.PROT_WRITE)

@@ -29,7 +29,7 @@ from kernelwright.judge.machine.layout import (
     plan_slots,
     view,
 )
-from kernelwright.judge.machine.outputs import Claim, check_claims, refuse_repeated
+from kernelwright.judge.machine.outputs import Claim, check_claims
 from kernelwright.judge.machine.pages import owed_ns
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
@@ -255,8 +255,6 @@ class Runner:
                 self._let_go()
             self._copy(held=held)
         self.stand_still()
-        if self.is_read:
-            refuse_repeated(self.child.pid, claims, self.like)
         return self._outputs(claims)
 
     def changed_arguments(self, arguments: list[Any]) -> list[bool]:

@@ -81,16 +81,14 @@ def mappings(pid: int, rights: str = "") -> list[tuple[int, int, str]]:
     return [(part.start, part.end, part.path) for part in mapped(pid) if rights in part.rights]
 
 
-def is_repeated(pid: int, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether two addresses of a process within these spans, from start to end, are one memory.
+def is_repeated(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether two addresses of a process within these spans, from start to end, are one memory, by
+    what of it is ``mapped``.
 
     Memory that has two addresses belongs to a file, be it one without a name: proc(5).
-
-    Raises:
-        OSError: as for ``mapped``.
     """
     held, pieces = merged(spans), []
-    for part in mapped(pid):
+    for part in parts:
         for start, end in held if part.file[1] != "0" else []:
             first, last = max(start, part.start), min(end, part.end)
             if first < last:
@@ -98,6 +96,16 @@ def is_repeated(pid: int, spans: Iterable[tuple[int, int]]) -> bool:
                 pieces.append((part.file, first + to_file, last + to_file))
     pairs = itertools.pairwise(sorted(pieces))
     return any(one[0] == other[0] and other[1] < one[2] for one, other in pairs)
+
+
+def may_write(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether a process may read and write all of these spans, by what of it is ``mapped``."""
+    held = merged(spans)
+    n_bytes = sum(end - start for start, end in held)
+    for part in parts:
+        for start, end in held if part.rights.startswith("rw") else []:
+            n_bytes -= max(0, min(end, part.end) - max(start, part.start))
+    return n_bytes == 0
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

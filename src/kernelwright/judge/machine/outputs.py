@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from kernelwright.core.evaluation import Status
-from kernelwright.judge.machine.cpu import is_repeated
+from kernelwright.judge.machine.cpu import is_repeated, mapped, may_write
 from kernelwright.judge.machine.layout import dtype_name, is_folded, span
 from kernelwright.judge.refusal import Refused
 from kernelwright.load.plain import MAX_DEPTH, enclosed, nesting
@@ -57,20 +58,21 @@ def check_claims(
     return [_check(*row, device, room_bytes) for row in zip(names, leaves, like, strict=True)]
 
 
-def refuse_repeated(pid: int, claims: list[Claim], like: list[torch.Tensor]) -> None:
-    """Refuse outputs of a process in which one piece of memory has several addresses: whoever
-    wrote to one of their numbers would change others, and less was written than they hold.
+def refuse_lent(pid: int, calls: Sequence[list[Claim]], like: list[torch.Tensor]) -> None:
+    """Refuse outputs that the caller of a process has, of these ``calls``, which are not his own:
+    he may not write to one, or it has several addresses, so that he would change others. Less was
+    written then than they hold.
 
     Raises:
         Refused: it is so.
     """
-    spans = [
-        (claim.address, claim.address + claim.span * one.element_size())
-        for claim, one in zip(claims, like, strict=True)
-    ]
-    if is_repeated(pid, spans):
-        reason = "parts of an output are the same memory, mapped at several addresses"
+    spans = [one for claims in calls for one in _spans(claims, like)]
+    parts = list(mapped(pid))
+    if is_repeated(parts, spans):
+        reason = "parts of outputs are the same memory, mapped at several addresses"
         raise Refused(Status.REJECTED, reason)
+    if not may_write(parts, spans):
+        raise Refused(Status.REJECTED, "an output lies in memory that may not be written to")
 
 
 def overlap(
@@ -79,13 +81,19 @@ def overlap(
     """Whether outputs of two calls have memory in common, but for some of them."""
 
     def spans(call: list[Claim]) -> list[tuple[int, int]]:
-        rows = zip(call, like, but_for, strict=False)
-        return [(c.address, c.address + c.span * t.element_size()) for c, t, out in rows if not out]
+        rows = zip(_spans(call, like), but_for, strict=False)
+        return [one for one, is_left_out in rows if not is_left_out]
 
     pairs = itertools.product(spans(claims), spans(others))
     return any(
         start < their_end and their_start < end for (start, end), (their_start, their_end) in pairs
     )
+
+
+def _spans(claims: list[Claim], like: list[torch.Tensor]) -> list[tuple[int, int]]:
+    """The addresses of each, from the first to the end of the last."""
+    rows = zip(claims, like, strict=False)
+    return [(c.address, c.address + c.span * t.element_size()) for c, t in rows]
 
 
 def _leaves(reply: Any, depth: int = 0) -> tuple[list[Any], str]:

@@ -32,11 +32,11 @@ from kernelwright.judge.inputs.draws import (
 )
 from kernelwright.judge.inputs.extremes import OUTLIERS
 from kernelwright.judge.machine.layout import bytes_of, leaves
-from kernelwright.judge.machine.outputs import Claim, overlap
 from kernelwright.judge.numerics.compare import USELESS, Agreement, Expected, are_near, compare
 from kernelwright.judge.numerics.measures import differ, furthest
 from kernelwright.judge.numerics.specials import require_specials
 from kernelwright.judge.reference import fitness, leniency
+from kernelwright.judge.reference.holding import Holding
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.reference.tally import Tally
 from kernelwright.judge.refusal import Refused, WrongValues
@@ -83,7 +83,7 @@ class Check:
         self.runner = runner
         self.tally = Tally()
         self._coin = random.Random(seed)
-        self._held: dict[str, tuple[list[Claim], list[torch.Tensor]]] = {}
+        self._holding = Holding(oracle, runner)
         self._left: list[Draw] = []
         self._ready: Draw | None = None
         self._n_rechecks = 0
@@ -163,23 +163,22 @@ class Check:
         self.run(self.oracle.first, turn)
 
     def _change_shapes(self, draw: Draw, example: list[torch.Tensor]) -> None:
-        self._check_held(WATCHED)
-        self._check_held(KEPT)
+        self._holding.check(WATCHED)
+        self._holding.check(KEPT)
         arguments = self.oracle.kept_arguments(draw)
         self.runner.reshape(arguments, self.oracle.state(TASK), example)
 
     def look(self, arguments: list[Any], call: Call) -> None:
         """What must hold after every call, before the child goes on."""
         self._refuse_changed(arguments)
-        self._refuse_given_again(call.claims)
+        self._holding.refuse_given_again(call.claims)
         self._calls_left -= 1
-        names = [WATCHED] if WATCHED not in self._held or self._calls_left <= 0 else []
+        names = [WATCHED] if WATCHED not in self._holding or self._calls_left <= 0 else []
         if names:
-            self._check_held(WATCHED)
-            if KEPT not in self._held and self._is_small(call.outputs):
+            self._holding.check(WATCHED, call.claims)
+            if KEPT not in self._holding and self._is_small(call.outputs):
                 names.append(KEPT)
-            if not all(self.oracle.returned):
-                self._held |= dict.fromkeys(names, (call.claims, call.outputs))
+            self._holding.take(names, call)
             if not self._holds:
                 self._holds = self._coin.sample(range(1, LONGEST_HOLD + 1), LONGEST_HOLD)
             self._calls_left = self._holds.pop()
@@ -271,8 +270,8 @@ class Check:
         while self._unverified and self._n_verified < FEWEST_VERIFIED:
             self._verify(*self._unverified.pop())
         self._unverified.clear()
-        self._check_held(WATCHED)
-        self._check_held(KEPT)
+        self._holding.check(WATCHED)
+        self._holding.check(KEPT)
 
     def _refuse_changed(self, arguments: list[Any]) -> None:
         written = self.runner.changed_arguments(arguments)
@@ -283,32 +282,9 @@ class Check:
             which = "its inputs, which" if not any(self.oracle.changed) else "inputs that"
             raise Refused(Status.REJECTED, f"it writes to {which} the reference does not")
 
-    def _refuse_given_again(self, claims: list[Claim]) -> None:
-        """Two results that a caller has are two: who writes to one would change the other."""
-        for others, _ in self._held.values():
-            if overlap(claims, others, self.runner.like, but_for=self.oracle.lent):
-                raise Refused(
-                    Status.REJECTED,
-                    "an output lies in the memory of another call's, which the caller still holds",
-                )
-
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""
         return bytes_of(outputs) <= KEPT_SHARE * self.runner.place.memory_bytes()
-
-    def _check_held(self, name: str) -> None:
-        """An output that the caller still holds must not change with later calls."""
-        if name not in self._held:
-            return
-        claims, before = self._held.pop(name)
-        now = self.runner.outputs_held(claims, name)
-        # Memory of arguments is overwritten by the judge itself.
-        rows = zip(before, now, self.oracle.returned, strict=False)
-        if any(differ(a, b) for a, b, is_argument in rows if not is_argument):
-            raise Refused(
-                Status.REJECTED,
-                "an output that the caller still held was overwritten by a later call",
-            )
 
     def _is_excused(self, draw: Draw, expected: Expected) -> bool:
         """Whether a difference there is a matter for a warning. Integers that the task draws anew
