@@ -18,7 +18,8 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.children import wire
 from kernelwright.judge.machine import cpu
 from kernelwright.judge.machine.layout import flat_view, plan_slots, view
-from kernelwright.judge.machine.outputs import check_claims, overlap
+from kernelwright.judge.machine.meeting import meeting, place_of
+from kernelwright.judge.machine.outputs import check_claims, overlap, refuse_meeting
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.screen import screen
 from kernelwright.load.plain import nesting
@@ -62,6 +63,29 @@ def test_outputs_of_two_calls_that_lie_in_one_memory_are_seen():
         found = overlap(claims(address, 16384), first, LIKE * 2, but_for=[False, False])
         assert found is is_seen
     assert not overlap(claims(4096, 16384), first, LIKE * 2, but_for=[True, False])
+
+
+def test_outputs_of_one_call_that_share_numbers_are_told_from_columns_of_one_table():
+    table = torch.zeros(6, 8)
+
+    def found(*tensors):
+        return meeting([place_of(t) for t in tensors])
+
+    assert found(table, table) == found(table[3], table) == {(0, 1)}
+    assert found(table[:, :4], table[:, 4:]) == found(table[::2], table[1::2]) == set()
+    assert found(table[:, :4], torch.zeros(3), table[:, 3:]) == {(0, 2)}
+    assert found(table[0], table.view(torch.float64)[0, 2:]) == {(0, 1)}
+    assert found(table.view(torch.float16)[:, 1::2], table.view(torch.float16)[:, ::2]) == set()
+    assert found(table, table[:0], torch.zeros(0), table[0, 0].expand(3)) == {(0, 3)}
+
+
+def test_outputs_of_one_call_may_share_memory_where_the_references_do():
+    reply = {"tuple": [changed(0, address) for address in (4096, 4096 + 12)]}
+    claims = check_claims(reply, LIKE * 2, "cpu")
+    refuse_meeting(claims, LIKE * 2, {(0, 1)})
+    with pytest.raises(Refused, match="outputs 0 and 1") as refused:
+        refuse_meeting(claims, LIKE * 2, set())
+    assert refused.value.status is Status.REJECTED
 
 
 def test_a_list_is_as_good_as_a_tuple():

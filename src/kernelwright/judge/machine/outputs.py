@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.machine.cpu import is_repeated, mapped, may_write
 from kernelwright.judge.machine.layout import dtype_name, is_folded, span
+from kernelwright.judge.machine.meeting import Place, meeting
 from kernelwright.judge.refusal import Refused
 from kernelwright.load.plain import MAX_DEPTH, enclosed, nesting
 
@@ -73,6 +74,24 @@ def refuse_lent(pid: int, calls: Sequence[list[Claim]], like: list[torch.Tensor]
         raise Refused(Status.REJECTED, reason)
     if not may_write(parts, spans):
         raise Refused(Status.REJECTED, "an output lies in memory that may not be written to")
+
+
+def refuse_meeting(
+    claims: list[Claim], like: list[torch.Tensor], known: Collection[tuple[int, int]]
+) -> None:
+    """Refuse outputs of one call that have memory in common, but for the pairs that are ``known``
+    to in the reference's.
+
+    Raises:
+        Refused: some do.
+    """
+    places = [
+        Place(claim.address, claim.shape, claim.strides, one.element_size())
+        for claim, one in zip(claims, like, strict=False)
+    ]
+    for one, other in sorted(meeting(places) - set(known)):
+        reason = f"outputs {one} and {other} have memory in common, which the reference's have not"
+        raise Refused(Status.REJECTED, f"{reason}: return a clone of one")
 
 
 def overlap(

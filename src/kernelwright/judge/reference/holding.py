@@ -8,7 +8,7 @@ import torch
 
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.children.runner import Call, Runner
-from kernelwright.judge.machine.outputs import Claim, overlap, refuse_lent
+from kernelwright.judge.machine.outputs import Claim, overlap, refuse_lent, refuse_meeting
 from kernelwright.judge.numerics.measures import differ
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
@@ -30,12 +30,13 @@ class Holding:
         if not all(self._oracle.returned):
             self._held |= dict.fromkeys(names, (call.claims, call.outputs))
 
-    def refuse_given_again(self, claims: list[Claim]) -> None:
+    def refuse_shared(self, claims: list[Claim]) -> None:
         """Two results that a caller has are two: who writes to one would change the other.
 
         Raises:
-            Refused: these and others that he holds are one.
+            Refused: of these two are one, or one is one with what he holds.
         """
+        refuse_meeting(claims, self._runner.like, self._oracle.meeting)
         for others, _ in self._held.values():
             if overlap(claims, others, self._runner.like, but_for=self._oracle.lent):
                 raise Refused(

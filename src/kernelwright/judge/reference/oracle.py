@@ -37,6 +37,7 @@ from kernelwright.judge.inputs.varied import Variation
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.machine.lowering import lower, rounded
+from kernelwright.judge.machine.meeting import meeting, place_of
 from kernelwright.judge.numerics.allowances import explained, lie_on_borders
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, ROUNDING, USELESS, Expected, expect
 from kernelwright.judge.numerics.growth import Terms, count_terms, summation_growth
@@ -90,6 +91,7 @@ class Oracle:
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
         self.fixed_integers: list[bool] = []
+        self.meeting: set[tuple[int, int]] = set()  # outputs that share memory, by their numbers
         self._guard = HostFirst(self.device)
         draw = partial(self.reference.inputs, device=self.device)
         self.fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
@@ -361,6 +363,7 @@ class Oracle:
             seen = observe(lambda: self.modules[TASK](*arguments), [arguments, self.state(TASK)])
         self.asks_for_specials |= seen.asks_for_specials
         self.convolves |= seen.convolves
+        self.meeting |= meeting([place_of(t) for t in seen.outputs])
         self.has_variance |= seen.takes_variance
         self.factorises |= seen.factorises
         return seen

@@ -1,0 +1,14 @@
+"""Copies what the reference gives as a view.
+
+task: last_of_itself
+devices: cpu|cuda
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        sums = torch.cumsum(x.tanh(), 0)
+        return sums, sums[-64:].clone()

@@ -1,0 +1,14 @@
+"""Writes both results as columns of one table: they have no number in common.
+
+task: twin_results
+devices: cpu|cuda
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        both = torch.tanh(x).repeat(1, 2)
+        return both.chunk(2, 1)
