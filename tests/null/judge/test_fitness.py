@@ -217,3 +217,34 @@ def test_what_a_task_refuses_itself_is_said(text, said):
 
 def test_what_others_raise_is_not_what_a_task_refuses():
     assert own_refusal(ValueError()) == frozenset()
+
+
+WRITES = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, state, x):
+        {}
+
+def get_inputs():
+    return [torch.randn(64), torch.randn(64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    "line", ["state.clamp_(-8, 8)", "torch.nan_to_num_(state)", "state[x > 100] = 0"]
+)
+def test_an_argument_that_is_written_to_is_a_result_where_no_number_changed_too(line):
+    task = Task("writes", "test", WRITES.format(f"{line}; return state + x"))
+    oracle = Oracle(task, "cpu", 1)
+    assert oracle.changed == [True, False]
+    state, x = torch.full((64,), 300.0), torch.zeros(64)
+    assert len(oracle.run([state, x])) == 2 and bool((state == 300).all())
+
+
+def test_a_reference_that_only_writes_hangs_on_its_inputs_all_the_same():
+    task = Task("writes", "test", WRITES.format("state.sub_(x, alpha=0.1)"))
+    assert Oracle(task, "cpu", 1).warnings == []

@@ -277,7 +277,7 @@ class Check:
         written = self.runner.changed_arguments(arguments)
         if not _is_beyond(written, self.oracle.changed):
             return
-        own = fitness.written(self.oracle.modules[TASK], arguments)  # it may hang on the values
+        own = fitness.written_by(self.oracle.modules[TASK], arguments)  # it may hang on the values
         if _is_beyond(written, own):
             which = "its inputs, which" if not any(self.oracle.changed) else "inputs that"
             raise Refused(Status.REJECTED, f"it writes to {which} the reference does not")

@@ -206,9 +206,17 @@ def _overflowed(t: torch.Tensor) -> float:
     return 0.0 if all_finite([t]) else int((~t.isfinite() & (t != -math.inf)).sum()) / t.numel()
 
 
-def written(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:
+def written(held: list[torch.Tensor], arguments: list[Any]) -> list[bool]:
+    """To which of its arguments a reference wrote when it was given clones of their tensors, which
+    are ``held``: also where that changed no number, as a clamp changes none that is small."""
+    pairs = zip(held, leaves(arguments), strict=True)
+    return [_n_writes(mine) > 0 or differ(mine, theirs) for mine, theirs in pairs]
+
+
+def written_by(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:
     """To which of these arguments a reference writes."""
     given = map_tensors(torch.clone, arguments)
+    held = leaves(given)
     with torch.no_grad():
         module(*given)
-    return list(map(differ, leaves(given), leaves(arguments)))
+    return written(held, arguments)

@@ -317,22 +317,23 @@ class Oracle:
         self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
+        held = leaves(given)
         seen = self._observed(given)
         results, self.nesting, self.flops = seen.outputs, seen.nesting, seen.flops
         self._guard.settle()
-        changed = list(map(differ, leaves(given), leaves(arguments)))
-        self.mutates_arguments = any(changed)
-        self.returned = layout.lie_in(results, leaves(given))
+        self.changed = fitness.written(held, arguments)
+        self.mutates_arguments = any(self.changed)
+        self.returned = layout.lie_in(results, held)
         again = [*weights_of(self.modules[TASK]).values(), *self._forward_unseeded(arguments)]
-        self.lent = layout.lie_in(results, [*leaves(given), *again])  # the same in every call
+        self.lent = layout.lie_in(results, [*held, *again])  # the same in every call
         outputs = [t.clone() for t in results] if any(self.returned) else results
-        n_added = [*seen.n_added, *[seen.most_added] * sum(changed)]
+        n_added = [*seen.n_added, *[seen.most_added] * sum(self.changed)]
         is_known = seen.is_known
-        del given, results, seen
+        results = [*outputs, *layout.those(held, self.changed)]
+        del given, held, seen
         self.example = layout.without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
         fitness.require_known_types([*inputs, *outputs])
-        results = [*outputs, *layout.those(leaves(arguments), changed)]
         self.terms = count_terms(inputs, results, self.flops, n_added, is_known=is_known)
         self.is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
@@ -342,11 +343,10 @@ class Oracle:
         for number in range(1, 9):  # a yes or no is the same every other time
             other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, number)))
             found = self.run(other)
-            if not all(map(torch.equal, outputs, found)):
+            if not all(map(torch.equal, results, found)):
                 break
         self.fixed_integers = same_integers(arguments, other)
-        self.warnings += fitness.degenerate(outputs, found)
-        self.changed = changed
+        self.warnings += fitness.degenerate(results, found)
 
     def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], Terms]:
         """The shapes of the results, and terms per output."""

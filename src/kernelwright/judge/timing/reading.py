@@ -14,6 +14,7 @@ import torch
 
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
+from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.layout import bytes_of, map_tensors
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import MARGIN, surely_ns
@@ -120,7 +121,9 @@ def _slopes(oracle: Oracle, arguments: list[Any]) -> tuple[torch.Tensor | None, 
 
     with torch.enable_grad():
         given = map_tensors(leaf, arguments)
-        outputs = [t for t in flatten(module(*given)) if t.requires_grad]
+        held = layout.leaves(given)
+        results = [*flatten(module(*given)), *layout.those(held, oracle.changed)]
+        outputs = [t for t in results if t.requires_grad]
     draw = torch.Generator().manual_seed(1)
     weights = [
         # Any weights do: a number that matters has no slope for hardly any of them.
