@@ -76,6 +76,17 @@ def require_specials(outputs: list[torch.Tensor], expected: Expected) -> None:
             )
 
 
+def nan_left(outputs: list[torch.Tensor], expected: Expected) -> str:
+    """What is wrong with NaN in results in which the reference leaves none; empty if there are
+    none."""
+    for number, (value, exact) in enumerate(zip(as_real(outputs), expected.exact, strict=True)):
+        n_left = int(value.isnan().sum())
+        if n_left and not bool(exact.isnan().any()):
+            name = "the output" if len(outputs) == 1 else f"output {number}"
+            return f"{name} has {n_left} NaN, and the reference leaves none there"
+    return ""
+
+
 def _is_made_up(value: torch.Tensor, own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
     """Where it is finite, and neither the reference's nor what float64 has."""
     asked = ~own.isfinite() & exact.isfinite() & value.isfinite()

@@ -34,7 +34,7 @@ from kernelwright.judge.inputs.extremes import OUTLIERS
 from kernelwright.judge.machine.layout import bytes_of, leaves
 from kernelwright.judge.numerics.compare import USELESS, Agreement, Expected, are_near, compare
 from kernelwright.judge.numerics.measures import differ, furthest
-from kernelwright.judge.numerics.specials import require_specials
+from kernelwright.judge.numerics.specials import nan_left, require_specials
 from kernelwright.judge.reference import fitness, leniency
 from kernelwright.judge.reference.holding import Holding
 from kernelwright.judge.reference.oracle import Oracle
@@ -296,9 +296,13 @@ class Check:
         if draw.distribution == SKEWED:
             told = WARNING_ONLY[RESAMPLED]
             is_known |= not any(one.startswith(told) for one in self.tally.warnings)
-        if draw.distribution == SPECIAL and self.oracle.asks_for_specials:
+        if self._asks_for_specials(draw):
             is_known = not any(bool(exact.isnan().any()) for exact in expected.exact)
         return draw.distribution in WARNING_ONLY and not is_known
+
+    def _asks_for_specials(self, draw: Draw) -> bool:
+        """Whether there are NaN in these inputs, and the reference asks for them."""
+        return draw.distribution == SPECIAL and self.oracle.asks_for_specials
 
     def _judge(
         self,
@@ -309,12 +313,15 @@ class Check:
         *,
         where: str = "",
     ) -> None:
+        left = nan_left(outputs, expected) if self._asks_for_specials(draw) else ""
         try:
+            if left:
+                raise WrongValues(left)
             found, expected = self._compared(draw, outputs, arguments, expected)
             if not self._is_excused(draw, expected):
                 require_specials(outputs, expected)
         except WrongValues as wrong:
-            if self._is_excused(draw, expected):
+            if not left and self._is_excused(draw, expected):
                 self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {wrong}"])
                 return
             self.tally.warn(expected.warnings)
