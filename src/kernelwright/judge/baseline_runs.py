@@ -19,7 +19,8 @@ from kernelwright.core.task import Task
 from kernelwright.judge import baselines
 from kernelwright.judge.children.children import Children
 from kernelwright.judge.children.compiler_cache import compiler_cache
-from kernelwright.judge.children.runner import Program, Runner
+from kernelwright.judge.children.program import Program
+from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.inputs.draws import TASK
 from kernelwright.judge.machine.layout import bytes_of, dtype_name, plan_slots

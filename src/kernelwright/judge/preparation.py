@@ -13,7 +13,8 @@ import torch
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Evaluation
-from kernelwright.judge.children.runner import Program, Runner
+from kernelwright.judge.children.program import Program
+from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK
 from kernelwright.judge.kinds.sampling import Looks
@@ -155,10 +156,12 @@ class Line:
 def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict[str, Any]) -> None:
     """Make the module of a source in a child, with the task's weights and arguments."""
     may = {"spare": _tables(oracle), "may_expand": any(map(is_expanded, oracle.example))}
+    may["entries"] = oracle.entries
     program = Program(source, entry, oracle.initial, oracle.weight_seed, setting, **may)
     arguments = oracle.first_arguments
     runner.keeps_arguments = any(oracle.returned) or any(oracle.changed)
     runner.changed, runner.nesting = oracle.changed, oracle.nesting
+    runner.n_entries = len(oracle.entries)
     runner.build(program, oracle.state(TASK), arguments, limit_s=BUILD_LIMIT_S)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from kernelwright.judge.children.worker import load_candidate
+from kernelwright.judge.machine.entries import anew
 from kernelwright.judge.machine.layout import map_tensors
 
 DEVICE = "cuda"
@@ -26,10 +27,10 @@ def main() -> None:
         module = namespace[made["entry"]](*pickle.loads(made["initial"])).to(DEVICE)
         arguments = map_tensors(lambda tensor: tensor.to(DEVICE), made["arguments"])
         for _ in range(2):
-            module(*arguments)
+            module(*anew(arguments))
         torch.cuda.synchronize()
         torch.cuda.cudart().cudaProfilerStart()
-        module(*arguments)
+        module(*anew(arguments))
         torch.cuda.synchronize()
         torch.cuda.cudart().cudaProfilerStop()
 

@@ -15,6 +15,7 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.children.child import Child, ChildEnded, Glance
+from kernelwright.judge.children.program import Program
 from kernelwright.judge.children.turns import Seat, Turns
 from kernelwright.judge.children.wire import Garbled, Late
 from kernelwright.judge.isolation.standstill import RanOn
@@ -49,21 +50,6 @@ RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
 that: nobody else measures meanwhile."""
 LOG_LINES = 12
 BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
-
-
-@dataclass(frozen=True)
-class Program:
-    """What a child is to run: a source, its entry and how to set it up."""
-
-    source: str
-    entry: str
-    initial: list[Any]
-    seed: int
-    setting: dict[str, Any]
-    spare: tuple[str, ...] = ()
-    """The weights that a module may do without."""
-    may_expand: bool = False
-    """Whether results may be expanded views, as the reference's own are."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +105,8 @@ class Runner:
         """Which arguments the reference writes to: what is left there follows the outputs."""
         self.nesting = ""
         """How its result is nested, once that is known."""
+        self.n_entries = 0
+        """Of that, how much comes from lists among its arguments."""
 
     def build(
         self,
@@ -143,6 +131,7 @@ class Runner:
             weights=self.weight_slots,
             spare=program.spare,
             may_expand=program.may_expand,
+            entries=program.entries,
             setting=program.setting,
         )
         self._write(self.slots, arguments)
@@ -234,7 +223,8 @@ class Runner:
             self._guard(self.child.clear, "stop", 0.0)
         self.n_calls += 1
         room_bytes = sum(slot.span_bytes for slot in leaves(self.slots))
-        form = {"nested": self.nesting, "room_bytes": room_bytes}
+        form: dict[str, Any] = {"nested": self.nesting, "n_entries": self.n_entries}
+        form["room_bytes"] = room_bytes
         claims = check_claims(answer.reply, self.like, self.place.kind, **form)
         # No call is shorter than its processor time over the threads that it may use.
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)

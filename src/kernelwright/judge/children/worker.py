@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ import torch.profiler
 from kernelwright.judge.children import counters, resources, wire
 from kernelwright.judge.children.counting import counted
 from kernelwright.judge.machine import cpu
+from kernelwright.judge.machine.entries import Path as EntryPath
+from kernelwright.judge.machine.entries import anew, has_containers, with_entries
 from kernelwright.judge.machine.layout import (
     Slot,
     dtype_name,
@@ -70,7 +72,8 @@ class Worker:
         self.namespace: dict[str, Any] = {}
         self.module: Any = None
         self.arguments: list[Any] = []
-        self.graphed = self.may_expand = False
+        self.entries: Sequence[EntryPath] = ()
+        self.graphed = self.may_expand = self.has_containers = False
         self.output: Any = None
         self.held: dict[str, Any] = {}
 
@@ -79,12 +82,18 @@ class Worker:
         what the judge's clock runs over."""
         self.release(hold=hold.split(",") if hold else [])
         try:
-            self.output = plain(self.module(*self.arguments), may_expand=self.may_expand)
+            given = self.given()
+            result = with_entries(self.module(*given), given, self.entries)
+            self.output = plain(result, may_expand=self.may_expand)
             self.settle()
             reply = describe(self.output)
         except BaseException as error:  # a candidate may raise anything, SystemExit included
             reply = describe_error("run", error)
         self.bell.send(json.dumps(reply).encode())
+
+    def given(self) -> list[Any]:
+        """The arguments of a call, in lists that are its own: it may change those."""
+        return anew(self.arguments) if self.has_containers else self.arguments
 
     def settle(self) -> None:
         """Return when all work on the device is done."""
@@ -123,9 +132,10 @@ class Worker:
         setting: dict[str, Any],
         spare: Collection[str] = (),
         may_expand: bool = False,
+        entries: Sequence[EntryPath] = (),
     ) -> None:
         """Import the source, construct the module, load the weights, apply a library setting."""
-        self.spare, self.may_expand = frozenset(spare), may_expand
+        self.spare, self.may_expand, self.entries = frozenset(spare), may_expand, entries
         self.made = {"source": source, "entry": entry, "initial": initial}
         with _stage("import"):
             namespace = self.namespace = load_candidate(source, setting)
@@ -153,7 +163,10 @@ class Worker:
     def prepare(self, *, arguments: list[Any]) -> None:
         """Make the arguments of the coming calls: views on the shared memory."""
         self.arguments = map_tensors(lambda slot: view(slot, self.memory), arguments)
+        self.has_containers = has_containers(self.arguments)
         if self.graphed:
+            if self.entries:
+                raise RuntimeError("a graph puts nothing into lists that it is given")
             self.module, self.graphed = capture(self.module, self.arguments), False
 
     def copy(self, *, slots: list[Slot], held: str) -> None:
@@ -166,11 +179,11 @@ class Worker:
 
     def profile(self) -> dict[str, Any]:
         """One call under torch's profiler: operators, device kernels, wall time."""
-        self.module(*self.arguments)
+        self.module(*self.given())
         self.settle()
         with profiler(self.device) as record:
             start_ns = time.perf_counter_ns()
-            self.module(*self.arguments)
+            self.module(*self.given())
             self.settle()
             wall_ns = time.perf_counter_ns() - start_ns
         events = getattr(record, "profiler", record).function_events or []
@@ -188,13 +201,13 @@ class Worker:
     def resources(self, *, counted: bool) -> dict[str, Any]:
         """What is known about the kernels of one call: from compilers, from its launches and,
         where that is wanted, from the device's counters."""
-        self.module(*self.arguments)
+        self.module(*self.given())
         self.settle()
         compiled = resources.compiled(self.namespace)
         if self.device.type == "cpu":
             return {"compiled": compiled, "launches": [], "counters": {}}
         with profiler(self.device) as record:
-            self.module(*self.arguments)
+            self.module(*self.given())
             self.settle()
         return {
             "compiled": compiled,
@@ -205,7 +218,7 @@ class Worker:
     def count(self) -> dict[str, Any]:
         """The arithmetic of the library's operators in one call."""
         with counted() as counter:
-            self.module(*self.arguments)
+            self.module(*self.given())
         return {"flops": counter.get_total_flops()}
 
     def graphs(self) -> dict[str, Any]:
@@ -259,11 +272,11 @@ def capture(module: Any, arguments: list[Any]) -> Any:
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):  # as torch.cuda.make_graphed_callables warms up
-            module(*static)
+            module(*anew(static))
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        output = module(*static)
+        output = module(*anew(static))
     inputs = leaves(static)
 
     def replay(*given: Any) -> Any:

@@ -38,11 +38,18 @@ class Claim:
 
 
 def check_claims(
-    reply: Any, like: list[torch.Tensor], device: str, *, nested: str = "", room_bytes: int = 0
+    reply: Any,
+    like: list[torch.Tensor],
+    device: str,
+    *,
+    nested: str = "",
+    n_entries: int = 0,
+    room_bytes: int = 0,
 ) -> list[Claim]:
     """The claims in a reply, one per expected output on a kind of ``device``.
 
-    ``nested``: the ``nesting`` of the reference's result; without, any will do.
+    ``nested``: the ``nesting`` of the reference's result; without, any will do. The last
+    ``n_entries`` of what it holds are what is put into lists among the arguments.
     ``room_bytes``: what any may span, as the last step of a running result whose steps are as
     large as the arguments.
 
@@ -50,10 +57,11 @@ def check_claims(
         Refused: another number, type, shape, dtype, device or nesting than expected, or nonsense.
     """
     leaves, seen = _leaves(reply)
+    of_these = f", the last {n_entries} in lists or dicts that it is given" if n_entries else ""
     if len(leaves) != len(like):
-        raise Refused(Status.WRONG_SHAPE, f"{len(leaves)} outputs instead of {len(like)}")
+        raise Refused(Status.WRONG_SHAPE, f"{len(leaves)} outputs instead of {len(like)}{of_these}")
     if nested and seen != nested:
-        reason = f"its result is {seen:.100} instead of {nested:.100}"
+        reason = f"its result is {seen:.100} instead of {nested:.100}{of_these}"
         raise Refused(Status.WRONG_SHAPE, reason)
     names = ["the output"] if len(like) == 1 else [f"output {n}" for n in range(len(like))]
     return [_check(*row, device, room_bytes) for row in zip(names, leaves, like, strict=True)]

@@ -35,6 +35,7 @@ from kernelwright.judge.inputs.others import OTHERS_MISFIT, find_others
 from kernelwright.judge.inputs.patterns import is_mask, is_symmetric
 from kernelwright.judge.inputs.varied import Variation
 from kernelwright.judge.machine import layout
+from kernelwright.judge.machine.entries import Path, anew, new_entries, with_entries
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.machine.lowering import lower, rounded
 from kernelwright.judge.machine.meeting import meeting, place_of
@@ -90,6 +91,7 @@ class Oracle:
         self.has_variance = self.factorises = False
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
+        self.entries: tuple[Path, ...] = ()  # where it puts results into lists that it is given
         self.fixed_integers: list[bool] = []
         self.meeting: set[tuple[int, int]] = set()  # outputs that share memory, by their numbers
         self._guard = HostFirst(self.device)
@@ -195,14 +197,20 @@ class Oracle:
         return [t.detach() for t in flatten(self._forward(self.modules[weights], arguments))]
 
     def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> Any:
+        given = anew(arguments)
         if self.mutates_arguments or any(self.returned):
-            arguments = map_tensors(torch.clone, arguments)
+            given = map_tensors(torch.clone, arguments)
+        held = leaves(given)
         device = torch.device(self.device)
         own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
         apart = torch.random.fork_rng(own, device_type=device.type)
         with memory_apart(), self._guard(), torch.no_grad(), apart:
             seed_torch(self.weight_seed)
-            return [*flatten(module(*arguments)), *layout.those(leaves(arguments), self.changed)]
+            return [*flatten(self._call(module, given)), *layout.those(held, self.changed)]
+
+    def _call(self, module: torch.nn.Module, given: list[Any]) -> Any:
+        """What a module returns, and what it puts into lists among its arguments."""
+        return with_entries(module(*given), given, self.entries)
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         run = partial(self.run, arguments, draw.weights)
@@ -319,6 +327,10 @@ class Oracle:
         given = map_tensors(torch.clone, arguments)
         held = leaves(given)
         seen = self._observed(given)
+        self.entries = new_entries(given, held)
+        if self.entries:  # once more, with those among the results
+            given = map_tensors(torch.clone, arguments)
+            held, seen = leaves(given), self._observed(given)
         results, self.nesting, self.flops = seen.outputs, seen.nesting, seen.flops
         self._guard.settle()
         self.changed = fitness.written(held, arguments)
@@ -360,7 +372,8 @@ class Oracle:
     def _observed(self, arguments: list[Any], misfit: tuple[str, str] = MISFIT) -> Observed:
         context = f"with {layout.shapes_text(arguments)}"
         with task_code(self.task, *misfit, context=context), self._guard():
-            seen = observe(lambda: self.modules[TASK](*arguments), [arguments, self.state(TASK)])
+            held = [arguments, self.state(TASK)]
+            seen = observe(lambda: self._call(self.modules[TASK], arguments), held)
         self.asks_for_specials |= seen.asks_for_specials
         self.convolves |= seen.convolves
         self.meeting |= meeting([place_of(t) for t in seen.outputs])
@@ -372,7 +385,6 @@ class Oracle:
         return all(map(are_alike, results, as_real(self._forward_unseeded(arguments))))
 
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
-        if self.mutates_arguments:
-            arguments = map_tensors(torch.clone, arguments)
+        given = map_tensors(torch.clone, arguments) if self.mutates_arguments else anew(arguments)
         with memory_apart(), self._guard(), torch.no_grad():
-            return flatten(self.modules[TASK](*arguments))
+            return flatten(self._call(self.modules[TASK], given))
