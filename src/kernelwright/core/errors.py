@@ -70,10 +70,14 @@ class DeviceError(KernelwrightError):
     exit_code = 3
 
 
+MOST_NAMED = 40  # the zoo has six hundred
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A remedy that names the known word closest to ``name``, or all of them."""
+    """A remedy that names the known word closest to ``name``, or all of them, if they are few."""
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f'did you mean "{close[0]}"?'
-    return "choose one of: " + ", ".join(known)
+    left_out = [f"and {len(known) - MOST_NAMED} others"] if len(known) > MOST_NAMED else []
+    return "choose one of: " + ", ".join([*known[:MOST_NAMED], *left_out])

@@ -210,6 +210,7 @@ class Examiner:
         with check.runner.beside(self._turns):
             if not repeated:  # as memory is scarce: called once more, for a result to repeat
                 repeated[self._oracle.first] = check.run(self._oracle.first, self._stopwatch.turn)
+            check.runner.unpoison()
             check.repeat(repeated, limit_s=self._stopwatch.limit_s)
             check.finish()
         if self._left_out:

@@ -157,6 +157,7 @@ def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict
     """Make the module of a source in a child, with the task's weights and arguments."""
     may = {"spare": _tables(oracle), "may_expand": any(map(is_expanded, oracle.example))}
     may["entries"] = oracle.entries
+    may["poisoned"] = not setting  # the library is trusted
     program = Program(source, entry, oracle.initial, oracle.weight_seed, setting, **may)
     arguments = oracle.first_arguments
     runner.keeps_arguments = any(oracle.returned) or any(oracle.changed)

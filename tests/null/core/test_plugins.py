@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from kernelwright.core import plugins
-from kernelwright.core.errors import UsageError
+from kernelwright.core.errors import UsageError, nearest
 
 GROUP = "kernelwright.proposers"
 OURS = EntryPoint("rules", "kernelwright.core.settings:Settings", GROUP)
@@ -80,3 +80,8 @@ def test_a_checkout_that_was_never_installed_is_told_what_to_do(installed):
     with pytest.raises(UsageError, match="not installed in this Python") as raised:
         plugins.find(GROUP, "rules")
     assert "pip install -e ." in raised.value.do
+
+
+def test_of_very_many_words_not_all_are_named():
+    said = nearest("nothing like them", [f"case_{n}" for n in range(600)])
+    assert said.startswith("choose one of: case_0, ") and said.endswith("and 560 others")

@@ -23,3 +23,5 @@ class Program:
     """Whether results may be expanded views, as the reference's own are."""
     entries: tuple[Path, ...] = ()
     """Where among its arguments it puts results."""
+    poisoned: bool = False
+    """Whether memory that nobody has written to is not zero, until ``Runner.unpoison``."""

@@ -132,6 +132,7 @@ class Runner:
             spare=program.spare,
             may_expand=program.may_expand,
             entries=program.entries,
+            poisoned=program.poisoned,
             setting=program.setting,
         )
         self._write(self.slots, arguments)
@@ -156,6 +157,10 @@ class Runner:
             self._map(region, DEVICE_LIMIT_S)
         finally:
             region.close()
+
+    def unpoison(self) -> None:
+        """Let new memory be what it is from now on."""
+        self._ask("unpoison", 30.0)
 
     def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
         """Give the module other weights, in place."""

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 import torch.profiler
 
-from kernelwright.judge.children import counters, resources, wire
+from kernelwright.judge.children import counters, poison, resources, wire
 from kernelwright.judge.children.counting import counted
 from kernelwright.judge.machine import cpu
 from kernelwright.judge.machine.entries import Path as EntryPath
@@ -133,8 +133,11 @@ class Worker:
         spare: Collection[str] = (),
         may_expand: bool = False,
         entries: Sequence[EntryPath] = (),
+        poisoned: bool = False,
     ) -> None:
         """Import the source, construct the module, load the weights, apply a library setting."""
+        if poisoned:
+            poison.begin(self.device, self.memory.numel())
         self.spare, self.may_expand, self.entries = frozenset(spare), may_expand, entries
         self.made = {"source": source, "entry": entry, "initial": initial}
         with _stage("import"):
@@ -168,6 +171,10 @@ class Worker:
             if self.entries:
                 raise RuntimeError("a graph puts nothing into lists that it is given")
             self.module, self.graphed = capture(self.module, self.arguments), False
+
+    def unpoison(self) -> None:
+        """Have new memory as it comes."""
+        poison.end()
 
     def copy(self, *, slots: list[Slot], held: str) -> None:
         """Copy the last output, or one that is held, to where the judge can read it."""
