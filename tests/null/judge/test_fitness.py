@@ -248,3 +248,9 @@ def test_an_argument_that_is_written_to_is_a_result_where_no_number_changed_too(
 def test_a_reference_that_only_writes_hangs_on_its_inputs_all_the_same():
     task = Task("writes", "test", WRITES.format("state.sub_(x, alpha=0.1)"))
     assert Oracle(task, "cpu", 1).warnings == []
+
+
+def test_results_in_weights_and_arguments_are_overwritten_by_the_judge_itself():
+    forward = "return x[:2], self.kept, x + self.kept, self.norm.weight[1:]"
+    oracle = Oracle(Task("lends", "test", KEEPS.format(forward)), "cpu", 1)
+    assert oracle.ours == [True, True, False, True]

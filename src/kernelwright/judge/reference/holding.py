@@ -58,9 +58,8 @@ class Holding:
         if self._runner.is_read:
             held = [others for others, _ in self._held.values()]
             refuse_lent(self._runner.child.pid, [claims, *last, *held], self._runner.like)
-        # Memory of arguments is overwritten by the judge itself.
-        rows = zip(before, now, self._oracle.returned, strict=False)
-        if any(differ(a, b) for a, b, is_argument in rows if not is_argument):
+        rows = zip(before, now, self._oracle.ours, strict=False)
+        if any(differ(a, b) for a, b, is_ours in rows if not is_ours):
             raise Refused(
                 Status.REJECTED,
                 "an output that the caller still held was overwritten by a later call",

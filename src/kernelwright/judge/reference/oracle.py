@@ -331,13 +331,16 @@ class Oracle:
         if self.entries:  # once more, with those among the results
             given = map_tensors(torch.clone, arguments)
             held, seen = leaves(given), self._observed(given)
-        results, self.nesting, self.flops = seen.outputs, seen.nesting, seen.flops
+        results, self.nesting = [t.detach() for t in seen.outputs], seen.nesting
+        self.flops = seen.flops
         self._guard.settle()
         self.changed = fitness.written(held, arguments)
         self.mutates_arguments = any(self.changed)
         self.returned = layout.lie_in(results, held)
-        again = [*weights_of(self.modules[TASK]).values(), *self._forward_unseeded(arguments)]
-        self.lent = layout.lie_in(results, [*held, *again])  # the same in every call
+        ours = [*held, *weights_of(self.modules[TASK]).values()]  # overwritten by the judge itself
+        self.ours = layout.lie_in(results, ours)
+        again = self._forward_unseeded(arguments)
+        self.lent = layout.lie_in(results, [*ours, *again])  # the same in every call
         outputs = [t.clone() for t in results] if any(self.returned) else results
         n_added = [*seen.n_added, *[seen.most_added] * sum(self.changed)]
         is_known = seen.is_known
@@ -387,4 +390,4 @@ class Oracle:
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
         given = map_tensors(torch.clone, arguments) if self.mutates_arguments else anew(arguments)
         with memory_apart(), self._guard(), torch.no_grad():
-            return flatten(self._call(self.modules[TASK], given))
+            return [t.detach() for t in flatten(self._call(self.modules[TASK], given))]

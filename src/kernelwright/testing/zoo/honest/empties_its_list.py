@@ -4,7 +4,6 @@ task: emptied_list
 devices: cpu|cuda
 """
 
-import torch
 from torch import nn
 
 
