@@ -250,7 +250,8 @@ def _blank(value: Any) -> Any:
 
 
 def _on_device(value: Any, device: str) -> Any:
-    return map_plain(lambda tensor: tensor.to(device), value)
+    """Its tensors there, with their numbers as they are: torch puts conjugates and negatives off."""
+    return map_plain(lambda tensor: tensor.to(device).resolve_conj().resolve_neg(), value)
 
 
 def _shape(value: Any) -> tuple[str, tuple[int, ...]]:

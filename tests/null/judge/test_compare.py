@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from kernelwright.judge.numerics.compare import Expected, compare, expect
 from kernelwright.judge.numerics.growth import floor_error, summation_growth
-from kernelwright.judge.numerics.measures import are_alike, error_of, largest_size, row_scale
+from kernelwright.judge.numerics.measures import (
+    are_alike,
+    as_real,
+    error_of,
+    largest_size,
+    row_scale,
+)
 from kernelwright.judge.numerics.specials import require_specials
 from kernelwright.judge.numerics.whole import compare_exactly
 from kernelwright.judge.reference.nudges import jumps, loose_places
@@ -157,6 +163,15 @@ def test_complex_results_are_compared_by_their_parts():
     compare([torch.fft.fft(x)[:, :33]], wanted)
     with pytest.raises(WrongValues):
         compare([torch.complex(own.real, torch.zeros(12, 33))], wanted)
+
+
+def test_one_complex_number_is_compared_too():
+    one = torch.tensor(1 + 2j)
+    assert [part.tolist() for part in as_real([one, one.conj()])] == [[1, 2], [1, -2]]
+    wanted = expected(one, one.to(torch.complex128))
+    compare([one.clone()], wanted)
+    with pytest.raises(WrongValues):
+        compare([one.conj()], wanted)
 
 
 def test_whole_numbers_may_differ_only_where_rounding_decides():

@@ -111,3 +111,10 @@ def test_plain_values_are_given_as_they_are_and_their_tensors_on_the_device():
     (held, shape, dtype) = open_reference(task(given)).inputs(0, "meta")
     assert held["rows"].device.type == "meta" and held["how"] == ["mean", 2, None]
     assert tuple(shape) == (3,) and str(dtype) == "torch.float32"
+
+
+@pytest.mark.parametrize("put_off", ["conj()", "conj().imag", "mH"])
+def test_what_torch_puts_off_is_done_before_it_is_given(put_off):
+    given = f"torch.randn(4, 4, dtype=torch.complex64).{put_off}"
+    (x,) = open_reference(task(given)).inputs(0)
+    assert not x.is_conj() and not x.is_neg()

@@ -28,9 +28,11 @@ grouped transposed convolutions of cuDNN leave other numbers where sums nearly c
 
 def as_real(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Complex tensors as rows of their real and imaginary parts; others as they are."""
-    return [
-        torch.view_as_real(t.resolve_conj()).flatten(-2) if t.is_complex() else t for t in tensors
-    ]
+    return [_parts(t) if t.is_complex() else t for t in tensors]
+
+
+def _parts(t: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(t.resolve_conj()).flatten(-2 if t.dim() else -1)
 
 
 def row_scale(exact: torch.Tensor) -> torch.Tensor:
