@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from kernelwright.judge.children.worker import describe, load_weights, plain
+from kernelwright.judge.machine.layout import written_out
 
 
 def test_named_tuples_are_tuples() -> None:
@@ -104,3 +105,14 @@ def test_a_table_that_no_weights_change_may_be_left_out() -> None:
     with pytest.raises(ValueError, match="does not take"):
         load_weights(module, weights)
     load_weights(torch.nn.ReLU(), {"mask": torch.ones(4, 4)}, {"mask"})
+
+
+def test_weights_that_are_expanded_are_written_out() -> None:
+    module = torch.nn.Linear(2, 3)
+    module.register_buffer("blur", torch.ones(1, 5).expand(4, 5))
+    module.shift = module.twin = torch.nn.Parameter(torch.ones(1, 5).expand(4, 5))
+    shift = module.shift
+    load_weights(written_out(module), module.state_dict() | {"blur": torch.zeros(4, 5)})
+    assert not bool(module.blur.any())
+    assert shift is module.shift is module.twin and shift.is_contiguous()
+    written_out(torch.nn.LazyLinear(3))  # has no weights yet

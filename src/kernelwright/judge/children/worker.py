@@ -35,6 +35,7 @@ from kernelwright.judge.machine.layout import (
     leaves,
     map_tensors,
     view,
+    written_out,
 )
 from kernelwright.judge.machine.lowering import lower
 from kernelwright.load.plain import weights_of
@@ -149,7 +150,7 @@ class Worker:
             made = namespace[entry](*pickle.loads(initial))
             if not isinstance(made, torch.nn.Module):
                 raise TypeError(f"{entry}(...) is no torch.nn.Module but a {type(made).__name__}")
-            self.module = made.to(self.device)
+            self.module = written_out(made.to(self.device))
         self.load(weights=weights)
         if "precision" in setting:
             self.module = lower(self.module, **setting["precision"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 ALIGNMENT_BYTES = 4096
 """Every tensor starts on a page of its own, as large tensors of torch's allocator do."""
@@ -61,6 +62,18 @@ def is_expanded(x: torch.Tensor) -> bool:
     if x.layout is not torch.strided or x.numel() == 0:
         return False
     return any(stride == 0 and n > 1 for n, stride in zip(x.shape, x.stride(), strict=True))
+
+
+@torch.no_grad()
+def written_out(module: torch.nn.Module) -> torch.nn.Module:
+    """The module; those of its weights that name some of their elements several times, as what
+    ``expand`` gives, in memory of their own: into one as it was no weights can be loaded."""
+    for weight in (*module.parameters(), *module.buffers()):
+        if is_lazy(weight) or weight.layout is not torch.strided:
+            continue
+        if is_folded(weight.shape, weight.stride()):
+            weight.data = weight.contiguous()
+    return module
 
 
 def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:

@@ -76,7 +76,7 @@ class Oracle:
         self._drawing = threading.Lock()  # seeds and standard output are the whole process's
         self.weight_seed = derive_seed(secret, "weights")
         self.initial = self.reference.init_inputs(self.weight_seed)
-        module = self.reference.build(self.weight_seed)
+        module = layout.written_out(self.reference.build(self.weight_seed))
         with seat():
             self._look(module.to(device))
 
