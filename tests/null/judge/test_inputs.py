@@ -235,16 +235,6 @@ def test_a_buffer_of_one_number_that_is_nought_or_one_becomes_another():
     assert float(twin.gate) > 0.1 and float(twin.size) == 3.0
 
 
-def test_quantised_weights_change_places_and_masks_keep_theirs():
-    module = torch.nn.LayerNorm(64)
-    module.register_buffer("quantised", torch.randint(-127, 128, (64, 64), dtype=torch.int8))
-    module.register_buffer("mask", torch.ones(64, 64, dtype=torch.uint8).tril())
-    twin = randomised(module, 7, lambda twin: twin(torch.randn(8, 64)))
-    assert float((twin.quantised != module.quantised).float().mean()) > 0.9
-    assert torch.equal(twin.quantised.flatten().sort()[0], module.quantised.flatten().sort()[0])
-    assert torch.equal(twin.mask, module.mask)
-
-
 def test_bold_weights_change_the_signs_of_scales_and_the_rows_of_a_frozen_norm():
     module = torch.nn.LayerNorm(64)
     module.register_buffer("shift", torch.zeros(64))

@@ -107,6 +107,16 @@ def test_a_table_that_no_weights_change_may_be_left_out() -> None:
     load_weights(torch.nn.ReLU(), {"mask": torch.ones(4, 4)}, {"mask"})
 
 
+def test_whole_numbers_that_are_needed_are_matched_by_order_too() -> None:
+    module = torch.nn.Linear(2, 3)
+    module.register_buffer("zeros", torch.zeros(3, dtype=torch.int32))
+    given = {"a": torch.ones(3, 2), "b": torch.zeros(3), "c": torch.arange(3, dtype=torch.int32)}
+    load_weights(module, given)
+    assert module.zeros.tolist() == [0, 1, 2]
+    load_weights(module, given | {"c": torch.ones(3, dtype=torch.int32)}, {"c"})
+    assert module.zeros.tolist() == [0, 1, 2]
+
+
 def test_weights_that_are_expanded_are_written_out() -> None:
     module = torch.nn.Linear(2, 3)
     module.register_buffer("blur", torch.ones(1, 5).expand(4, 5))

@@ -333,9 +333,12 @@ def load_weights(
         return
     own = weights_of(module)
     tables = {name for name, _ in module.named_buffers()} - set(weights)
-    # With quantised ones, or without, as whole numbers of 8 bits may be masks; all of the
-    # module's, or all but tables that its constructor computed.
-    for most in (_is_weight, _is_number):
+    # With quantised ones, or without, as whole numbers of 8 bits may be masks, and with all whole
+    # numbers where some are needed; all of the module's, or all but tables that its constructor
+    # computed.
+    needs_all = any(not _is_weight(value) for name, value in weights.items() if name not in spare)
+    kinds = (torch.is_tensor, _is_weight, _is_number)
+    for most in kinds if needs_all else kinds[1:]:
         numbers = [name for name, value in own.items() if most(value)]
         given = [name for name, value in weights.items() if most(value)]
         needed = [name for name in given if name not in spare]

@@ -4,11 +4,12 @@ small numbers only, as a cap by a series or a softmax without its maximum, is se
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
 
+from kernelwright.judge.inputs.buffers import with_other_codes
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK
 from kernelwright.judge.inputs.weights import constants, emboldened, is_borne, randomised
 from kernelwright.judge.machine.layout import bytes_of
@@ -22,7 +23,7 @@ FACTORS = (16.0, 4.0)
 """Times as large as they were weights become at most, tried in this order."""
 N_OUTLIERS, FEWEST = 8, 256
 """Numbers of a matrix that are larger still, by the same factor; of one with so many."""
-MOST_TRIES = 8
+MOST_TRIES = 9
 """Runs that find out which of them are borne, where not all are."""
 Run = Callable[[torch.nn.Module], Any]
 
@@ -37,8 +38,10 @@ def sets_of_weights(
     """The module with its own weights and with others, by the names of draws; ``again`` makes it
     anew. The usual ones first; large ones where there is room for as many bytes, see ``enlarged``
     for the ``runs``."""
+    again = cache(again)  # at most one is made
     kept = constants(module, again)
-    other = randomised(module, seed, runs[0], kept)
+    other = with_other_codes(module, again, partial(is_borne, runs[0], instead_of=module))
+    other = randomised(other, seed, runs[0], kept)
     sets = {TASK: other, OWN_WEIGHTS: module}
     if other is not module and has_room(bytes_of(weights_of(other))):
         sets |= enlarged(other, seed + 1, *runs, kept)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
+from enum import IntEnum
 from functools import partial
 from typing import Any
 
 import torch
 
 from kernelwright.judge.inputs.admissible import halves
+from kernelwright.judge.inputs.buffers import (
+    from_nought,
+    is_one_number,
+    randomise_buffers,
+)
 from kernelwright.judge.machine.layout import same_shapes
 from kernelwright.judge.numerics.measures import all_finite
 from kernelwright.judge.refusal import FAILURES
@@ -27,6 +33,19 @@ MOST_TRIES = 32
 """Runs that find out which bold weights are borne."""
 
 
+class Boldness(IntEnum):
+    """How far weights are from what was drawn for the module."""
+
+    MILD = 0
+    """With the signs that they had, where all had the same."""
+    BOLD = 1
+    """Of either sign where all were one number; none so small that nothing comes of it; numbers in
+    place of noughts among others, as an identity's; and buffers of one number become others, as a
+    frozen norm's."""
+    BOLDEST = 2
+    """Buffers that may be masks as well."""
+
+
 def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> frozenset[str]:
     """Parameters that need no gradient and are the same where the module is made ``again`` of
     another seed: filters and boundaries, which are part of the task. Where none needs one, as in a
@@ -37,7 +56,7 @@ def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> 
     asked = {
         name: p
         for name, p in parameters.items()
-        if not (p.requires_grad or p.numel() == 0 or _is_one_number(p))
+        if not (p.requires_grad or p.numel() == 0 or is_one_number(p))
         and (is_trained or _are_few(p))
     }
     is_made = not is_trained and not all(map(_are_few, parameters.values()))
@@ -70,19 +89,25 @@ def randomised(
     run: Callable[[torch.nn.Module], Any],
     kept: Collection[str] = (),
 ) -> torch.nn.Module:
-    """A copy with other weights than those to be ``kept``, bold ones where ``run`` stays finite
-    with them; the module itself where there is nothing to change."""
-    bold = copied(module)
-    randomise_weights(bold, seed, boldly=True, kept=kept)
-    own, others = weights_of(module), weights_of(bold)
+    """A copy with other weights than those to be ``kept``, as bold ones as ``run`` stays finite
+    with; the module itself where there is nothing to change. See ``randomise_weights``."""
+
+    def made(boldness: Boldness) -> torch.nn.Module:
+        twin = copied(module)
+        randomise_weights(twin, seed, boldness, kept)
+        return twin
+
+    boldest = made(Boldness.BOLDEST)
+    own, others = weights_of(module), weights_of(boldest)
     if all(torch.equal(own[name], others[name]) for name in own):
         return module
     bears = partial(is_borne, run, instead_of=module)
-    if bears(bold):
-        return bold
-    mild = copied(module)
-    randomise_weights(mild, seed, kept=kept)
-    return emboldened(mild, others, bears)
+    if bears(boldest):
+        return boldest
+    twin = made(Boldness.MILD)
+    for bolder in (weights_of(made(Boldness.BOLD)), others):
+        twin = emboldened(twin, bolder, bears)
+    return twin
 
 
 @torch.no_grad()
@@ -92,11 +117,11 @@ def emboldened(
     bears: Callable[[torch.nn.Module], bool],
     most_tries: int = MOST_TRIES,
 ) -> torch.nn.Module:
-    """The module with as many of the bold weights as it bears: of one that it does not, as a
-    variance below nought, the others are none the wiser."""
+    """The module with as many of the bold weights as it bears, all if it may be: of one that it
+    does not, as a variance below nought, the others are none the wiser."""
     weights = weights_of(twin)
     differing = [name for name in weights if not torch.equal(weights[name], bold[name])]
-    waiting = halves(differing)
+    waiting = [differing] if differing else []
     for _ in range(most_tries):
         if not waiting:
             break
@@ -125,39 +150,25 @@ def is_borne(
 
 @torch.no_grad()
 def randomise_weights(
-    module: torch.nn.Module, seed: int, *, boldly: bool = False, kept: Collection[str] = ()
+    module: torch.nn.Module,
+    seed: int,
+    boldness: Boldness = Boldness.MILD,
+    kept: Collection[str] = (),
 ) -> None:
     """Give every parameter, and the running statistics of batch norms, values of no pattern.
 
-    Scales of one and biases of zero are what initialisers leave: a candidate that skips them is
-    right until the module is trained. ``boldly``: with either sign where all were one number; none
-    so small that nothing comes of it; numbers in place of noughts among others, as an identity's;
-    and in rows and single numbers that are buffers as well, as a frozen norm's; quantised ones
-    change places. Other buffers keep their values, because masks and tables have a meaning, as do
-    parameters to be ``kept``, and rows for padding stay noughts.
+    Scales of one and biases of zero are what initialisers leave: a candidate that skips those is
+    right until the module is trained. Parameters to be ``kept`` keep their values, and rows
+    for padding stay noughts. Buffers keep theirs below BOLD, and most above it, because masks and
+    tables have a meaning; see ``randomise_buffers``.
     """
     draw = torch.Generator().manual_seed(seed)
-    rows = _identities(module) if boldly else ()
-    for quantised in _quantised(module) if boldly else ():
-        order = torch.randperm(quantised.numel(), generator=draw).to(quantised.device)
-        quantised.copy_(quantised.flatten()[order].view(quantised.shape))
-    parameters = [p for name, p in module.named_parameters() if name not in kept]
     padding = list(_padding(module))
-    for parameter in (*parameters, *rows):
-        if not parameter.is_floating_point() or parameter.numel() == 0:
+    for name, parameter in module.named_parameters():
+        if name in kept or parameter.numel() == 0:
             continue
-        factor = (0.5 + torch.rand(parameter.shape, generator=draw)).to(parameter)
-        is_free = boldly and isinstance(parameter, torch.nn.Parameter)
-        if bool((parameter == 0).all()) or (is_free and _effect(parameter) <= NEARLY_NOUGHT):
-            parameter.copy_(_from_nought(factor))
-            continue
-        noughts = parameter == 0
-        is_scale = is_free and parameter.numel() > 1 and _is_one_number(parameter)
-        parameter.mul_(factor)
-        if is_scale or bool((parameter > 0).any() and (parameter < 0).any()):  # any sign will do
-            parameter.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(parameter))
-        if is_free and parameter.dim() > 1 and parameter.requires_grad:  # no mask
-            parameter.copy_(torch.where(noughts, _from_nought(factor), parameter))
+        if parameter.is_floating_point():
+            _randomise(parameter, draw, boldness, is_trained=parameter.requires_grad)
     for row in padding:
         row.zero_()
     for part in module.modules():
@@ -171,6 +182,26 @@ def randomise_weights(
                     (0.5 + torch.rand(var.shape, generator=draw))
                     * torch.where(small, SMALL_VARIANCE, 1.0)
                 )
+    if boldness >= Boldness.BOLD:
+        randomise_buffers(module, draw, may_turn=boldness == Boldness.BOLDEST)
+
+
+def _randomise(
+    x: torch.Tensor, draw: torch.Generator, boldness: Boldness, *, is_trained: bool
+) -> None:
+    """Change a parameter in place; noughts of one that is not trained are a mask's."""
+    factor = (0.5 + torch.rand(x.shape, generator=draw)).to(x)
+    is_bold = boldness >= Boldness.BOLD
+    if bool((x == 0).all()) or (is_bold and _effect(x) <= NEARLY_NOUGHT):
+        x.copy_(from_nought(factor))
+        return
+    noughts = x == 0
+    is_scale = is_bold and x.numel() > 1 and is_one_number(x)
+    x.mul_(factor)
+    if is_scale or bool((x > 0).any() and (x < 0).any()):  # any sign will do
+        x.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(x))
+    if is_bold and x.dim() > 1 and is_trained:
+        x.copy_(torch.where(noughts, from_nought(factor), x))
 
 
 def _effect(parameter: torch.Tensor) -> float:
@@ -180,15 +211,6 @@ def _effect(parameter: torch.Tensor) -> float:
     return float(torch.linalg.vector_norm(parameter, dtype=torch.float64)) / math.sqrt(n_results)
 
 
-def _from_nought(factor: torch.Tensor) -> torch.Tensor:
-    """Of either sign, and of a matrix as small as initialisers draw them; one number by itself is
-    never near nought."""
-    if factor.numel() == 1:
-        return 0.5 * factor
-    per_result = factor[0].numel() if factor.dim() > 1 else 1
-    return 0.5 * (factor - 1.0) / math.sqrt(per_result)
-
-
 def _padding(module: torch.nn.Module) -> Iterator[torch.Tensor]:
     """The rows of embeddings that stand for padding, and are noughts, as torch keeps them."""
     for part in module.modules():
@@ -196,28 +218,3 @@ def _padding(module: torch.nn.Module) -> Iterator[torch.Tensor]:
         is_table = isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag))
         if is_table and number is not None and not bool(part.weight[number].any()):
             yield part.weight[number]
-
-
-def _identities(module: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Buffers along one axis, all of ones or all of noughts, that a candidate is given."""
-    for row in _given_buffers(module):
-        is_row = row.is_floating_point() and row.numel() == max(row.shape, default=1) > 0
-        if is_row and _is_one_number(row) and float(row.flatten()[0]) in (0, 1):
-            yield row
-
-
-def _quantised(module: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Buffers of 8 bits with more than a mask's two numbers."""
-    for table in _given_buffers(module):
-        if table.dtype in (torch.int8, torch.uint8) and table.unique().numel() > 2:
-            yield table
-
-
-def _given_buffers(module: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Those that a candidate is given: the others are no part of a state_dict."""
-    given = module.state_dict().keys()
-    return (buffer for name, buffer in module.named_buffers() if name in given)
-
-
-def _is_one_number(x: torch.Tensor) -> bool:
-    return bool((x == x.flatten()[0]).all())

@@ -1,0 +1,145 @@
+"""Buffers that a candidate is given: those of one number, as a mask that hides nothing yet, and
+quantised weights, become others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+from kernelwright.load.copies import copied
+
+LONGEST_FILTER = 16
+"""Numbers along an axis of a window of ones, as a box filter's."""
+TURNED_SHARE = 1 / 8
+"""Of the numbers of a table of noughts or ones that become others."""
+MOST_WHOLE = 3
+"""Among whole numbers in place of noughts, as zero points."""
+WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+Bears = Callable[[torch.nn.Module], bool]
+
+
+@torch.no_grad()
+def with_other_codes(
+    module: torch.nn.Module, again: Callable[[], torch.nn.Module], bears: Bears
+) -> torch.nn.Module:
+    """A copy with all the buffers of one that is made ``again`` of another seed, where quantised
+    ones differ there: a table and its inverse, or weights and their sums, still fit together.
+
+    The module itself where none differ, where the reference does not bear them, or where buffers
+    that a candidate is not given differ too: these would no longer fit.
+    """
+    own = given_buffers(module)
+    codes = [name for name, buffer in own.items() if _is_quantised(buffer)]
+    if not codes:
+        return module
+    others, made = dict(again().named_buffers()), dict(module.named_buffers())
+    differing = [name for name in made if name in others and _differ(made[name], others[name])]
+    if not set(codes) & set(differing) or not set(differing) <= set(own):
+        return module
+    twin = copied(module)
+    for name, buffer in given_buffers(twin).items():
+        if name in differing:
+            buffer.copy_(others[name])
+    return twin if bears(twin) else module
+
+
+def randomise_buffers(module: torch.nn.Module, draw: torch.Generator, *, may_turn: bool) -> None:
+    """Give the buffers that are all noughts or all ones other values.
+
+    With ``may_turn`` some numbers of tables become what they are in a mask that hides some: noughts
+    become ones, ones noughts. Single whole numbers stay, as counters and flags, and so do ones that
+    may be a filter.
+    """
+    for buffer in given_buffers(module).values():
+        if buffer.numel() == 0 or not is_one_number(buffer):
+            continue
+        number = buffer.flatten()[0].item()
+        if number not in (0, 1) or (number == 1 and _may_be_filter(buffer)):
+            continue
+        if buffer.dtype is torch.bool or buffer.dtype in WHOLE:
+            if buffer.numel() > 1:
+                _randomise_whole(buffer, draw, may_turn)
+            continue
+        for part in parts_of(buffer):
+            _randomise_part(part, draw, may_turn and not _is_row(buffer))
+
+
+def _randomise_part(x: torch.Tensor, draw: torch.Generator, may_turn: bool) -> None:
+    is_nought = not bool(x.any())
+    factor = (0.5 + torch.rand(x.shape, generator=draw)).to(x)
+    turned = _turned(x, draw) & may_turn
+    x.copy_((from_nought(factor) if is_nought else factor).masked_fill(turned, is_nought))
+
+
+def _randomise_whole(x: torch.Tensor, draw: torch.Generator, may_turn: bool) -> None:
+    if x.dtype is torch.bool:
+        x.logical_xor_(_turned(x, draw))
+        return
+    other = torch.randint(1, MOST_WHOLE + 1, x.shape, generator=draw).to(x)
+    if bool(x.any()):
+        other = 2 * (other % 2) if may_turn else torch.zeros_like(x)
+    elif not may_turn:
+        other.fill_(1)
+    x.copy_(torch.where(_turned(x, draw), other, x))
+
+
+def _turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Where a share of numbers is, one at least."""
+    turned = torch.rand(x.shape, generator=draw) < TURNED_SHARE
+    turned.view(-1)[torch.randint(x.numel(), (), generator=draw)] = True
+    return turned.to(x.device)
+
+
+def _may_be_filter(x: torch.Tensor) -> bool:
+    """Whether it is a small window, of one channel where there are axes for those."""
+    windows = x.shape[2:] or x.shape
+    is_of_one = x.dim() == 2 or (x.dim() > 2 and 1 in x.shape[:2])
+    return is_of_one and not _is_row(x) and max(windows) <= LONGEST_FILTER
+
+
+def _is_row(x: torch.Tensor) -> bool:
+    return x.numel() == max(x.shape, default=1)
+
+
+def _is_quantised(x: torch.Tensor) -> bool:
+    """Whether it has 8 bits and more than a mask's two numbers."""
+    return x.dtype in (torch.int8, torch.uint8) and x.unique().numel() > 2
+
+
+def _differ(x: torch.Tensor, other: torch.Tensor) -> bool:
+    return x.shape == other.shape and not torch.equal(x, other.to(x))
+
+
+def given_buffers(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Those that a candidate is given, by name: the others are no part of a state_dict."""
+    given = module.state_dict().keys()
+    return {
+        name: buffer
+        for name, buffer in module.named_buffers()
+        if name in given and buffer.layout is torch.strided
+    }
+
+
+def parts_of(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The floating-point numbers of a tensor, sharing its memory: of a complex one its real and its
+    imaginary parts; none of other kinds, or of 8 bits, which torch does not calculate with."""
+    if x.is_complex():
+        return x.real, x.imag
+    return (x,) if x.is_floating_point() and x.element_size() > 1 else ()
+
+
+def is_one_number(x: torch.Tensor) -> bool:
+    """Whether all numbers of a tensor that is not empty are the same."""
+    return bool((x == x.flatten()[0]).all())
+
+
+def from_nought(factor: torch.Tensor) -> torch.Tensor:
+    """Numbers in place of noughts, of factors between a half and one and a half: of either sign,
+    and of a matrix as small as initialisers draw them; one number by itself is never near nought.
+    """
+    if factor.numel() == 1:
+        return 0.5 * factor
+    per_result = factor[0].numel() if factor.dim() > 1 else 1
+    return 0.5 * (factor - 1.0) / math.sqrt(per_result)
