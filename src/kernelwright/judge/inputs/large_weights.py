@@ -3,15 +3,17 @@ small numbers only, as a cap by a series or a softmax without its maximum, is se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from kernelwright.judge.inputs.buffers import with_other_codes
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK
-from kernelwright.judge.inputs.weights import constants, emboldened, is_borne, randomised
+from kernelwright.judge.inputs.lasting import constants, sorted_ones
+from kernelwright.judge.inputs.weights import emboldened, is_borne, randomised, sort_again
 from kernelwright.judge.machine.layout import bytes_of
 from kernelwright.judge.numerics.compare import USELESS
 from kernelwright.judge.numerics.measures import furthest
@@ -39,17 +41,22 @@ def sets_of_weights(
     anew. The usual ones first; large ones where there is room for as many bytes, see ``enlarged``
     for the ``runs``."""
     again = cache(again)  # at most one is made
-    kept = constants(module, again)
+    kept, ordered = constants(module, again), sorted_ones(module, again)
     other = with_other_codes(module, again, partial(is_borne, runs[0], instead_of=module))
-    other = randomised(other, seed, runs[0], kept)
+    other = randomised(other, seed, runs[0], kept, ordered)
     sets = {TASK: other, OWN_WEIGHTS: module}
     if other is not module and has_room(bytes_of(weights_of(other))):
-        sets |= enlarged(other, seed + 1, *runs, kept)
+        sets |= enlarged(other, seed + 1, *runs, kept, ordered)
     return sets
 
 
 def enlarged(
-    module: torch.nn.Module, seed: int, run: Run, run_moved: Run, kept: Collection[str] = ()
+    module: torch.nn.Module,
+    seed: int,
+    run: Run,
+    run_moved: Run,
+    kept: Collection[str] = (),
+    ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> dict[str, torch.nn.Module]:
     """A copy with large weights but those to be ``kept``, by its name among sets of weights: the
     largest with which what ``run`` gives is finite, and near what ``run_moved`` gives, on inputs
@@ -57,7 +64,7 @@ def enlarged(
     is_telling = partial(_is_telling, run, run_moved, module)
     for factor in FACTORS:
         twin = copied(module)
-        enlarge_weights(twin, seed, factor, kept)
+        enlarge_weights(twin, seed, factor, kept, ordered)
         if is_telling(twin):
             return {LARGE_WEIGHTS: twin}
     large = weights_of(twin)
@@ -81,11 +88,15 @@ def _is_telling(
 
 @torch.no_grad()
 def enlarge_weights(
-    module: torch.nn.Module, seed: int, factor: float, kept: Collection[str] = ()
+    module: torch.nn.Module,
+    seed: int,
+    factor: float,
+    kept: Collection[str] = (),
+    ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> None:
     """Multiply every slice of every parameter by its own number between one and ``factor``, so that
     there are some of all sizes; single numbers of matrices become larger than all others. Noughts,
-    signs, buffers and what is to be ``kept`` stay."""
+    signs, buffers and what is to be ``kept`` stay, and what is ``ordered`` is sorted again."""
     draw = torch.Generator().manual_seed(seed)
     for name, parameter in module.named_parameters():
         if name in kept or not parameter.is_floating_point() or parameter.numel() == 0:
@@ -96,3 +107,5 @@ def enlarge_weights(
             places = torch.randint(parameter.numel(), (N_OUTLIERS,), generator=draw)
             index = torch.unravel_index(places.to(parameter.device), parameter.shape)
             parameter[index] = factor * parameter.abs().max() * parameter[index].sign()
+        if name in ordered:
+            sort_again(parameter, ordered[name])

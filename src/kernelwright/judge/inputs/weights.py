@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import IntEnum
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -27,8 +28,6 @@ NEARLY_NOUGHT = 0.02
 of 1e-6, and with products of weights of 1e-10."""
 SMALL_SHARE, SMALL_VARIANCE = 1 / 8, 2e-3
 """Of running variances, and how small they are beside the others: an epsilon shows there."""
-FEW = 16
-"""Different numbers of a filter: a layer of as few has been drawn by nobody."""
 MOST_TRIES = 32
 """Runs that find out which bold weights are borne."""
 
@@ -46,55 +45,19 @@ class Boldness(IntEnum):
     """Buffers that may be masks as well."""
 
 
-def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> frozenset[str]:
-    """Parameters that need no gradient and are the same where the module is made ``again`` of
-    another seed: filters and boundaries, which are part of the task. Where none needs one, as in a
-    module that was frozen to be run, those of few numbers only, and beside weights no identity:
-    training begins with those."""
-    parameters = dict(module.named_parameters())
-    is_trained = any(p.requires_grad for p in parameters.values())
-    asked = {
-        name: p
-        for name, p in parameters.items()
-        if not (p.requires_grad or p.numel() == 0 or is_one_number(p))
-        and (is_trained or _are_few(p))
-    }
-    is_made = not is_trained and not all(map(_are_few, parameters.values()))
-    others = dict(again().named_parameters()) if asked else {}
-    return frozenset(
-        name
-        for name, p in asked.items()
-        if name in others
-        and torch.equal(p, others[name].to(p))
-        and not (is_made and _is_identity(p))
-    )
-
-
-def _is_identity(x: torch.Tensor) -> bool:
-    """Whether each row of a matrix, or each filter, is one 1 among noughts."""
-    if x.dim() < 2:
-        return False
-    rows = x.flatten(1)
-    return bool(((rows == 1).sum(1) == 1).all()) and int(rows.count_nonzero()) == len(rows)
-
-
-def _are_few(x: torch.Tensor) -> bool:
-    """Whether there are FEW different numbers; of many the first tell."""
-    return all(part.unique().numel() <= FEW for part in (x.flatten()[: FEW**2], x))
-
-
 def randomised(
     module: torch.nn.Module,
     seed: int,
     run: Callable[[torch.nn.Module], Any],
     kept: Collection[str] = (),
+    ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> torch.nn.Module:
     """A copy with other weights than those to be ``kept``, as bold ones as ``run`` stays finite
     with; the module itself where there is nothing to change. See ``randomise_weights``."""
 
     def made(boldness: Boldness) -> torch.nn.Module:
         twin = copied(module)
-        randomise_weights(twin, seed, boldness, kept)
+        randomise_weights(twin, seed, boldness, kept, ordered)
         return twin
 
     boldest = made(Boldness.BOLDEST)
@@ -154,13 +117,15 @@ def randomise_weights(
     seed: int,
     boldness: Boldness = Boldness.MILD,
     kept: Collection[str] = (),
+    ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> None:
     """Give every parameter, and the running statistics of batch norms, values of no pattern.
 
     Scales of one and biases of zero are what initialisers leave: a candidate that skips those is
-    right until the module is trained. Parameters to be ``kept`` keep their values, and rows
-    for padding stay noughts. Buffers keep theirs below BOLD, and most above it, because masks and
-    tables have a meaning; see ``randomise_buffers``.
+    right until the module is trained. Parameters to be ``kept`` keep their values, those that are
+    ``ordered``, see ``sorted_ones``, are sorted again, and rows for padding stay noughts.
+    Buffers keep their values below BOLD, and most above it, because masks and tables have a
+    meaning; see ``randomise_buffers``.
     """
     draw = torch.Generator().manual_seed(seed)
     padding = list(_padding(module))
@@ -169,6 +134,8 @@ def randomise_weights(
             continue
         if parameter.is_floating_point():
             _randomise(parameter, draw, boldness, is_trained=parameter.requires_grad)
+        if name in ordered:
+            sort_again(parameter, ordered[name])
     for row in padding:
         row.zero_()
     for part in module.modules():
@@ -218,3 +185,8 @@ def _padding(module: torch.nn.Module) -> Iterator[torch.Tensor]:
         is_table = isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag))
         if is_table and number is not None and not bool(part.weight[number].any()):
             yield part.weight[number]
+
+
+def sort_again(parameter: torch.Tensor, falls: bool) -> None:
+    """Sort each row of it, in place."""
+    parameter.copy_(parameter.sort(dim=-1, descending=falls).values)
