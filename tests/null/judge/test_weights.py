@@ -92,6 +92,15 @@ def test_sorted_parameters_are_sorted_again():
     assert not torch.equal(twin.edges, module.edges.flip(0))
 
 
+def test_complex_weights_are_changed_in_both_parts():
+    module = torch.nn.LayerNorm(64)
+    module.scale = torch.nn.Parameter(torch.ones(64, dtype=torch.complex64))
+    module.mix = torch.nn.Parameter(torch.eye(64, dtype=torch.complex64))
+    twin = randomised(module, 7, lambda twin: twin(torch.randn(8, 64)) * twin.scale @ twin.mix)
+    assert bool((twin.scale.real < 0).any() and (twin.scale.imag != 0).all())
+    assert bool((twin.mix.real != 0).all() and (twin.mix.imag != 0).all())
+
+
 def test_rows_for_padding_stay_noughts():
     table = torch.nn.Embedding(9, 4, padding_idx=3)
     twin = randomised(table, 7, lambda twin: twin(torch.arange(9)))

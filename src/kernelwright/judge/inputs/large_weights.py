@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.buffers import with_other_codes
+from kernelwright.judge.inputs.buffers import parts_of, with_other_codes
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK
 from kernelwright.judge.inputs.lasting import constants, sorted_ones
 from kernelwright.judge.inputs.weights import emboldened, is_borne, randomised, sort_again
@@ -99,13 +99,13 @@ def enlarge_weights(
     signs, buffers and what is to be ``kept`` stay, and what is ``ordered`` is sorted again."""
     draw = torch.Generator().manual_seed(seed)
     for name, parameter in module.named_parameters():
-        if name in kept or not parameter.is_floating_point() or parameter.numel() == 0:
+        if name in kept or not parts_of(parameter) or parameter.numel() == 0:
             continue
         slices = parameter.shape[:1] + (1,) * (parameter.dim() - 1)
         parameter.mul_((factor ** torch.rand(slices, generator=draw)).to(parameter))
         if parameter.dim() > 1 and parameter.numel() >= FEWEST:
             places = torch.randint(parameter.numel(), (N_OUTLIERS,), generator=draw)
             index = torch.unravel_index(places.to(parameter.device), parameter.shape)
-            parameter[index] = factor * parameter.abs().max() * parameter[index].sign()
+            parameter[index] = factor * parameter.abs().max() * parameter[index].sgn()
         if name in ordered:
             sort_again(parameter, ordered[name])

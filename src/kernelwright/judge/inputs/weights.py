@@ -15,6 +15,7 @@ from kernelwright.judge.inputs.admissible import halves
 from kernelwright.judge.inputs.buffers import (
     from_nought,
     is_one_number,
+    parts_of,
     randomise_buffers,
 )
 from kernelwright.judge.machine.layout import same_shapes
@@ -123,17 +124,17 @@ def randomise_weights(
 
     Scales of one and biases of zero are what initialisers leave: a candidate that skips those is
     right until the module is trained. Parameters to be ``kept`` keep their values, those that are
-    ``ordered``, see ``sorted_ones``, are sorted again, and rows for padding stay noughts.
-    Buffers keep their values below BOLD, and most above it, because masks and tables have a
-    meaning; see ``randomise_buffers``.
+    ``ordered``, see ``sorted_ones``, are sorted again, and rows for padding stay noughts. Of
+    complex numbers both parts are changed, each by itself. Buffers keep their values below BOLD,
+    and most above it, because masks and tables have a meaning; see ``randomise_buffers``.
     """
     draw = torch.Generator().manual_seed(seed)
     padding = list(_padding(module))
     for name, parameter in module.named_parameters():
         if name in kept or parameter.numel() == 0:
             continue
-        if parameter.is_floating_point():
-            _randomise(parameter, draw, boldness, is_trained=parameter.requires_grad)
+        for part in parts_of(parameter):
+            _randomise(part, draw, boldness, is_trained=parameter.requires_grad)
         if name in ordered:
             sort_again(parameter, ordered[name])
     for row in padding:
