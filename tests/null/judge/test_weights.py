@@ -101,6 +101,16 @@ def test_complex_weights_are_changed_in_both_parts():
     assert bool((twin.mix.real != 0).all() and (twin.mix.imag != 0).all())
 
 
+def test_parameters_of_one_sign_get_the_other_where_that_is_borne_and_small_numbers_else():
+    module = torch.nn.LayerNorm(64)
+    module.scale = torch.nn.Parameter(torch.rand(64) + 0.5)
+    x = torch.randn(8, 64)
+    twin = randomised(module, 7, lambda twin: twin(x) * twin.scale)
+    assert 0.2 < float((twin.scale < 0).float().mean()) < 0.8
+    twin = randomised(module, 7, lambda twin: twin(x) * twin.scale.log())
+    assert bool((twin.scale > 0).all()) and float(twin.scale.detach().min()) < 0.1
+
+
 def test_rows_for_padding_stay_noughts():
     table = torch.nn.Embedding(9, 4, padding_idx=3)
     twin = randomised(table, 7, lambda twin: twin(torch.arange(9)))

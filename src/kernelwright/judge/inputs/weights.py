@@ -29,6 +29,9 @@ NEARLY_NOUGHT = 0.02
 of 1e-6, and with products of weights of 1e-10."""
 SMALL_SHARE, SMALL_VARIANCE = 1 / 8, 2e-3
 """Of running variances, and how small they are beside the others: an epsilon shows there."""
+SMALL = 1 / 16
+"""Times as large as they were as many numbers of a parameter of one sign become: a decay is slow
+there."""
 MOST_TRIES = 32
 """Runs that find out which bold weights are borne."""
 
@@ -39,11 +42,11 @@ class Boldness(IntEnum):
     MILD = 0
     """With the signs that they had, where all had the same."""
     BOLD = 1
-    """Of either sign where all were one number; none so small that nothing comes of it; numbers in
-    place of noughts among others, as an identity's; and buffers of one number become others, as a
-    frozen norm's."""
+    """Of either sign where all were one number; none so small that nothing comes of it; some small
+    ones where all have one sign; numbers in place of noughts among others, as an identity's; and
+    buffers of one number become others, as a frozen norm's."""
     BOLDEST = 2
-    """Buffers that may be masks as well."""
+    """Of either sign, and buffers that may be masks as well."""
 
 
 def randomised(
@@ -164,11 +167,16 @@ def _randomise(
         x.copy_(from_nought(factor))
         return
     noughts = x == 0
-    is_scale = is_bold and x.numel() > 1 and is_one_number(x)
+    is_mask = not is_trained and bool(noughts.any())
+    has_both_signs = bool((x > 0).any() and (x < 0).any())
+    is_scale = is_one_number(x)
     x.mul_(factor)
-    if is_scale or bool((x > 0).any() and (x < 0).any()):  # any sign will do
+    if is_bold and not (has_both_signs or is_scale or is_mask):
+        x.mul_(torch.where(factor < 0.5 + SMALL_SHARE, SMALL, 1.0).to(x))
+    takes_any = is_bold if is_scale else boldness == Boldness.BOLDEST and not is_mask
+    if has_both_signs or (takes_any and x.numel() > 1):
         x.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(x))
-    if is_bold and x.dim() > 1 and is_trained:
+    if is_bold and x.dim() > 1 and not is_mask:
         x.copy_(torch.where(noughts, from_nought(factor), x))
 
 
