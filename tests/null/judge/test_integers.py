@@ -37,6 +37,21 @@ def test_resampled_offsets_stay_in_order_and_permutations_permutations():
     assert sorted(new_places.tolist()) == [*range(40)] and not torch.equal(places, new_places)
 
 
+@pytest.mark.parametrize("offsets", [[0, 16, 32, 48, 64], [16, 32, 48], [0, 16, 16, 48]])
+def test_a_few_offsets_stay_in_order_between_their_ends(offsets):
+    x = torch.tensor(offsets)
+    found = [resample_integers([x], [True], seed)[0] for seed in range(8)]
+    assert all(bool((y.diff() >= 0).all()) for y in found)
+    assert all(torch.equal(y[[0, -1]], x[[0, -1]]) for y in found)
+    assert any(not torch.equal(y, x) for y in found)
+
+
+def test_lengths_the_longest_first_stay_so_and_become_others():
+    x = torch.tensor([40, 31, 17, 5, 2])
+    (y,) = resample_integers([x], [True], 7)
+    assert not torch.equal(x, y) and torch.equal(y.diff().sort().values, x.diff().sort().values)
+
+
 def test_offsets_that_come_once_keep_their_ends_and_get_other_places_between():
     x = torch.tensor([0, 3, 50, 120, 121, 300, 333, 512, 1024])
     (y,) = resample_integers([x], [True], 7)

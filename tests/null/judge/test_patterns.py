@@ -40,16 +40,21 @@ PATTERNS = {
     "many small covariances": (symmetric(300, 3, 3), is_symmetric),
     "many small triangles": (torch.randn(200, 4, 4).tril(), is_lower),
     "many sorted triples": (torch.rand(64, 3).cumsum(-1), in_order),
+    "few sorted pairs": (torch.randn(5, 2).sort(-1).values, in_order),
+    "one small covariance": (symmetric(5, 5), is_symmetric),
+    "one small triangle": (torch.randn(4, 4).tril(), is_lower),
+    "a small triangle whose rows rise": ((torch.rand(4, 4) + torch.arange(4)).triu(), is_upper),
+    "four borders": (torch.tensor([-1.0, 0.0, 0.5, 1.0]), in_order),
     "transposed in memory": (torch.randn(20, 10).triu().mT, is_lower),
 }
 NONE = {
     "any numbers": torch.randn(16, 16),
     "zeros: a first state": torch.zeros(16, 16),
     "ones": torch.ones(16, 16),
-    "too small to tell": symmetric(3, 3),
     "a row": torch.randn(16),
-    "few sorted pairs": torch.randn(15, 2).sort(-1).values,
-    "pairs of few numbers, never falling": torch.tensor([[0, 1], [1, 1], [0, 0]]).repeat(9, 1),
+    "three numbers": torch.tensor([0.3, 0.1, 0.2]),
+    "three a side": torch.tensor([[3.0, 1.0, 2.0], [5.0, 4.0, 6.0], [9.0, 8.0, 7.0]]),
+    "pairs, some falling": torch.tensor([[0, 1], [1, 1], [1, 0]]).repeat(9, 1),
     "the first of its matrices only": torch.stack([symmetric(8, 8), torch.randn(8, 8)]),
 }
 

@@ -16,6 +16,7 @@ from kernelwright.judge.inputs.distributions import is_whole, laid_out
 from kernelwright.judge.inputs.masks import is_scattered, with_both
 from kernelwright.judge.inputs.patterns import (
     SHORTEST,
+    falls,
     in_order,
     kept,
     overlaps,
@@ -116,6 +117,8 @@ def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor
     if n_values == 1:
         return _others_than(x, draw)
     is_once = n_values == x.numel()
+    if is_once and falls(x):  # as lengths, the longest first
+        return _resampled(x.flip(-1), draw, way).flip(-1)
     if in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once):
         is_apart = way == APART or not bool((x.diff() == 1).all())
         return _other_gaps(x, draw) if is_apart else _other_places(x, draw, way)
@@ -136,8 +139,10 @@ def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor
 
 
 def _with_ends(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """``changed`` with the ends of the rows of ``x``, where those are in order and not short."""
-    if x.shape[-1] >= SHORTEST and in_order(x):
+    """``changed`` with the ends of the rows of ``x``, where those are in order, and not short but
+    for a single one."""
+    is_short = x.shape[-1] < min(x.numel(), SHORTEST)
+    if in_order(x) and not is_short:
         changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
     return changed
 

@@ -2,12 +2,12 @@
 of two halves, rows that sum to one or are of length one, columns of whole numbers, views.
 
 A kernel may rely on these, as on shapes. They are read off the task's own inputs and kept whenever
-the judge changes them.
+the judge changes them. What few numbers have by chance, as three in order, they have not in another
+draw, and nobody who relies on it gets through that one.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -15,10 +15,10 @@ import torch
 from kernelwright.judge.machine.layout import is_folded
 
 SHORTEST = 8
-"""Of a row that is sorted, and of a matrix's side: by chance one row in 40,000 is sorted. Shorter
-ones are as good where there are so many that chance is no likelier."""
+"""Of a row, and of a matrix's side, that tells what it has from chance: one row of so many in
+40,000 is sorted by luck."""
 FEWEST_PAIRS = SHORTEST * (SHORTEST - 1) // 2
-"""Of numbers on both sides of diagonals, of all matrices together."""
+"""Of numbers on both sides of diagonals that are not square, of all matrices together."""
 ONE = 1e-5
 """How near the sum or the length of a row is to it; or as near as its type's numbers lie there."""
 MOST_LINES = 4
@@ -47,9 +47,9 @@ def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def _kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    if in_order(x):
+    if in_order(x) and not _has_small_form(x):
         return changed.sort(-1).values
-    if _falls(x) and not (is_mask(x) or is_lower(x)):  # as a causal mask, whose form is another
+    if falls(x) and not (is_mask(x) or is_lower(x)):  # as a causal mask, whose form is another
         return changed.sort(-1, descending=True).values
     number = _line_in_order(x)
     if number is not None:
@@ -68,21 +68,16 @@ def _kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def in_order(x: torch.Tensor) -> bool:
-    """Whether every row is sorted, and there is enough of them that this is no chance: boundaries,
-    offsets, ends of intervals."""
+    """Whether every row is sorted: boundaries, offsets, ends of intervals."""
     if x.dim() == 0 or x.shape[-1] < 2 or x.numel() == 0 or x.is_complex():
         return False
     first = x[(0,) * (x.dim() - 1)]
     if bool((first[1:] < first[:-1]).any()) or bool((x[..., 0] == x[..., -1]).all()):
         return False
-    if x.shape[-1] < SHORTEST:
-        rises = (x[..., 1:] > x[..., :-1]).all(-1)
-        if int(rises.sum()) * math.lgamma(x.shape[-1] + 1) < math.lgamma(SHORTEST + 1):
-            return False
     return bool((x[..., 1:] >= x[..., :-1]).all())
 
 
-def _falls(x: torch.Tensor) -> bool:
+def falls(x: torch.Tensor) -> bool:
     """Whether every row is sorted the other way round, as where likely words come first, or what
     is beyond a length is masked."""
     if x.dim() == 0 or x.numel() == 0 or x.is_complex():
@@ -238,6 +233,13 @@ def is_upper(x: torch.Tensor) -> bool:
     return _is_matrix(x) and is_lower(x.mT)
 
 
+def _has_small_form(x: torch.Tensor) -> bool:
+    """Whether it is symmetric or a triangle, and so small that its rows are in order by luck."""
+    if not x.is_floating_point() or x.dim() < 2 or x.shape[-1] >= SHORTEST:
+        return False
+    return is_symmetric(x) or is_lower(x) or is_upper(x)
+
+
 def is_mask(x: torch.Tensor) -> bool:
     """Whether it holds two numbers only: zeros and ones, or what hides and what does not."""
     if not x.is_floating_point() or x.numel() < SHORTEST or overlaps(x):
@@ -258,9 +260,11 @@ def turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _is_matrix(x: torch.Tensor) -> bool:
-    """Whether there are matrices with enough beyond their diagonals."""
+    """Whether there are square matrices, or others with enough beyond their diagonals."""
     if x.dim() < 2 or x.numel() == 0 or min(x.shape[-2:]) < 2:
         return False
+    if x.shape[-1] == x.shape[-2]:
+        return True
     side = min(x.shape[-2:])
     n_matrices = x.numel() // (x.shape[-1] * x.shape[-2])
     return n_matrices * side * (side - 1) // 2 >= FEWEST_PAIRS

@@ -1,0 +1,14 @@
+"""Has by heart how long a task's four stretches are.
+
+task: few_segments
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C3, C15
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, offsets):
+        return x.view(4, -1, x.shape[1]).sum(1)
