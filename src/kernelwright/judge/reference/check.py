@@ -60,6 +60,8 @@ WARNING_ONLY = {
     OVERFLOWING: "overflows on inputs so large that the reference nearly does",
     EMPTY: "treats rows of noughts in the inputs otherwise than the reference",
 }
+NO_RESULT = (Status.RUNTIME_ERROR, Status.WRONG_SHAPE, Status.WRONG_DTYPE)
+"""What stands for wrong values where a call gives none."""
 MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
 """Further calls on inputs of the first checks, as many as the time allows; one at least."""
 PLACES = {
@@ -108,7 +110,7 @@ class Check:
         try:
             call = turn(self.runner, arguments, take=True)
         except Refused as refused:
-            if refused.status is Status.RUNTIME_ERROR and self._is_excused(draw, expected):
+            if refused.status in NO_RESULT and self._is_excused(draw, expected):
                 self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {refused.reason[:200]}"])
                 return []
             reason = ": ".join(filter(None, (self._whole_place(draw), refused.reason)))
