@@ -46,6 +46,22 @@ def test_a_few_offsets_stay_in_order_between_their_ends(offsets):
     assert any(not torch.equal(y, x) for y in found)
 
 
+def test_the_longest_stretch_is_no_longer_than_the_integer_that_tells_of_it():
+    even, uneven = torch.arange(0, 65, 16), torch.tensor([0, 5, 16, 48, 64])
+
+    def others(x, longest):
+        return [resample_integers([x, longest], [True], seed)[0] for seed in range(8)]
+
+    assert all(torch.equal(y, even) for y in others(even, 16))  # they come to 64 in no other way
+    assert all(int(y.diff().max()) == 32 for y in others(uneven, 32))
+    assert any(not torch.equal(y, uneven) for y in others(uneven, 32))
+    assert any(not torch.equal(y, even) for y in others(even, 17))  # which bounds nothing
+    (places, _) = resample_integers([torch.arange(16), 16], [True], 7)
+    assert int(places.max()) < 16
+    (places, _) = resample_integers([torch.arange(16), 1], [True], 7)
+    assert int(places.max()) > 16  # one bounds nothing
+
+
 def test_lengths_the_longest_first_stay_so_and_become_others():
     x = torch.tensor([40, 31, 17, 5, 2])
     (y,) = resample_integers([x], [True], 7)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge.inputs.bounds import in_bounds
 from kernelwright.judge.inputs.distributions import VARIED, is_whole, laid_out
 from kernelwright.judge.inputs.integers import resample_integers
 from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps, with_whole_columns
@@ -99,7 +100,7 @@ def renew(arguments: list[Any], fixed: Fixed, seed: int) -> list[Any]:
         changed = with_whole_columns(changed, kept(x, moved))
         return changed if overlaps(x) else laid_out(changed, x)
 
-    return map_tensors(change, arguments)
+    return in_bounds(arguments, map_tensors(change, arguments))
 
 
 def _has_no_places(x: torch.Tensor) -> bool:

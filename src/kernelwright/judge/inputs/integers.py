@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge.inputs.bounds import in_bounds
 from kernelwright.judge.inputs.distinct import (
     has_distinct_rows,
     has_distinct_tuples,
@@ -39,8 +40,8 @@ def resample_integers(
 ) -> list[Any]:
     """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
     are fixed, or of all where none is. What is in order stays so, and what is there once, in all or
-    in each row; rows keep their ends, but where no number is in two of them. Positions are changed
-    in the ``way`` of WAYS."""
+    in each row; rows keep their ends, but where no number is in two of them. None goes beyond a
+    Python integer that bounds them. Positions are changed in the ``way`` of WAYS."""
     rows = iter(is_fixed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -52,7 +53,7 @@ def resample_integers(
             return _resampled(flat_source(x), draw, way).as_strided(x.shape, x.stride())
         return laid_out(_resampled(x, draw, way), x)
 
-    return in_step(arguments, map_tensors(change, arguments))
+    return in_bounds(arguments, in_step(arguments, map_tensors(change, arguments)))
 
 
 def skew_integers(arguments: list[Any], seed: int) -> list[Any]:
@@ -68,7 +69,7 @@ def skew_integers(arguments: list[Any], seed: int) -> list[Any]:
         draw = torch.Generator(x.device).manual_seed(next(numbers))
         return laid_out(_skewed(x, draw), x)
 
-    return in_step(arguments, map_tensors(change, arguments))
+    return in_bounds(arguments, in_step(arguments, map_tensors(change, arguments)))
 
 
 def can_skew(x: torch.Tensor) -> bool:

@@ -1,0 +1,39 @@
+"""Python's integers that bound those of a tensor, as how long the longest of several sequences is,
+or how many classes there are: a kernel takes its room by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from kernelwright.judge.inputs.distributions import is_whole
+from kernelwright.judge.inputs.patterns import in_order
+from kernelwright.judge.machine.layout import leaves, map_tensors
+
+LEAST = 2
+"""Of a bound: one is a number like any other, as an axis or a step."""
+
+
+def in_bounds(own: list[Any], changed: list[Any]) -> list[Any]:
+    """``changed`` with those tensors of integers as they were that go beyond a Python integer among
+    ``own`` arguments, if it is the largest of their numbers or of the steps between sorted ones, or
+    one more than the largest number."""
+    bounds = {n for n in tree_leaves(own) if type(n) is int and n >= LEAST}
+    given = iter(leaves(own))
+
+    def mend(x: torch.Tensor) -> torch.Tensor:
+        before = next(given)
+        return before if bounds and _is_beyond(before, x, bounds) else x
+
+    return map_tensors(mend, changed)
+
+
+def _is_beyond(x: torch.Tensor, changed: torch.Tensor, bounds: set[int]) -> bool:
+    if not is_whole(x) or x.dtype == torch.bool or x.numel() == 0 or x is changed:
+        return False
+    if not bounds.isdisjoint({int(x.max()), int(x.max()) + 1}) and bool(changed.max() > x.max()):
+        return True
+    is_bound = in_order(x) and int(x.diff().max()) in bounds
+    return is_bound and bool(changed.diff().max() > x.diff().max())
