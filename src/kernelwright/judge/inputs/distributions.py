@@ -272,11 +272,14 @@ def is_telling(
 def finite_as_usual(
     results: list[torch.Tensor], run_usual: Callable[[], list[torch.Tensor]]
 ) -> bool:
-    """Whether results are finite, but where the usual ones are not either, as behind masks."""
+    """Whether results are finite, but where the usual ones are not either, as behind masks. Those
+    that hide a NaN are one more, see ``with_hidden``."""
     if all_finite(results):
         return True
-    pairs = zip(results, as_real(run_usual()), strict=True)
-    return all(torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
+    others = as_real(run_usual())
+    pairs = zip(results, others, strict=False)
+    is_usual = (torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
+    return len(results) == len(others) and all(is_usual)
 
 
 def is_whole(x: torch.Tensor) -> bool:

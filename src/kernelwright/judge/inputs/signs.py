@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -32,6 +33,7 @@ MOST_COLUMNS = 8
 def find_signs(own: list[Any], run: Run) -> Signs:
     """The signs of the task's ``own`` arguments that have but one, where ``run``, the reference,
     gives NaN in their place for numbers of either sign, or fails, all other arguments as they were.
+    (A NaN that whole numbers hide is in one result more, see ``with_hidden``.)
     """
     asked = [
         (place, *part) for place, x in enumerate(leaves(own)) for part in _parts_of_one_sign(x)
@@ -50,7 +52,7 @@ def _is_refused(before: list[float], shares: list[float] | None) -> bool:
     """Whether there are far more NaN than before, or nothing at all."""
     if shares is None:
         return True
-    pairs = zip(before, shares, strict=False)
+    pairs = zip_longest(before, shares, fillvalue=0.0)
     return any(now - usual >= NAN_SHARE for usual, now in pairs)
 
 

@@ -42,6 +42,7 @@ from kernelwright.judge.machine.meeting import meeting, place_of
 from kernelwright.judge.numerics.allowances import explained, lie_on_borders
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, ROUNDING, USELESS, Expected, expect
 from kernelwright.judge.numerics.growth import Terms, count_terms, summation_growth
+from kernelwright.judge.numerics.hidden import with_hidden
 from kernelwright.judge.numerics.measures import are_alike, as_real, differ, narrowest
 from kernelwright.judge.reference import fitness, nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
@@ -85,7 +86,7 @@ class Oracle:
         self.modules = {TASK: module}
         self.spent, self._namings = Spent(), [*widened.NAMINGS]  # on expected results
         self._kept = Kept(self.device)
-        self._variation = Variation(self.spent()(self._takes), self.spent()(self.run))
+        self._variation = Variation(self.spent()(self._takes), self.spent()(self._told))
         self.convolves = self.asks_for_specials = False
         self.refusals: frozenset[str] = frozenset()  # what it raises itself, for a warning
         self.has_variance = self.factorises = False
@@ -182,9 +183,9 @@ class Oracle:
         """Whether the reference gives as many numbers as always, finite where those of ``usual``
         arguments are."""
         try:
-            results = as_real(self.run(changed))
+            results = as_real(self._told(changed))
             is_alike = layout.same_shapes(results, as_real(self.example))
-            return is_alike and finite_as_usual(results, lambda: self.run(usual))
+            return is_alike and finite_as_usual(results, lambda: self._told(usual))
         except FAILURES:
             return False
 
@@ -195,6 +196,11 @@ class Oracle:
     def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """The reference's outputs in its own precision; ``arguments`` stay as they are."""
         return [t.detach() for t in flatten(self._forward(self.modules[weights], arguments))]
+
+    def _told(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
+        """``run`` and the NaN that whole numbers hid, unless the reference asks for such itself."""
+        run = partial(self.run, weights=weights)
+        return run(arguments) if self.asks_for_specials else with_hidden(run, arguments)
 
     def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> Any:
         given = anew(arguments)
@@ -217,7 +223,9 @@ class Oracle:
         is_own = self.is_own(draw)
         is_given = is_own or draw.distribution == SPECIAL
         if not is_given and not is_telling(
-            draw.distribution, run, lambda: self.run(self.arguments(Draw(TASK, draw.seed)))
+            draw.distribution,
+            lambda: self._told(arguments, draw.weights),
+            lambda: self._told(self.arguments(Draw(TASK, draw.seed))),
         ):
             return None  # before float64, which costs most
         is_shaken = self.is_symmetric and not is_given
