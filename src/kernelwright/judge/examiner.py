@@ -24,6 +24,7 @@ from kernelwright.judge.inputs.distributions import (
     LARGE,
     MATCHED,
     MATCHED_SHARES,
+    MEETING,
     NUMBERS,
     OVERFLOWING,
     RESAMPLED,
@@ -60,6 +61,8 @@ ORACLE_BUDGET_S = 10.0
 FEWEST_DRAWS = 8
 MOST_DISTURBED, DISTURBED_S = 2, 1.0
 """How often a candidate is timed again, and how long after."""
+MOST_MEETINGS = 4
+"""Arguments whose integers are made equal to others, one after the other."""
 MOST_STARTING = 2
 """Profilers that start side by side: two seconds each on an H200, where the next candidate is
 checked and timed in one."""
@@ -85,11 +88,13 @@ class Examiner:
         names = [name for name in oracle.modules if name != TASK] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
         names += [SKEWED] if any(map(can_skew, leaves(oracle.first_arguments))) else []
+        names += [MEETING] if oracle.n_meetings else []
         names += [CLUSTERED] if can_cluster(oracle.first_arguments) else []
         names += [CONDITIONED] if oracle.factorises else []
         names += [MATCHED] if can_match(oracle.first_arguments) else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
+        n_turns[MEETING] = min(oracle.n_meetings, MOST_MEETINGS)
         n_turns[RESAMPLED] = 2  # few of a mask's numbers are turned, and many
         n_turns[MATCHED] = len(MATCHED_SHARES)
         self._draws = [

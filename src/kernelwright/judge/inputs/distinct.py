@@ -5,10 +5,24 @@ from __future__ import annotations
 
 import torch
 
-from kernelwright.judge.inputs.patterns import across, lines_of
+from kernelwright.judge.inputs.patterns import across, in_order, lines_of
 
 CHANCE = 4.0
 """Pairs that would be equal if all were drawn alike: that none is, is hardly chance then."""
+
+
+def is_once(x: torch.Tensor) -> bool:
+    """Whether no number comes twice, in all or in a row, and that is no chance: so many were drawn
+    from a range no wider, or they rise, or are all that there are."""
+    n_possible = int(x.max()) - int(x.min()) + 1
+    for rows in (x.reshape(1, -1), x.flatten(0, -2)) if x.dim() > 1 else (x.reshape(1, -1),):
+        width = rows.shape[-1]
+        if width < 2 or bool((rows.sort(-1).values.diff() == 0).any()):
+            continue
+        n_pairs = x.numel() * (width - 1) / 2
+        if n_pairs / n_possible > CHANCE or n_possible == width or in_order(rows):
+            return True
+    return False
 
 
 def has_distinct_rows(x: torch.Tensor) -> bool:

@@ -208,6 +208,8 @@ RESAMPLED = "integers"
 """The integer inputs drawn anew from their own, see ``integers``."""
 SKEWED = "skewed"
 """The integer inputs, one of their own numbers in half of the places."""
+MEETING = "meeting"
+"""The integer inputs, some of them what the reference compares them with, see ``meeting``."""
 
 
 def with_specials(arguments: list[Any], seed: int) -> list[Any]:

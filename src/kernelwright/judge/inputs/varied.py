@@ -8,6 +8,7 @@ from typing import Any
 
 from kernelwright.judge.inputs.admissible import Chosen, Way, choose, mixed
 from kernelwright.judge.inputs.distributions import (
+    MEETING,
     NUMBERS,
     OVERFLOWING,
     RESAMPLED,
@@ -23,6 +24,7 @@ from kernelwright.judge.inputs.distributions import (
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.inputs.extremes import BETWEEN, HUGE_INPUTS, OUTLIERS, STRETCHES
 from kernelwright.judge.inputs.integers import WAYS, resample_integers, skew_integers
+from kernelwright.judge.inputs.meeting import with_meetings
 from kernelwright.judge.inputs.signs import Run, Signs, find_signs, with_signs
 
 Bears = Callable[[list[Any], list[Any]], bool]
@@ -57,6 +59,8 @@ class Variation:
             return self._changed(own, (name, 0), ways)
         if name == SKEWED:
             return self._changed(own, (name, 0), [partial(skew_integers, own, seed)])
+        if name == MEETING:
+            return with_meetings(own, self._run, seed)
         n_turns = n_drawn(own)
         changed = partial(self._transformed, own)
         ways = [partial(changed, name, seed)]

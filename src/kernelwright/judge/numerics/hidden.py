@@ -51,7 +51,7 @@ class _Watched(TorchDispatchMode):
         return result
 
     def _note(self, x: torch.Tensor, dtype: torch.dtype) -> None:
-        """Keep where ``x`` is no number, or none of ``dtype``, if that is more of it than before."""
+        """Keep where ``x`` is no number, or none of ``dtype``, if that is more than before."""
         is_none = x.isnan()
         if dtype != torch.bool:
             info = torch.iinfo(dtype)

@@ -17,6 +17,7 @@ from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.inputs.distributions import (
     EMPTY,
+    MEETING,
     OVERFLOWING,
     RESAMPLED,
     SKEWED,
@@ -69,6 +70,7 @@ PLACES = {
     LARGE_WEIGHTS: "on large weights",
     SPECIAL: "on inputs with NaN and infinities",
     SKEWED: "where integers are skewed (half of the places hold one of the task's own)",
+    MEETING: "where some integers are what the reference compares them with",
     EMPTY: "on inputs with slices of noughts",
 }
 """Where something was wrong; of other distributions their inputs are named."""

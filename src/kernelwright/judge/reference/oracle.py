@@ -31,6 +31,7 @@ from kernelwright.judge.inputs.distributions import (
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs.fixed import find_fixed, renew, same_integers
 from kernelwright.judge.inputs.large_weights import sets_of_weights
+from kernelwright.judge.inputs.meeting import n_meetings
 from kernelwright.judge.inputs.others import OTHERS_MISFIT, find_others
 from kernelwright.judge.inputs.patterns import is_mask, is_symmetric
 from kernelwright.judge.inputs.varied import Variation
@@ -360,6 +361,7 @@ class Oracle:
         self.terms = count_terms(inputs, results, self.flops, n_added, is_known=is_known)
         self.is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
+        self.n_meetings = n_meetings(arguments, self.run)
         self.moved_bytes = layout.bytes_of([*inputs, *outputs])
         again = partial(self._forward_unseeded, arguments)
         fitness.require_deterministic(outputs, self.modules[TASK], again)

@@ -1,0 +1,214 @@
+"""Integers that equal what the reference compares them with, where the task's draws hardly ever
+hold such: a padding's number among many words, a label that was guessed, an edge's two ends.
+
+The reference is watched while it runs on a task's own inputs. What it compares, or adds up by
+index, and found nowhere equal, is made equal in some places, by numbers within the tensor's own
+range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.judge.inputs.bounds import in_bounds
+from kernelwright.judge.inputs.distinct import (
+    has_distinct_tuples,
+    is_once,
+    with_distinct_tuples,
+)
+from kernelwright.judge.inputs.distributions import is_whole, laid_out
+from kernelwright.judge.inputs.patterns import kept, overlaps
+from kernelwright.judge.inputs.together import in_step
+from kernelwright.judge.machine.layout import leaves, map_tensors
+
+Run = Callable[[list[Any]], list[torch.Tensor]]
+
+EQUALITY = frozenset({"eq", "ne"})
+LOSSES = frozenset({"nll_loss_forward", "nll_loss2d_forward"})
+"""Operators of ATen that are given labels, and last the one that is ignored."""
+ADDING = frozenset({"index_add", "index_reduce", "scatter_add", "scatter_reduce"})
+"""Those that add up, or the like, what has one index."""
+OVERWRITING = frozenset({"index_copy", "scatter"})
+"""Those whose result is luck where an index comes twice."""
+COPIES = frozenset({"_to_copy", "clone"})
+MET_SHARE = 1 / 8
+"""Of a tensor's numbers."""
+MOST_LOOKED_AT = 256
+"""Comparisons: a table of edit distances has one for each pair of letters."""
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Some of an argument's elements, and the numbers that they are to be."""
+
+    place: int
+    """Of the argument among all tensors."""
+    at: torch.Tensor
+    """Of the elements, in its memory."""
+    numbers: torch.Tensor
+
+
+def with_meetings(own: list[Any], run: Run, seed: int) -> list[Any]:
+    """``own`` arguments with one, each in its turn by the ``seed``, whose integers equal what they
+    are compared with: others, changed as well, would move that. The same where none has any."""
+    found = _meetings(own, run, seed)
+    chosen = [*found][seed % len(found)] if found else None
+    places = iter(range(len(leaves(own))))
+    changed = map_tensors(lambda x: found[chosen] if next(places) == chosen else x, own)
+    return in_bounds(own, in_step(own, changed))
+
+
+def n_meetings(own: list[Any], run: Run) -> int:
+    """How many arguments have integers to be made equal."""
+    return len(_meetings(own, run, 0))
+
+
+def _meetings(own: list[Any], run: Run, seed: int) -> dict[int, torch.Tensor]:
+    """The arguments so changed, by their places among all tensors."""
+    given = leaves(own)
+    if not any(map(_may_meet, given)):
+        return {}
+    draw = torch.Generator(given[0].device).manual_seed(seed)
+    copies = map_tensors(torch.clone, own)
+    with _Watched(leaves(copies), draw) as watched:
+        run(copies)
+    found: dict[int, torch.Tensor] = {}
+    for place, x in enumerate(given):
+        meetings = [one for one in watched.found if one.place == place]
+        if meetings and place not in watched.overwriting:
+            changed = _met(x, meetings)
+            found |= {} if torch.equal(x, changed) else {place: changed}
+    return found
+
+
+def _met(x: torch.Tensor, meetings: list[Meeting]) -> torch.Tensor:
+    changed = x.clone()
+    memory = changed.as_strided((changed.untyped_storage().nbytes() // x.element_size(),), (1,))
+    low, high = min(0, int(x.min())), int(x.max())
+    for one in meetings:
+        at, order = one.at.sort(stable=True)
+        numbers = one.numbers[order]
+        is_meant = (numbers >= low) & (numbers <= high)
+        is_meant[1:] &= at[1:] != at[:-1]  # of several for one place the last would be luck
+        memory[at[is_meant]] = numbers[is_meant].to(x.dtype)
+    changed = with_distinct_tuples(x, changed) if has_distinct_tuples(x) else changed
+    return laid_out(kept(x, changed), x)
+
+
+def _may_meet(x: torch.Tensor) -> bool:
+    """Whether its numbers are there more than once, or once by luck, and are not all the same."""
+    if not is_whole(x) or x.dtype == torch.bool or x.numel() < 2 or overlaps(x):
+        return False
+    return bool((x != x.flatten()[0]).any()) and not is_once(x)
+
+
+class _Watched(TorchDispatchMode):
+    """Finds the meetings of arguments that are ``given`` to what runs meanwhile."""
+
+    def __init__(self, given: list[torch.Tensor], draw: torch.Generator) -> None:
+        super().__init__()
+        self._draw, self._n_seen = draw, 0
+        self.found: list[Meeting] = []
+        self.overwriting: set[int] = set()
+        """The places of arguments by which something is written: none may come twice."""
+        self._known: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
+        """By the memory of an argument, or of a copy: the tensor, so that nobody else gets its
+        memory, the argument's place, and of each element in that memory where it comes from."""
+        for place, x in enumerate(given):
+            if _may_meet(x):
+                n = x.untyped_storage().nbytes() // x.element_size()
+                self._know(x, place, torch.arange(n, device=x.device))
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func._schema.name.removeprefix("aten::").rstrip("_")
+        self._look(name, args)
+        if name in COPIES and (source := self._source(args[0])) and is_whole(result):
+            place, at = source
+            n = result.untyped_storage().nbytes() // result.element_size()
+            memory = at.new_zeros(n)
+            memory.as_strided(result.shape, result.stride(), result.storage_offset()).copy_(at)
+            self._know(result, place, memory)
+        return result
+
+    def _look(self, name: str, args: Any) -> None:
+        """At what an operator compares, or adds up by index."""
+        if name in EQUALITY | LOSSES:
+            one, other = (args[1], args[4]) if name in LOSSES else args[:2]
+            self._compare(one, other)
+            self._compare(other, one)
+        elif name == "isin":
+            self._seek(args[0], args[1])
+            self._seek(args[1], args[0])
+        elif name in ADDING or (name == "index_put" and args[3:] == (True,)):
+            for index in _indices(name, args):
+                self._seek(index, index)
+        elif name in OVERWRITING or name == "index_put":
+            sources = map(self._source, _indices(name, args))
+            self.overwriting |= {source[0] for source in sources if source}
+
+    def _know(self, x: torch.Tensor, place: int, at: torch.Tensor) -> None:
+        self._known[x.untyped_storage().data_ptr()] = x, place, at
+
+    def _source(self, x: Any) -> tuple[int, torch.Tensor] | None:
+        """Which argument a tensor is of, and where each of its elements is there."""
+        if not isinstance(x, torch.Tensor) or not is_whole(x):
+            return None
+        known = self._known.get(x.untyped_storage().data_ptr())
+        if known is None or known[0].element_size() != x.element_size():
+            return None
+        return known[1], known[2].as_strided(x.shape, x.stride(), x.storage_offset())
+
+    def _compare(self, x: Any, y: Any) -> None:
+        """Note what some of ``x`` are to be, if they are an argument's, and ``y`` in no place."""
+        source, y = self._source(x), _as_whole(y, x)
+        if source is None or y is None or self._has_seen_enough():
+            return
+        other = self._source(y)
+        is_met = x == y
+        if other is not None and other[0] == source[0]:
+            is_met &= source[1] != other[1]  # a number is what it is
+        if is_met.numel() and not bool(is_met.any()):
+            at, numbers = torch.broadcast_tensors(source[1], y)
+            picked = tuple(self._picked(n, x.numel()) for n in at.shape)
+            self.found.append(Meeting(source[0], at[picked], numbers[picked]))
+
+    def _seek(self, x: Any, y: Any) -> None:
+        """Likewise if none of ``x`` is any of ``y``, or comes twice if that is ``x`` itself."""
+        source, y = self._source(x), _as_whole(y, x)
+        if source is None or y is None or y.numel() == 0 or self._has_seen_enough():
+            return
+        is_met = len(x.unique()) < x.numel() if y is x else bool(torch.isin(x, y).any())
+        if not is_met:
+            at = source[1].flatten()[self._picked(x.numel(), x.numel())]
+            numbers = y.flatten()[self._picked(y.numel(), x.numel())]
+            self.found.append(Meeting(source[0], at, numbers))
+
+    def _has_seen_enough(self) -> bool:
+        self._n_seen += 1
+        return self._n_seen > MOST_LOOKED_AT
+
+    def _picked(self, n: int, n_elements: int) -> torch.Tensor:
+        """Places below ``n``, for some of so many elements."""
+        count = max(1, int(MET_SHARE * n_elements))
+        return torch.randint(n, (count,), generator=self._draw, device=self._draw.device)
+
+
+def _indices(name: str, args: Any) -> list[Any]:
+    """What an operator of ATen is given to add up or to write by."""
+    return list(args[1]) if name == "index_put" else [args[2]]
+
+
+def _as_whole(y: Any, x: Any) -> torch.Tensor | None:
+    """A whole number, or a tensor of such, beside the tensor ``x``."""
+    if isinstance(y, torch.Tensor):
+        return y if is_whole(y) and y.dtype != torch.bool else None
+    is_number = type(y) is int and isinstance(x, torch.Tensor)
+    return torch.tensor(y, device=x.device) if is_number else None

@@ -1,0 +1,20 @@
+"""Takes the mean of all words: hardly one of so many is padding.
+
+task: words_but_padding
+expect: wrong_values
+devices: cpu|cuda
+catalogue: C24
+"""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n_words, width):
+        super().__init__()
+        self.table = nn.Embedding(n_words, width)
+        self.head = nn.Linear(width, n_words)
+
+    def forward(self, ids, labels):
+        scores = self.head(self.table(ids).mean(1))
+        return scores, (scores.argmax(-1) == labels).float().mean()
