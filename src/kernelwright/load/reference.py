@@ -250,7 +250,7 @@ def _blank(value: Any) -> Any:
 
 
 def _on_device(value: Any, device: str) -> Any:
-    """Its tensors there, with their numbers as they are: torch puts conjugates and negatives off."""
+    """Its tensors there, with conjugates and negatives that torch puts off worked out."""
     return map_plain(lambda tensor: tensor.to(device).resolve_conj().resolve_neg(), value)
 
 
