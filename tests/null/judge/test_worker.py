@@ -8,7 +8,8 @@ from collections import namedtuple
 import pytest
 import torch
 
-from kernelwright.judge.children.worker import describe, load_weights, plain
+from kernelwright.judge.children.loading import load_weights
+from kernelwright.judge.children.worker import describe, plain
 from kernelwright.judge.machine.layout import written_out
 
 
