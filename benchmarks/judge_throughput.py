@@ -13,7 +13,7 @@ more with that cache as it is then, as all but the first run on a machine find i
 judged by ``eval_kernel_against_ref`` from a checkout of its public repository, unchanged, as its
 scripts/eval_from_generations.py does: five correctness trials, a hundred timed ones of the
 candidate and of the reference, a fresh process per candidate, one at a time, in random order. It
-needs a GPU and the packages tqdm, requests and pydantic.
+needs a GPU and the packages tqdm and pydantic.
 Nothing else should run meanwhile. Whoever is not done after ``--most`` seconds is
 stopped; what has a verdict by then counts, over the time until then.
 
@@ -24,6 +24,7 @@ Not covered:
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -52,6 +53,7 @@ N_CORRECT_TRIALS = 5  # KernelBench, scripts/eval_from_generations.py: num_corre
 N_PERF_TRIALS = 100  # likewise: num_perf_trials
 LIMIT_S = 180.0  # likewise: timeout
 OURS, AGAIN, THEIRS = "ours", "ours again", "KernelBench"
+NEEDED = ("tqdm", "pydantic")  # of KernelBench; for other packages of its, see open_kernelbench
 Chosen = dict[str, tuple[SuiteEntry, str]]
 """Candidates' texts by name, with the task that each is for."""
 
@@ -224,6 +226,9 @@ def main() -> None:
         )
     if options.kernelbench and not options.device.startswith("cuda"):
         parser.error("KernelBench's evaluator runs on GPUs only: leave --kernelbench out")
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if options.kernelbench and missing:
+        parser.error(f"KernelBench's evaluator needs {' and '.join(missing)}: pip install them")
     chosen = candidates(options.only, options.device, options.copies)
     if not chosen:
         parser.error(f"no built-in task is called {' or '.join(options.only)}")
