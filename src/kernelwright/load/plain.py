@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 CONTAINERS = (list, tuple, dict)
 MAX_DEPTH = 8
 """Of the lists and tuples of a result that lie in one another."""
+OF_TYPE = "a tensor of "
+COMPARED = "in a type that torch compares, as int32 or int64 (complex64), and cast inside"
 UNCOMPARED = ("uint16", "uint32", "uint64", "complex32", "bits", "q")
 """Beginnings of the names of the types whose numbers torch cannot compare on a CPU."""
 
@@ -30,9 +32,27 @@ def require_plain(values: Any, function: str, own: str) -> None:
         raise TaskError(
             f"{function} returns what no candidate can be given",
             seen=kind,
-            do="return dense tensors and plain values, in lists, tuples or dicts, and build the "
+            do=f"return them {COMPARED}"
+            if kind.startswith(OF_TYPE)
+            else "return dense tensors and plain values, in lists, tuples or dicts, and build the "
             "rest in the module",
         )
+
+
+def require_dense_weights(module: torch.nn.Module) -> None:
+    """See that a module's weights and buffers can be copied into a candidate's.
+
+    Raises:
+        TaskError: one is sparse, or nested.
+    """
+    for name, value in weights_of(module).items():
+        kind = _other_layout(value)
+        if kind:
+            raise TaskError(
+                "the module has a weight that no candidate can be given",
+                seen=f"{name} is {kind}",
+                do="keep what it is made of, as dense tensors, and make it in the forward",
+            )
 
 
 def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
@@ -67,7 +87,9 @@ def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
         raise TaskError(
             "the forward's result cannot be compared",
             seen=kind,
-            do="let forward return a dense tensor, or lists and tuples of them",
+            do=f"return it {COMPARED}"
+            if kind.startswith(OF_TYPE)
+            else "let forward return a dense tensor, or lists and tuples of them",
         )
     return [value]
 
@@ -106,14 +128,18 @@ def _other(value: Any, own: str) -> str:
 
 
 def _other_than_dense(tensor: torch.Tensor) -> str:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return _other_layout(tensor) or (OF_TYPE + dtype if dtype.startswith(UNCOMPARED) else "")
+
+
+def _other_layout(tensor: torch.Tensor) -> str:
     import torch
 
     if tensor.is_nested:
         return "a nested tensor"
     if tensor.layout is not torch.strided:
         return f"a tensor in the layout {str(tensor.layout).removeprefix('torch.')}"
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    return f"a tensor of {dtype}" if dtype.startswith(UNCOMPARED) else ""
+    return ""
 
 
 def nesting(value: Any) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import DeviceError, KernelwrightError, TaskError
 from kernelwright.core.task import Task, Workload
+from kernelwright.load.made_in import made_in
 from kernelwright.load.neighbours import own_neighbours
 from kernelwright.load.plain import flatten, map_plain, require_plain
 from kernelwright.load.seeding import seed_torch
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import torch
 
 CHECK_SEED = 0
+DEFAULT_DTYPE = "__default_dtype__"
+"""In a task's namespace: the type that its text asked torch to make tensors in."""
 MISFIT = ("the inputs do not fit the forward", "make get_inputs (or --input) fit it")
 NO_GRADIENTS = (
     "the forward takes gradients, and kernels are judged without",
@@ -40,6 +43,17 @@ class Reference:
     def has_fixed_weights(self) -> bool:
         """Whether the weights came with the task, so that no seed changes them."""
         return bool(self.namespace.get("HAS_FIXED_WEIGHTS", False))
+
+    @contextlib.contextmanager
+    def in_its_type(self) -> Iterator[None]:
+        """While it is entered, tensors are made in the type that the task's text asked torch for,
+        where nobody asks for another."""
+        import torch
+
+        asked = torch.get_default_dtype()
+        own = self.namespace.get(DEFAULT_DTYPE, asked)
+        with made_in(own if asked is torch.float32 else asked):
+            yield
 
     def init_inputs(self, seed: int) -> list[Any]:
         """The constructor's arguments.
@@ -151,7 +165,11 @@ class Reference:
         import torch
 
         cuda = [torch.device(device)] if device.startswith("cuda") else []
-        with torch.random.fork_rng(devices=cuda), task_code(self.task, what, do, context=context):
+        with (
+            torch.random.fork_rng(devices=cuda),
+            task_code(self.task, what, do, context=context),
+            self.in_its_type(),
+        ):
             seed_torch(seed)
             yield
 
@@ -178,6 +196,8 @@ def execute(task: Task, name: str | None = None) -> dict[str, Any]:
     Raises:
         TaskError: the text does not run.
     """
+    import torch
+
     label = task.digest.removeprefix("b2:")[:12]
     filename = f"<task {task.name} {label}>"
     lines = task.source.splitlines(keepends=True)
@@ -187,8 +207,13 @@ def execute(task: Task, name: str | None = None) -> dict[str, Any]:
     sys.modules[module.__name__] = module
     module.__dict__["PAYLOAD"] = task.payload
     broken = f"{task.name} does not import", "run the file with python and mend it"
-    with task_code(task, *broken), own_neighbours(task.source, task.import_roots):
+    with (
+        task_code(task, *broken),
+        own_neighbours(task.source, task.import_roots),
+        made_in(torch.get_default_dtype()),  # or it would be every later task's
+    ):
         exec(compile(task.source, filename, "exec"), module.__dict__)
+        module.__dict__[DEFAULT_DTYPE] = torch.get_default_dtype()
     return module.__dict__
 
 
@@ -232,7 +257,8 @@ def check(task: Task, device: str = "cpu") -> Workload:
     inputs = reference.inputs(CHECK_SEED, device)
     shapes = tuple(_shape(value) for value in inputs)
     seen = ", ".join(f"{kind}{list(shape)}" for kind, shape in shapes)
-    with task_code(task, *MISFIT, context=f"with {seen}"), torch.no_grad():
+    context = f"with {seen}"
+    with task_code(task, *MISFIT, context=context), torch.no_grad(), reference.in_its_type():
         output = module(*inputs)
     if not flatten(output):
         raise TaskError(
@@ -250,7 +276,7 @@ def _blank(value: Any) -> Any:
 
 
 def _on_device(value: Any, device: str) -> Any:
-    """Its tensors there, with conjugates and negatives that torch puts off worked out."""
+    """Its tensors there, and what torch puts off done: conjugates and negatives."""
     return map_plain(lambda tensor: tensor.to(device).resolve_conj().resolve_neg(), value)
 
 

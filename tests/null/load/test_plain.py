@@ -1,9 +1,11 @@
 """What a task gives to its module and gets from it can be handed on and compared, or is refused."""
 
 import pytest
+import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
+from kernelwright.load.made_in import made_in
 from kernelwright.load.reference import check, open_reference
 
 TEXT = """
@@ -113,8 +115,49 @@ def test_plain_values_are_given_as_they_are_and_their_tensors_on_the_device():
     assert tuple(shape) == (3,) and str(dtype) == "torch.float32"
 
 
+def test_numbers_that_torch_cannot_compare_are_told_from_what_is_not_dense():
+    told = []
+    for odd in (task("torch.ones(3).to(torch.uint16)"), task(result="x.to(torch.uint32)")):
+        with pytest.raises(TaskError) as refused:
+            check(odd)
+        told.append(refused.value.do)
+    assert all("int64" in one and "dense" not in one for one in told)
+
+
 @pytest.mark.parametrize("put_off", ["conj()", "conj().imag", "mH"])
 def test_what_torch_puts_off_is_done_before_it_is_given(put_off):
     given = f"torch.randn(4, 4, dtype=torch.complex64).{put_off}"
     (x,) = open_reference(task(given)).inputs(0)
     assert not x.is_conj() and not x.is_neg()
+
+
+DOUBLE = """
+import torch
+
+torch.set_default_dtype(torch.float64)
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + torch.ones(4)
+
+
+def get_inputs():
+    return [torch.randn(4)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_the_type_that_a_task_asks_torch_for_is_its_own():
+    reference = open_reference(Task("double", "test", DOUBLE))
+    assert torch.get_default_dtype() == torch.float32
+    with reference.in_its_type():
+        assert torch.ones(1).dtype == torch.float64
+    assert reference.inputs(0)[0].dtype == torch.float64
+    with open_reference(task()).in_its_type():
+        assert torch.ones(1).dtype == torch.float32
+    with made_in(torch.float64), open_reference(task()).in_its_type():  # somebody asks for that
+        assert torch.ones(1).dtype == torch.float64

@@ -54,7 +54,7 @@ from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.load import open_reference
-from kernelwright.load.plain import flatten, weights_of
+from kernelwright.load.plain import flatten, require_dense_weights, weights_of
 from kernelwright.load.reference import MISFIT, task_code
 from kernelwright.load.seeding import seed_torch
 
@@ -79,6 +79,7 @@ class Oracle:
         self.weight_seed = derive_seed(secret, "weights")
         self.initial = self.reference.init_inputs(self.weight_seed)
         module = layout.written_out(self.reference.build(self.weight_seed))
+        require_dense_weights(module)
         with seat():
             self._look(module.to(device))
 
@@ -196,14 +197,14 @@ class Oracle:
 
     def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """The reference's outputs in its own precision; ``arguments`` stay as they are."""
-        return [t.detach() for t in flatten(self._forward(self.modules[weights], arguments))]
+        return self._forward(self.modules[weights], arguments)
 
     def _told(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """``run`` and the NaN that whole numbers hid, unless the reference asks for such itself."""
         run = partial(self.run, weights=weights)
         return run(arguments) if self.asks_for_specials else with_hidden(run, arguments)
 
-    def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> Any:
+    def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> list[torch.Tensor]:
         given = anew(arguments)
         if self.mutates_arguments or any(self.returned):
             given = map_tensors(torch.clone, arguments)
@@ -213,11 +214,13 @@ class Oracle:
         apart = torch.random.fork_rng(own, device_type=device.type)
         with memory_apart(), self._guard(), torch.no_grad(), apart:
             seed_torch(self.weight_seed)
-            return [*flatten(self._call(module, given)), *layout.those(held, self.changed)]
+            results = [t.detach() for t in flatten(self._call(module, given))]
+            return [*results, *layout.those(held, self.changed)]
 
     def _call(self, module: torch.nn.Module, given: list[Any]) -> Any:
         """What a module returns, and what it puts into lists among its arguments."""
-        return with_entries(module(*given), given, self.entries)
+        with self.reference.in_its_type():
+            return with_entries(module(*given), given, self.entries)
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         run = partial(self.run, arguments, draw.weights)
@@ -288,7 +291,7 @@ class Oracle:
         runs = [self.in_float64(draw.weights, given, to_precision)]
         if self.precision != "tf32":
             module = lower(self.modules[draw.weights], self.precision, is_held=False)
-            runs.append([t.detach() for t in flatten(self._forward(module, arguments))])
+            runs.append(self._forward(module, arguments))
         wider = explained(expected, [r for r in runs if r], 2 * ROUNDING[self.precision])
         if wider.reference_error <= USELESS or (draw.distribution == TASK and draw != self.first):
             return wider

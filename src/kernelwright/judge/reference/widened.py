@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from kernelwright.judge.reference.nudges import Change, widen
 from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.load.copies import copied
+from kernelwright.load.made_in import made_in
 
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16), torch.float64)
@@ -77,7 +78,7 @@ def run_in_float64(
     """What ``run`` gives for the module ``in_float64``; None if that fails."""
     for naming in namings:
         try:
-            with memory_apart(), made_in_float64(), naming():
+            with memory_apart(), made_in(torch.float64), naming():
                 return run(in_float64(module, change))
         except MemoryError:
             torch.cuda.empty_cache()
@@ -85,14 +86,3 @@ def run_in_float64(
         except FAILURES:
             continue
     return None
-
-
-@contextlib.contextmanager
-def made_in_float64() -> Iterator[None]:
-    """While it is entered, tensors are made in float64 where no type is named."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)

@@ -21,6 +21,7 @@ from kernelwright.judge.machine.roofline import MARGIN, surely_ns
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.load.copies import copied
+from kernelwright.load.made_in import made_in
 from kernelwright.load.plain import flatten
 
 N_READS = 10
@@ -92,14 +93,11 @@ def least_bytes(oracle: Oracle) -> int:
     """How much of the inputs is there in new numbers that change the result; 0 if nobody knows."""
     arguments = oracle.first_arguments
     other = oracle.arguments(Draw(TASK, derive_seed(oracle.secret, "reading")))
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
     try:
-        slopes = _slopes(oracle, arguments)
+        with made_in(torch.float64):
+            slopes = _slopes(oracle, arguments)
     except (RuntimeError, TypeError, NotImplementedError):  # no derivative, or no memory for it
         return 0
-    finally:
-        torch.set_default_dtype(before)
     n_bytes = 0
     for one, two, slope in zip(_numbers(arguments), _numbers(other), slopes, strict=True):
         if slope is not None and one.shape == two.shape and _is_dense(one):
