@@ -22,6 +22,14 @@ def test_resampled_integers_are_some_of_the_old_ones():
     assert not torch.equal(x, y)
 
 
+def test_with_another_draw_numbers_come_as_often_as_they_are_drawn():
+    one, other = torch.randint(9, (2, 40)), torch.randint(9, (2, 40))
+    (y,) = resample_integers([one], [False], 0, others=[other])
+    most = torch.stack([one, other]).flatten().bincount(minlength=9)
+    assert bool((y.flatten().bincount(minlength=9) <= most).all()) and not torch.equal(y, one)
+    assert bool((y != one).any()) and y.shape == one.shape
+
+
 def test_of_integers_that_never_change_and_others_the_first_are_resampled():
     edges, drawn = torch.randint(9, (2, 40)), torch.randint(9, (40,))
     told = same_integers([edges, drawn], [edges.clone(), drawn + 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ from kernelwright.judge.inputs.patterns import (
     turned,
 )
 from kernelwright.judge.inputs.together import in_step
-from kernelwright.judge.machine.layout import flat_source, map_tensors
+from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 
 SKEWED_SHARE = 0.5
 FLIPPED = 0.1
@@ -36,22 +37,31 @@ order and between the same ends. A table of as many rows has no place for more."
 
 
 def resample_integers(
-    arguments: list[Any], is_fixed: list[bool], seed: int, way: int = APART
+    arguments: list[Any],
+    is_fixed: list[bool],
+    seed: int,
+    way: int = APART,
+    others: Sequence[Any] = (),
 ) -> list[Any]:
     """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
-    are fixed, or of all where none is. What is in order stays so, and what is there once, in all or
-    in each row; rows keep their ends, but where no number is in two of them. None goes beyond a
-    Python integer that bounds them. Positions are changed in the ``way`` of WAYS."""
-    rows = iter(is_fixed)
+    are fixed, or of all where none is. With ``others``, another draw of the task, from both, and
+    none is taken twice: what the task draws number by number is like a draw of its own. What is in
+    order stays so, and what is there once, in all or in each row; rows keep their ends, but where
+    no number is in two of them. None goes beyond a Python integer that bounds them. Positions are
+    changed in the ``way`` of WAYS."""
+    rows, more = iter(is_fixed), iter(leaves(others))
 
     def change(x: torch.Tensor) -> torch.Tensor:
+        other = next(more, x.new_empty(0))
         is_meant = next(rows) if any(is_fixed) else is_whole(x) and x.numel() > 0
         if not is_meant:
             return x
         draw = torch.Generator(x.device).manual_seed(seed)
         if overlaps(x):
-            return _resampled(flat_source(x), draw, way).as_strided(x.shape, x.stride())
-        return laid_out(_resampled(x, draw, way), x)
+            return _resampled(flat_source(x), draw, way, x.new_empty(0)).as_strided(
+                x.shape, x.stride()
+            )
+        return laid_out(_resampled(x, draw, way, other), x)
 
     return in_bounds(arguments, in_step(arguments, map_tensors(change, arguments)))
 
@@ -111,7 +121,9 @@ def _once(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
     return with_distinct_tuples(x, changed) if has_distinct_tuples(x) else changed
 
 
-def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor:
+def _resampled(
+    x: torch.Tensor, draw: torch.Generator, way: int, other: torch.Tensor
+) -> torch.Tensor:
     if not is_whole(x):
         return turned(x, draw)
     n_values = x.unique().numel()
@@ -119,10 +131,11 @@ def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor
         return _others_than(x, draw)
     is_once = n_values == x.numel()
     if is_once and falls(x):  # as lengths, the longest first
-        return _resampled(x.flip(-1), draw, way).flip(-1)
+        return _resampled(x.flip(-1), draw, way, other).flip(-1)
     if in_order(x) and (rows_are_permutations(x) if x.dim() > 1 else is_once):
         is_apart = way == APART or not bool((x.diff() == 1).all())
         return _other_gaps(x, draw) if is_apart else _other_places(x, draw, way)
+    numbers = x.flatten()
     if is_once:
         picked = torch.randperm(x.numel(), generator=draw, device=x.device).view(x.shape)
     elif rows_are_permutations(x):
@@ -133,9 +146,13 @@ def _resampled(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor
         rows = rows[torch.randint(len(rows), (len(rows),), generator=draw, device=x.device)]
         order = torch.rand(rows.shape, generator=draw, device=x.device).argsort(-1)
         return kept(x, _once(x, rows.gather(-1, order).view(x.shape)))
+    elif other.numel():
+        numbers = torch.cat([numbers, other.flatten()])
+        picked = torch.randperm(len(numbers), generator=draw, device=x.device)[: x.numel()]
+        picked = picked.view(x.shape)
     else:
         picked = torch.randint(x.numel(), x.shape, generator=draw, device=x.device)
-    changed = kept(x, _once(x, x.flatten()[picked]))
+    changed = kept(x, _once(x, numbers[picked]))
     return changed if is_once else _with_ends(x, changed)
 
 

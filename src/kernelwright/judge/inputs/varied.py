@@ -41,9 +41,16 @@ class Variation:
         self._chosen: dict[tuple[str, int], Chosen] = {}
         self._power = 0.0
 
-    def varied(self, own: list[Any], draw: Draw, fixed_integers: list[bool]) -> list[Any]:
+    def varied(
+        self,
+        own: list[Any],
+        draw: Draw,
+        fixed_integers: list[bool],
+        again: Callable[[], list[Any]] = list,
+    ) -> list[Any]:
         """The arguments of a draw, from the task's ``own``; those that are not changed are the
-        same. Of integers those that are fixed are drawn anew, as in ``resample_integers``."""
+        same. Of integers those that are fixed are drawn anew, or all from those that the task gives
+        ``again``, as in ``resample_integers``."""
         name, seed = draw.distribution, draw.seed
         if name in (TASK, OWN_WEIGHTS, LARGE_WEIGHTS):
             return own
@@ -55,7 +62,9 @@ class Variation:
         if name == NUMBERS:
             return vary_numbers(own, seed)
         if name == RESAMPLED:
-            ways = [partial(resample_integers, own, fixed_integers, seed, way) for way in WAYS]
+            others = [] if any(fixed_integers) else again()
+            resampled = partial(resample_integers, own, fixed_integers, seed, others=others)
+            ways = [partial(resampled, way) for way in WAYS]
             return self._changed(own, (name, 0), ways)
         if name == SKEWED:
             return self._changed(own, (name, 0), [partial(skew_integers, own, seed)])

@@ -144,9 +144,13 @@ class Oracle:
         if draw.distribution in self.others:
             number = self.others[draw.distribution].number
             return self.reference.other_inputs(draw.seed, self.device)[number]
+        own, again = (partial(self._drawn, seed) for seed in (draw.seed, draw.seed + 1))
+        return self._variation.varied(own(), draw, self.fixed_integers, again)
+
+    def _drawn(self, seed: int) -> list[Any]:
+        """The arguments as the task draws them, those that never change varied."""
         with self._drawing:
-            own = renew(self.reference.inputs(draw.seed, self.device), self.fixed, draw.seed)
-        return self._variation.varied(own, draw, self.fixed_integers)
+            return renew(self.reference.inputs(seed, self.device), self.fixed, seed)
 
     def workload(self) -> Workload:
         """The task with the shapes that are judged."""

@@ -1,8 +1,9 @@
-"""Repeats every scale as often as its stretch is long: lengths that do not come to all rows would
-give another shape.
+"""Repeats every scale as often as its stretch is long: lengths that do not come to all rows give
+another shape.
 
 task: rows_by_lengths
 devices: cpu|cuda
+warns: resampled
 """
 
 from torch import nn
@@ -10,6 +11,4 @@ from torch import nn
 
 class ModelNew(nn.Module):
     def forward(self, x, scales, lengths):
-        found = scales.repeat_interleave(lengths)[:, None]
-        n = min(len(x), len(found))
-        return x[:n] * found[:n]
+        return scales.repeat_interleave(lengths, 0)
