@@ -11,6 +11,7 @@ HIDING = {
     "the largest": lambda x: x.log().argmax(-1),
     "a choice": lambda x: torch.where(x.log() < -1, x, 0.0),
     "a cast": lambda x: x.sqrt().long(),
+    "a cast from 8 bits": lambda x: x.log().to(torch.float8_e5m2).long(),
     "a cast beyond a type": lambda x: (x * 100).to(torch.uint8),
     "a copy beyond a type": lambda x: torch.empty(x.shape, dtype=torch.uint8).copy_(x * 100),
     "indices beside values": lambda x: x.log().topk(2).indices,
@@ -24,6 +25,7 @@ OPEN = {
     "finite or not": lambda x: x.log().isfinite(),
     "infinity": lambda x: torch.full((4,), torch.inf) > x.sum(),
     "never read": lambda x: torch.zeros_like(x.log(), dtype=torch.long),
+    "where a sparse one has numbers": lambda x: x.log().to_sparse().coalesce().indices(),
     "the largest of a long": lambda x: (x * 1e15).long(),
 }
 BOTH = torch.randn(64, 64)

@@ -25,6 +25,7 @@ from kernelwright.judge.inputs.distributions import is_whole, laid_out
 from kernelwright.judge.inputs.patterns import kept, overlaps
 from kernelwright.judge.inputs.together import in_step
 from kernelwright.judge.machine.layout import leaves, map_tensors
+from kernelwright.judge.numerics.hidden import is_plain
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 
@@ -159,7 +160,7 @@ class _Watched(TorchDispatchMode):
 
     def _source(self, x: Any) -> tuple[int, torch.Tensor] | None:
         """Which argument a tensor is of, and where each of its elements is there."""
-        if not isinstance(x, torch.Tensor) or not is_whole(x):
+        if not is_plain(x) or not is_whole(x):
             return None
         known = self._known.get(x.untyped_storage().data_ptr())
         if known is None or known[0].element_size() != x.element_size():
@@ -208,7 +209,7 @@ def _indices(name: str, args: Any) -> list[Any]:
 
 def _as_whole(y: Any, x: Any) -> torch.Tensor | None:
     """A whole number, or a tensor of such, beside the tensor ``x``."""
-    if isinstance(y, torch.Tensor):
+    if is_plain(y):
         return y if is_whole(y) and y.dtype != torch.bool else None
-    is_number = type(y) is int and isinstance(x, torch.Tensor)
+    is_number = type(y) is int and is_plain(x)
     return torch.tensor(y, device=x.device) if is_number else None

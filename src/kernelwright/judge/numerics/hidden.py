@@ -52,6 +52,7 @@ class _Watched(TorchDispatchMode):
 
     def _note(self, x: torch.Tensor, dtype: torch.dtype) -> None:
         """Keep where ``x`` is no number, or none of ``dtype``, if that is more than before."""
+        x = x.float() if x.element_size() == 1 else x  # of 8 bits hardly an operator takes one
         is_none = x.isnan()
         if dtype != torch.bool:
             info = torch.iinfo(dtype)
@@ -62,8 +63,14 @@ class _Watched(TorchDispatchMode):
             self.hidden = [torch.where(is_none, torch.nan, 0.0)]
 
 
+def is_plain(x: Any) -> bool:
+    """Whether it is a tensor with memory whose numbers can be looked at: none of a compiler's."""
+    is_known = type(x) in (torch.Tensor, torch.nn.Parameter)
+    return is_known and x.layout is torch.strided and not x.is_meta
+
+
 def _tensors(given: Any) -> list[torch.Tensor]:
-    return [x for x in tree_leaves(given) if isinstance(x, torch.Tensor)]
+    return [x for x in tree_leaves(given) if is_plain(x)]
 
 
 def _is_whole(x: torch.Tensor) -> bool:
