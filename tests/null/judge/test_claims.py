@@ -88,6 +88,15 @@ def test_outputs_of_one_call_may_share_memory_where_the_references_do():
     assert refused.value.status is Status.REJECTED
 
 
+def test_a_small_output_may_be_part_of_another():
+    like = [torch.empty(8, 4, 3), *LIKE]
+    whole, last = changed(1, [8, 4, 3]), changed(0, 4096 + 7 * 12 * 4)
+    whole["tensor"][2] = [12, 3, 1]
+    claims = check_claims({"tuple": [whole, last]}, like, "cpu")
+    (warning,) = refuse_meeting(claims, like, set())
+    assert "who writes to one changes the other" in warning
+
+
 def test_a_list_is_as_good_as_a_tuple():
     reply = {"list": [{"tensor": SOUND}, {"plain": None}]}
     assert len(check_claims(reply, LIKE, "cpu", nested=nesting((0, None)))) == 1

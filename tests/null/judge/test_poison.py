@@ -15,7 +15,7 @@ def poisoned():
     poison.end()
 
 
-@pytest.mark.parametrize("size", [10, 1000, 1 << 24])
+@pytest.mark.parametrize("size", [1000, 1 << 24])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_new_memory_holds_large_numbers_that_nought_makes_nought(poisoned, dtype, size):
     new = torch.empty(size, dtype=dtype)

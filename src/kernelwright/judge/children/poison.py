@@ -6,7 +6,8 @@ nought, so that what multiplies its padding by that may leave anything in it.
 
 Source:
     mallopt(3), M_PERTURB: what malloc gives is filled with the complement of the byte that is set,
-    and what is freed with the byte.
+    and what is freed with the byte. Not so what a thread has given back itself, of a kilobyte at
+    most: that holds what it held.
 """
 
 from __future__ import annotations

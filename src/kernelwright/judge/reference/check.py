@@ -175,7 +175,7 @@ class Check:
     def look(self, arguments: list[Any], call: Call) -> None:
         """What must hold after every call, before the child goes on."""
         self._refuse_changed(arguments)
-        self._holding.refuse_shared(call.claims)
+        self.tally.warn(self._holding.refuse_shared(call.claims))
         self._calls_left -= 1
         names = [WATCHED] if WATCHED not in self._holding or self._calls_left <= 0 else []
         if names:

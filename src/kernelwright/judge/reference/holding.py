@@ -30,19 +30,21 @@ class Holding:
         if not all(self._oracle.returned):
             self._held |= dict.fromkeys(names, (call.claims, call.outputs))
 
-    def refuse_shared(self, claims: list[Claim]) -> None:
-        """Two results that a caller has are two: who writes to one would change the other.
+    def refuse_shared(self, claims: list[Claim]) -> list[str]:
+        """Two results that a caller has are two: who writes to one would change the other. Returns
+        warnings.
 
         Raises:
             Refused: of these two are one, or one is one with what he holds.
         """
-        refuse_meeting(claims, self._runner.like, self._oracle.meeting)
+        warnings = refuse_meeting(claims, self._runner.like, self._oracle.meeting)
         for others, _ in self._held.values():
             if overlap(claims, others, self._runner.like, but_for=self._oracle.lent):
                 raise Refused(
                     Status.REJECTED,
                     "an output lies in the memory of another call's, which the caller still holds",
                 )
+        return warnings
 
     def check(self, name: str, *last: list[Claim]) -> None:
         """See that what is held under a name, if anything, did not change with later calls, and is

@@ -38,10 +38,9 @@ from kernelwright.judge.inputs.varied import Variation
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.entries import Path, anew, new_entries, with_entries
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.machine.lowering import lower, rounded
 from kernelwright.judge.machine.meeting import meeting, place_of
-from kernelwright.judge.numerics.allowances import explained, lie_on_borders
-from kernelwright.judge.numerics.compare import LOOSE_SHARE, ROUNDING, USELESS, Expected, expect
+from kernelwright.judge.numerics.allowances import lie_on_borders
+from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected, expect
 from kernelwright.judge.numerics.growth import Terms, count_terms, summation_growth
 from kernelwright.judge.numerics.hidden import with_hidden
 from kernelwright.judge.numerics.measures import are_alike, as_real, differ, narrowest
@@ -51,6 +50,7 @@ from kernelwright.judge.reference.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.reference.kept import Kept
 from kernelwright.judge.reference.observed import Observed, observe
 from kernelwright.judge.reference.products import quick_convolutions
+from kernelwright.judge.reference.reduced import widened_for
 from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.load import open_reference
@@ -89,9 +89,8 @@ class Oracle:
         self.spent, self._namings = Spent(), [*widened.NAMINGS]  # on expected results
         self._kept = Kept(self.device)
         self._variation = Variation(self.spent()(self._takes), self.spent()(self._told))
-        self.convolves = self.asks_for_specials = False
+        self.convolves = self.asks_for_specials = self.has_variance = self.factorises = False
         self.refusals: frozenset[str] = frozenset()  # what it raises itself, for a warning
-        self.has_variance = self.factorises = False
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
         self.entries: tuple[Path, ...] = ()  # where it puts results into lists that it is given
@@ -280,23 +279,16 @@ class Oracle:
         return expected
 
     def _lowered(self, draw: Draw, arguments: list[Any], expected: Expected) -> Expected | None:
-        """``expected`` with the errors allowed that the precision asked for explains.
-
-        Those are what float64 does with rounded inputs and weights, and, where torch.autocast has
-        the precision, what the reference does under it. None where they explain nearly anything.
+        """``expected`` with what the precision asked for explains; None where that is nearly all.
 
         Raises:
-            TaskError: they do so on the task's own inputs.
+            TaskError: it is so on the task's own inputs.
         """
         if self.precision == "tf32" and not self.flops:
             return expected  # it is about products only
-        to_precision = partial(rounded, precision=self.precision)
-        given = map_tensors(lambda t: nudges.widen(to_precision(t)), arguments)
-        runs = [self.in_float64(draw.weights, given, to_precision)]
-        if self.precision != "tf32":
-            module = lower(self.modules[draw.weights], self.precision, is_held=False)
-            runs.append(self._forward(module, arguments))
-        wider = explained(expected, [r for r in runs if r], 2 * ROUNDING[self.precision])
+        given = self.precision, expected, self.modules[draw.weights], arguments
+        in_float64 = partial(self.in_float64, draw.weights)
+        wider = widened_for(*given, run=self._forward, in_float64=in_float64)
         if wider.reference_error <= USELESS or (draw.distribution == TASK and draw != self.first):
             return wider
         if draw == self.first:
@@ -341,8 +333,7 @@ class Oracle:
         self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
-        held = leaves(given)
-        seen = self._observed(given)
+        held, seen = leaves(given), self._observed(given)
         self.entries = new_entries(given, held)
         if self.entries:  # once more, with those among the results
             given = map_tensors(torch.clone, arguments)
@@ -358,20 +349,19 @@ class Oracle:
         again = self._forward_unseeded(arguments)
         self.lent = layout.lie_in(results, [*ours, *again])  # the same in every call
         outputs = [t.clone() for t in results] if any(self.returned) else results
-        n_added = [*seen.n_added, *[seen.most_added] * sum(self.changed)]
-        is_known = seen.is_known
         results = [*outputs, *layout.those(held, self.changed)]
-        del given, held, seen
-        self.example = layout.without_memory(outputs)
         inputs = leaves([arguments, list(self.state(TASK).values())])
         fitness.require_known_types([*inputs, *outputs])
-        self.terms = count_terms(inputs, results, self.flops, n_added, is_known=is_known)
+        n_added = [*seen.n_added, *[seen.most_added] * sum(self.changed)]
+        self.terms = count_terms(inputs, results, self.flops, n_added, is_known=seen.is_known)
+        del given, held, seen
+        self.example = layout.without_memory(outputs)
         self.is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
         self.n_meetings = n_meetings(arguments, self.run)
         self.moved_bytes = layout.bytes_of([*inputs, *outputs])
-        again = partial(self._forward_unseeded, arguments)
-        fitness.require_deterministic(outputs, self.modules[TASK], again)
+        run_again = partial(self._forward_unseeded, arguments)
+        fitness.require_deterministic(outputs, self.modules[TASK], run_again)
         for number in range(1, 9):  # a yes or no is the same every other time
             other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, number)))
             found = self.run(other)
