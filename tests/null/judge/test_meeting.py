@@ -64,6 +64,7 @@ NEVER = {
     "all one number": (lambda x: x == 0, torch.full((64,), 3)),
     "a permutation": (lambda x: x == 1000, torch.randperm(64)),
     "offsets": (lambda x: x[:, None] == x[None], torch.arange(0, 640, 10)),
+    "bare": (lambda x: x == 0, LABELS.to(torch.uint32)),
     "a mask": (lambda x: x == 5, torch.rand(64) < 0.5),
     "experts of a word": (
         lambda x: torch.zeros(64, 8).scatter_add(1, x, torch.ones(64, 2)),

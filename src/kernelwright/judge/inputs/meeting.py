@@ -37,6 +37,8 @@ ADDING = frozenset({"index_add", "index_reduce", "scatter_add", "scatter_reduce"
 OVERWRITING = frozenset({"index_copy", "scatter"})
 """Those whose result is luck where an index comes twice."""
 COPIES = frozenset({"_to_copy", "clone"})
+BARE = (torch.uint16, torch.uint32, torch.uint64)
+"""Types for which torch has hardly an operator."""
 MET_SHARE = 1 / 8
 """Of a tensor's numbers."""
 MOST_LOOKED_AT = 256
@@ -103,7 +105,7 @@ def _met(x: torch.Tensor, meetings: list[Meeting]) -> torch.Tensor:
 
 def _may_meet(x: torch.Tensor) -> bool:
     """Whether its numbers are there more than once, or once by luck, and are not all the same."""
-    if not is_whole(x) or x.dtype == torch.bool or x.numel() < 2 or overlaps(x):
+    if not is_whole(x) or x.dtype in (torch.bool, *BARE) or x.numel() < 2 or overlaps(x):
         return False
     return bool((x != x.flatten()[0]).any()) and not is_once(x)
 
