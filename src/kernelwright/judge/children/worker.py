@@ -84,8 +84,10 @@ class Worker:
         self.release(hold=hold.split(",") if hold else [])
         try:
             given = self.given()
-            result = with_entries(self.module(*given), given, self.entries)
-            self.output = plain(result, may_expand=self.may_expand)
+            self.output = plain(
+                with_entries(self.module(*given), given, self.entries), may_expand=self.may_expand
+            )
+            del given  # what a module does at its tensors' end belongs to its time
             self.settle()
             reply = describe(self.output)
         except BaseException as error:  # a candidate may raise anything, SystemExit included
