@@ -127,3 +127,5 @@ def test_weights_that_are_expanded_are_written_out() -> None:
     assert not bool(module.blur.any())
     assert shift is module.shift is module.twin and shift.is_contiguous()
     written_out(torch.nn.LazyLinear(3))  # has no weights yet
+    module.buffers = {}  # as a candidate may call what it keeps
+    written_out(module)

@@ -68,7 +68,8 @@ def is_expanded(x: torch.Tensor) -> bool:
 def written_out(module: torch.nn.Module) -> torch.nn.Module:
     """The module; those of its weights that name some of their elements several times, as what
     ``expand`` gives, in memory of their own: into one as it was no weights can be loaded."""
-    for weight in (*module.parameters(), *module.buffers()):
+    # By name, for a candidate may call another thing of its "buffers".
+    for _, weight in (*module.named_parameters(), *module.named_buffers()):
         if is_lazy(weight) or weight.layout is not torch.strided:
             continue
         if is_folded(weight.shape, weight.stride()):
