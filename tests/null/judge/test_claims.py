@@ -18,8 +18,8 @@ from kernelwright.core.evaluation import Status
 from kernelwright.judge.children import wire
 from kernelwright.judge.machine import cpu
 from kernelwright.judge.machine.layout import flat_view, plan_slots, view
-from kernelwright.judge.machine.meeting import meeting, place_of
-from kernelwright.judge.machine.outputs import check_claims, overlap, refuse_meeting
+from kernelwright.judge.machine.outputs import check_claims, overlap, refuse_overlapping
+from kernelwright.judge.machine.overlaps import extent_of, overlapping
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.screen import screen
 from kernelwright.load.plain import nesting
@@ -69,7 +69,7 @@ def test_outputs_of_one_call_that_share_numbers_are_told_from_columns_of_one_tab
     table = torch.zeros(6, 8)
 
     def found(*tensors):
-        return meeting([place_of(t) for t in tensors])
+        return overlapping([extent_of(t) for t in tensors])
 
     assert found(table, table) == found(table[3], table) == {(0, 1)}
     assert found(table[:, :4], table[:, 4:]) == found(table[::2], table[1::2]) == set()
@@ -82,9 +82,9 @@ def test_outputs_of_one_call_that_share_numbers_are_told_from_columns_of_one_tab
 def test_outputs_of_one_call_may_share_memory_where_the_references_do():
     reply = {"tuple": [changed(0, address) for address in (4096, 4096 + 12)]}
     claims = check_claims(reply, LIKE * 2, "cpu")
-    refuse_meeting(claims, LIKE * 2, {(0, 1)})
+    refuse_overlapping(claims, LIKE * 2, {(0, 1)})
     with pytest.raises(Refused, match="outputs 0 and 1") as refused:
-        refuse_meeting(claims, LIKE * 2, set())
+        refuse_overlapping(claims, LIKE * 2, set())
     assert refused.value.status is Status.REJECTED
 
 
@@ -93,7 +93,7 @@ def test_a_small_output_may_be_part_of_another():
     whole, last = changed(1, [8, 4, 3]), changed(0, 4096 + 7 * 12 * 4)
     whole["tensor"][2] = [12, 3, 1]
     claims = check_claims({"tuple": [whole, last]}, like, "cpu")
-    (warning,) = refuse_meeting(claims, like, set())
+    (warning,) = refuse_overlapping(claims, like, set())
     assert "who writes to one changes the other" in warning
 
 

@@ -12,7 +12,7 @@ import torch
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.machine.cpu import is_repeated, mapped, may_write
 from kernelwright.judge.machine.layout import bytes_of, dtype_name, is_folded, span
-from kernelwright.judge.machine.meeting import Place, meeting
+from kernelwright.judge.machine.overlaps import Extent, overlapping
 from kernelwright.judge.refusal import Refused
 from kernelwright.load.plain import MAX_DEPTH, enclosed, nesting
 
@@ -86,7 +86,7 @@ def refuse_lent(pid: int, calls: Sequence[list[Claim]], like: list[torch.Tensor]
         raise Refused(Status.REJECTED, "an output lies in memory that may not be written to")
 
 
-def refuse_meeting(
+def refuse_overlapping(
     claims: list[Claim], like: list[torch.Tensor], known: Collection[tuple[int, int]]
 ) -> list[str]:
     """Refuse outputs of one call that have memory in common, but for the pairs that are ``known``
@@ -97,12 +97,12 @@ def refuse_meeting(
     Raises:
         Refused: it saves writing them.
     """
-    places = [
-        Place(claim.address, claim.shape, claim.strides, one.element_size())
+    extents = [
+        Extent(claim.address, claim.shape, claim.strides, one.element_size())
         for claim, one in zip(claims, like, strict=False)
     ]
     warnings = []
-    for pair in sorted(meeting(places) - set(known)):
+    for pair in sorted(overlapping(extents) - set(known)):
         one, other = pair
         reason = f"outputs {one} and {other} have memory in common, which the reference's have not"
         if min(bytes_of([like[n]]) for n in pair) > SAVED_SHARE * bytes_of(like):

@@ -94,8 +94,10 @@ def with_room(work: Callable[[], None], place: Place, task: Task) -> None:
             with memory_apart():
                 return work()
         except (DeviceError, MemoryError) as error:
+            if not n_left and isinstance(error, DeviceError):
+                raise
             if not n_left:
-                raise error if isinstance(error, DeviceError) else no_memory(task, error) from error
+                raise no_memory(task, error) from error
         wait_for_room(place, task)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.children.runner import Call, Runner
-from kernelwright.judge.machine.outputs import Claim, overlap, refuse_lent, refuse_meeting
+from kernelwright.judge.machine.outputs import Claim, overlap, refuse_lent, refuse_overlapping
 from kernelwright.judge.numerics.measures import differ
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
@@ -37,7 +37,7 @@ class Holding:
         Raises:
             Refused: of these two are one, or one is one with what he holds.
         """
-        warnings = refuse_meeting(claims, self._runner.like, self._oracle.meeting)
+        warnings = refuse_overlapping(claims, self._runner.like, self._oracle.overlapping)
         for others, _ in self._held.values():
             if overlap(claims, others, self._runner.like, but_for=self._oracle.lent):
                 raise Refused(

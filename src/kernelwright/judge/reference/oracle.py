@@ -38,7 +38,7 @@ from kernelwright.judge.inputs.varied import Variation
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.entries import Path, anew, new_entries, with_entries
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.machine.meeting import meeting, place_of
+from kernelwright.judge.machine.overlaps import extent_of, overlapping
 from kernelwright.judge.numerics.allowances import lie_on_borders
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected, expect
 from kernelwright.judge.numerics.growth import Terms, count_terms, summation_growth
@@ -95,7 +95,7 @@ class Oracle:
         self.changed: list[bool] = []  # arguments that it writes to: results like others
         self.entries: tuple[Path, ...] = ()  # where it puts results into lists that it is given
         self.fixed_integers: list[bool] = []
-        self.meeting: set[tuple[int, int]] = set()  # outputs that share memory, by their numbers
+        self.overlapping: set[tuple[int, int]] = set()  # outputs in one memory, by their numbers
         self._guard = HostFirst(self.device)
         draw = partial(self.reference.inputs, device=self.device)
         self.fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
@@ -386,7 +386,7 @@ class Oracle:
             seen = observe(lambda: self._call(self.modules[TASK], arguments), held)
         self.asks_for_specials |= seen.asks_for_specials
         self.convolves |= seen.convolves
-        self.meeting |= meeting([place_of(t) for t in seen.outputs])
+        self.overlapping |= overlapping([extent_of(t) for t in seen.outputs])
         self.has_variance |= seen.takes_variance
         self.factorises |= seen.factorises
         return seen
