@@ -71,7 +71,7 @@ def test_a_checked_call_asks_for_its_results_once() -> None:
         expected=lambda draw, _: asked.append(draw) or expect([result], [result.double()], [8.0]),
         returned=[False],
         lent=[False],
-        meeting=set(),
+        overlapping=set(),
         changed=[False],
     )
     place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
