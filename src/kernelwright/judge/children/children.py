@@ -78,9 +78,14 @@ class Children:
         zygote = self.zygote(extra)
 
         def make(refuse: frozenset[str]) -> Runner:
-            told = {"cache": cache, "refuse": refuse, "memory_share": memory_share}
-            told["needs_loopback"] = self._place.kind != "cpu"
-            child = zygote.fork(variables=extra, cores=self._cores, **told)
+            child = zygote.fork(
+                variables=extra,
+                cores=self._cores,
+                cache=cache,
+                refuse=refuse,
+                memory_share=memory_share,
+                needs_loopback=self._place.kind != "cpu",
+            )
             return Runner(child, self._place, like, threads=self._threads, region=region)
 
         with self._lock:

@@ -228,8 +228,7 @@ class Runner:
             self._guard(self.child.clear, "stop", 0.0)
         self.n_calls += 1
         room_bytes = sum(slot.span_bytes for slot in leaves(self.slots))
-        form: dict[str, Any] = {"nested": self.nesting, "n_entries": self.n_entries}
-        form["room_bytes"] = room_bytes
+        form = {"nested": self.nesting, "n_entries": self.n_entries, "room_bytes": room_bytes}
         claims = check_claims(answer.reply, self.like, self.place.kind, **form)
         # No call is shorter than its processor time over the threads that it may use.
         least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
