@@ -37,7 +37,7 @@ from kernelwright.judge.inputs.patterns import (
     with_whole_columns,
 )
 from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors, span
-from kernelwright.judge.numerics.measures import all_finite, as_real
+from kernelwright.judge.numerics.measures import all_finite, as_real, is_whole
 
 Distribution = Callable[..., torch.Tensor]
 LARGE_MEAN = 100.0
@@ -282,11 +282,6 @@ def finite_as_usual(
     pairs = zip(results, others, strict=False)
     is_usual = (torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
     return len(results) == len(others) and all(is_usual)
-
-
-def is_whole(x: torch.Tensor) -> bool:
-    """Whether a tensor holds integers or booleans."""
-    return not (x.is_floating_point() or x.is_complex())
 
 
 def transform(

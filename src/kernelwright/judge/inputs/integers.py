@@ -14,7 +14,7 @@ from kernelwright.judge.inputs.distinct import (
     has_distinct_tuples,
     with_distinct_tuples,
 )
-from kernelwright.judge.inputs.distributions import is_whole, laid_out
+from kernelwright.judge.inputs.distributions import laid_out
 from kernelwright.judge.inputs.masks import is_scattered, with_both
 from kernelwright.judge.inputs.patterns import (
     SHORTEST,
@@ -27,6 +27,7 @@ from kernelwright.judge.inputs.patterns import (
 )
 from kernelwright.judge.inputs.together import in_step
 from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
+from kernelwright.judge.numerics.measures import is_whole
 
 SKEWED_SHARE = 0.5
 FLIPPED = 0.1

@@ -21,11 +21,12 @@ from kernelwright.judge.inputs.distinct import (
     is_once,
     with_distinct_tuples,
 )
-from kernelwright.judge.inputs.distributions import is_whole, laid_out
+from kernelwright.judge.inputs.distributions import laid_out
 from kernelwright.judge.inputs.patterns import kept, overlaps
 from kernelwright.judge.inputs.together import in_step
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.numerics.hidden import is_plain
+from kernelwright.judge.numerics.measures import is_whole
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 

@@ -12,6 +12,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from kernelwright.judge.numerics.measures import is_whole
+
 Run = Callable[[list[Any]], list[torch.Tensor]]
 
 CASTS = frozenset({"_to_copy", "copy"})
@@ -42,11 +44,11 @@ class _Watched(TorchDispatchMode):
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        wholes = [x for x in _tensors(result) if _is_whole(x)]
+        wholes = [x for x in _tensors(result) if is_whole(x)]
         name = func._schema.name.removeprefix("aten::").rstrip("_")
         if wholes and name not in UNREAD | ASKING and not _asks(name, args):
             for x in _tensors((args, kwargs)):
-                if not _is_whole(x):
+                if not is_whole(x):
                     self._note(x, wholes[0].dtype if name in CASTS else torch.bool)
         return result
 
@@ -71,10 +73,6 @@ def is_plain(x: Any) -> bool:
 
 def _tensors(given: Any) -> list[torch.Tensor]:
     return [x for x in tree_leaves(given) if is_plain(x)]
-
-
-def _is_whole(x: torch.Tensor) -> bool:
-    return not (x.is_floating_point() or x.is_complex())
 
 
 def _asks(name: str, args: Any) -> bool:

@@ -26,6 +26,11 @@ ORDER_NOISE = 1e-4
 grouped transposed convolutions of cuDNN leave other numbers where sums nearly cancel."""
 
 
+def is_whole(x: torch.Tensor) -> bool:
+    """Whether a tensor holds integers or booleans."""
+    return not (x.is_floating_point() or x.is_complex())
+
+
 def as_real(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Complex tensors as rows of their real and imaginary parts; others as they are."""
     return [_parts(t) if t.is_complex() else t for t in tensors]

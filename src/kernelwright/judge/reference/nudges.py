@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.distributions import is_whole
 from kernelwright.judge.inputs.patterns import is_mask
 from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 from kernelwright.judge.numerics.allowances import conditioning
@@ -23,7 +22,7 @@ from kernelwright.judge.numerics.compare import (
     SPREAD,
     Expected,
 )
-from kernelwright.judge.numerics.measures import as_real, error_of, share_beyond
+from kernelwright.judge.numerics.measures import as_real, error_of, is_whole, share_beyond
 from kernelwright.judge.refusal import FAILURES
 
 LOOSE_ULP = 16.0

@@ -26,7 +26,6 @@ from kernelwright.judge.inputs.distributions import (
     UNEVEN,
     finite_as_usual,
     is_telling,
-    is_whole,
 )
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
 from kernelwright.judge.inputs.fixed import find_fixed, renew, same_integers
@@ -43,7 +42,7 @@ from kernelwright.judge.numerics.allowances import lie_on_borders
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected, expect
 from kernelwright.judge.numerics.growth import Terms, count_terms, summation_growth
 from kernelwright.judge.numerics.hidden import with_hidden
-from kernelwright.judge.numerics.measures import are_alike, as_real, differ, narrowest
+from kernelwright.judge.numerics.measures import are_alike, as_real, differ, is_whole, narrowest
 from kernelwright.judge.reference import fitness, nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
 from kernelwright.judge.reference.convolutions import as_rounded, may_be_rounded
