@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import torch
 
+from kernelwright.judge.numerics.measures import is_one_number
 from kernelwright.load.copies import copied
 
 LONGEST_FILTER = 16
@@ -128,11 +129,6 @@ def parts_of(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     if x.is_complex():
         return x.real, x.imag
     return (x,) if x.is_floating_point() and x.element_size() > 1 else ()
-
-
-def is_one_number(x: torch.Tensor) -> bool:
-    """Whether all numbers of a tensor that is not empty are the same."""
-    return bool((x == x.flatten()[0]).all())
 
 
 def from_nought(factor: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from kernelwright.judge.inputs.distributions import VARIED, laid_out
 from kernelwright.judge.inputs.integers import resample_integers
 from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps, with_whole_columns
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.numerics.measures import all_finite, is_whole
+from kernelwright.judge.numerics.measures import all_finite, is_one_number, is_whole
 from kernelwright.judge.refusal import FAILURES
 
 Draws = Callable[[int], list[Any]]
@@ -56,7 +56,7 @@ def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
         for one, (a, _) in zip(is_same, pairs, strict=True)
     ]
     if not any(fixed) and is_all:
-        fixed = [one and not _is_constant(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
+        fixed = [one and not is_one_number(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
     if not any(fixed):
         return Fixed(fixed), []
     for how in (Fixed(fixed, is_shuffled=True), Fixed(fixed)):
@@ -66,10 +66,6 @@ def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
     return Fixed([]), [
         "inputs that are the same in every draw are not varied: the reference takes no others"
     ]
-
-
-def _is_constant(x: torch.Tensor) -> bool:
-    return bool((x == x.flatten()[0]).all())
 
 
 def takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:

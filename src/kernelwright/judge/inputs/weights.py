@@ -14,12 +14,11 @@ import torch
 from kernelwright.judge.inputs.admissible import halves
 from kernelwright.judge.inputs.buffers import (
     from_nought,
-    is_one_number,
     parts_of,
     randomise_buffers,
 )
 from kernelwright.judge.machine.layout import same_shapes
-from kernelwright.judge.numerics.measures import all_finite
+from kernelwright.judge.numerics.measures import all_finite, is_one_number
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten, weights_of

@@ -31,6 +31,11 @@ def is_whole(x: torch.Tensor) -> bool:
     return not (x.is_floating_point() or x.is_complex())
 
 
+def is_one_number(x: torch.Tensor) -> bool:
+    """Whether all numbers of a tensor that is not empty are the same."""
+    return bool((x == x.flatten()[0]).all())
+
+
 def as_real(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Complex tensors as rows of their real and imaginary parts; others as they are."""
     return [_parts(t) if t.is_complex() else t for t in tensors]
