@@ -1,7 +1,7 @@
 """Queues its next call behind a wait for the inputs, once its outputs have been copied.
 
 task: wide_chain
-expect: rejected|tampered
+expect: rejected|tampered|timeout
 devices: cuda
 catalogue: T1, T11
 note: the words are written late, when the judge has seen the inputs unchanged, and found there then

@@ -1,12 +1,12 @@
 """Takes two seconds after every call to let its output go, while others wait to measure.
 
 task: softmax
-expect: timeout|passed
+expect: timeout|passed|tampered
 max_speedup: 0.1
 devices: cpu|cuda
 catalogue: T14
 slow: yes
-note: on a CPU it counts as a part of the next call, on a GPU it has a time limit
+note: on a CPU it counts as a part of the next call; a GPU has a time limit, and wakes late
 """
 
 import sys
