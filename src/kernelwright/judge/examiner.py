@@ -45,10 +45,12 @@ from kernelwright.judge.machine.layout import leaves
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.preparation import Preparation, Sight
+from kernelwright.judge.reference.causes import with_cause
 from kernelwright.judge.reference.check import Check
 from kernelwright.judge.reference.convolutions import may_be_rounded
 from kernelwright.judge.reference.nudges import are_narrow
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.reading import Reading
 from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch
 from kernelwright.judge.timing.vigil import Disturbed
@@ -205,7 +207,12 @@ class Examiner:
                 del self._draws[number - 1 :]  # for later candidates too: all are checked alike
                 break
             with check.runner.beside(self._turns):
-                outputs = check.run(draw, self._stopwatch.turn)
+                try:
+                    outputs = check.run(draw, self._stopwatch.turn)
+                except Refused as refused:
+                    if number > n_before:
+                        raise
+                    raise with_cause(refused, draw, check, self._stopwatch.turn) from None
                 if draw == self._oracle.first:
                     self._visit_others(check)
             is_plain = draw.distribution in (TASK, *DISTRIBUTIONS)

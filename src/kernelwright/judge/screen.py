@@ -19,7 +19,9 @@ def screen(candidate: Candidate) -> str | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"the file does not parse: {type(error).__name__}: {error}"
     if candidate.entry not in _bound_names(tree):
-        return f"the file defines no {candidate.entry}"
+        classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+        others = f"; its classes: {', '.join(classes)}" if classes else ""
+        return f"the file defines no {candidate.entry}{others}"
     return None
 
 

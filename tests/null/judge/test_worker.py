@@ -77,6 +77,28 @@ def test_other_names_are_matched_by_order() -> None:
     assert float(module.weight.sum()) == 6 and float(module.bias.abs().sum()) == 0
 
 
+def test_those_of_one_name_belong_together_and_of_the_others_those_of_one_shape() -> None:
+    module = torch.nn.Module()
+    for name, shape in (("w", (3, 2)), ("b", (3,)), ("bias", (3,))):
+        module.register_parameter(name, torch.nn.Parameter(torch.empty(shape)))
+    weights = {"bias": torch.ones(3), "linear.b": torch.zeros(3), "linear.w": torch.ones(3, 2)}
+    load_weights(module, weights)
+    assert float(module.bias.sum()) == 3 and float(module.b.abs().sum()) == 0
+
+
+def test_a_view_of_a_weight_has_its_value_with_it() -> None:
+    module = torch.nn.Linear(2, 3)
+    module.turned = torch.nn.Parameter(module.weight.t(), requires_grad=False)
+    module.twin = module.bias
+    load_weights(module, {"a": torch.ones(3, 2), "b": torch.zeros(3)})
+    assert float(module.turned.sum()) == 6
+    load_weights(module, {"a": torch.ones(3, 2), "twin": torch.full((3,), 2.0)})
+    assert float(module.bias.sum()) == 6
+    module.turned = torch.nn.Parameter(module.weight.t().contiguous(), requires_grad=False)
+    with pytest.raises(ValueError, match="does not take"):
+        load_weights(module, {"a": torch.ones(3, 2), "b": torch.zeros(3)})
+
+
 def test_a_buffer_of_its_constructor_stays_beside_the_references_weights() -> None:
     module = torch.nn.LayerNorm(4)
     module.register_buffer("shares", torch.full((4,), 0.25))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import torch
 
@@ -13,10 +13,12 @@ from kernelwright.load.plain import weights_of
 def load_weights(
     module: torch.nn.Module, weights: dict[str, torch.Tensor], spare: Collection[str] = ()
 ) -> None:
-    """Copy weights by name, or by order where the names differ and all shapes agree.
+    """Copy weights by name, or by order where the names differ and all shapes agree; or those that
+    have a name of the module's by it, and of the others those of one shape by order.
 
     A module that takes all of them strictly may keep them in any form. Those in ``spare`` it may
-    do without: tables that its own constructor makes as it likes.
+    do without: tables that its own constructor makes as it likes. One that lies in another's
+    memory, as a transposed view, has its value with that.
 
     Raises:
         ValueError: a floating-point tensor of the module would stay without a value.
@@ -26,7 +28,7 @@ def load_weights(
     with contextlib.suppress(RuntimeError):
         module.load_state_dict(weights)
         return
-    own = weights_of(module)
+    own = _apart(weights_of(module), weights)
     tables = {name for name, _ in module.named_buffers()} - set(weights)
     # With quantised ones, or without, as whole numbers of 8 bits may be masks, and with all whole
     # numbers where some are needed; all of the module's, or all but tables that its constructor
@@ -42,14 +44,49 @@ def load_weights(
             if set(names) <= set(weights) and set(takes) <= set(own):
                 module.load_state_dict(weights, strict=False)
                 return
-            if [_form(own[n]) for n in names] == [_form(weights[n]) for n in takes]:
-                by_order = {new: weights[old] for new, old in zip(names, takes, strict=True)}
-                module.load_state_dict(by_order, strict=False)
+            pairs = _pairs(names, takes, own, weights)
+            if pairs is not None:
+                given = {new: weights[old] for new, old in pairs.items()}
+                module.load_state_dict(given, strict=False)
                 return
     raise ValueError(
         f"the module does not take the reference's weights: it has {numbers}, "
         f"the reference has {given}"
     )
+
+
+def _apart(own: dict[str, torch.Tensor], weights: Collection[str]) -> dict[str, torch.Tensor]:
+    """Those that share no memory, in their order: of several in one place the one whose name is a
+    weight's, or the first."""
+    kept: dict[tuple[int, int], str] = {}
+    for name in sorted(own, key=lambda name: name not in weights):
+        value = own[name]
+        kept.setdefault((value.data_ptr() or id(value), value.nbytes), name)
+    names = set(kept.values())
+    return {name: value for name, value in own.items() if name in names}
+
+
+def _pairs(
+    names: Sequence[str],
+    takes: Sequence[str],
+    own: dict[str, torch.Tensor],
+    weights: dict[str, torch.Tensor],
+) -> dict[str, str] | None:
+    """The weight for each of the module's names: in order; or those of one name together, and of
+    the others those of one form in order. None where there are not as many of a form."""
+    if len(names) != len(takes):
+        return None
+    in_order = dict(zip(names, takes, strict=True))
+    common = set(names) & set(takes)
+    rest = [
+        sorted((name for name in some if name not in common), key=lambda name: _form(whose[name]))
+        for some, whose in ((names, own), (takes, weights))
+    ]
+    by_form = dict(zip(*rest, strict=True)) | {name: name for name in common}
+    for pairs in (in_order, by_form):
+        if all(_form(own[new]) == _form(weights[old]) for new, old in pairs.items()):
+            return pairs
+    return None
 
 
 def _is_number(value: torch.Tensor) -> bool:

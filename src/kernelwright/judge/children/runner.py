@@ -167,6 +167,11 @@ class Runner:
         self._write(self.weight_slots, weights)
         self._ask("load", limit_s, weights=self.weight_slots)
 
+    def set_mode(self, training: bool) -> bool:
+        """Put the module into training mode or out of it; whether it was in it; unchecked."""
+        reply = self._ask("set_mode", 30.0, training=training)
+        return isinstance(reply, dict) and bool(reply.get("training"))
+
     def reshape(
         self, arguments: list[Any], weights: dict[str, torch.Tensor], like: list[torch.Tensor]
     ) -> None:

@@ -166,6 +166,12 @@ class Worker:
             given = map_tensors(lambda s: view(s, self.memory), weights)
             load_weights(self.module, given, self.spare)
 
+    def set_mode(self, *, training: bool) -> dict[str, Any]:
+        """Put the module into training or evaluation mode; in which it was."""
+        was = bool(self.module.training)
+        self.module.train(training)
+        return {"training": was}
+
     def prepare(self, *, arguments: list[Any]) -> None:
         """Make the arguments of the coming calls: views on the shared memory."""
         self.arguments = map_tensors(lambda slot: view(slot, self.memory), arguments)

@@ -1,0 +1,102 @@
+"""A refusal for wrong values says why, where one more call tells."""
+
+import pytest
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.evaluation import Status
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge
+
+TASK = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(64, 32)
+        self.norm = torch.nn.BatchNorm1d(32)
+
+    def forward(self, x):
+        return self.norm(self.linear(x))
+
+
+def get_inputs():
+    return [torch.randn(128, 64)]
+
+
+def get_init_inputs():
+    return []
+"""
+WEIGHTLESS = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(128, 64)]
+
+
+def get_init_inputs():
+    return []
+"""
+HEAD = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+"""
+NORMED = """
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(64, 32)
+        self.norm = torch.nn.BatchNorm1d(32)
+        {}
+
+    def forward(self, x):
+        {}
+        return self.norm(x @ {})
+"""
+MADE = HEAD + NORMED.format(
+    "self.turned = self.linear.weight.detach().t().clone()", "", "self.turned + self.linear.bias"
+)
+FIRST_CALLED = HEAD + NORMED.format(
+    "self.turned = None",
+    "self.turned = self.linear.weight.t().clone() if self.turned is None else self.turned",
+    "self.turned + self.linear.bias",
+)
+EVALUATES = HEAD + NORMED.format("self.eval()", "", "self.linear.weight.t() + self.linear.bias")
+TWICE = HEAD + NORMED.format("", "", "self.linear.weight.t() + 2 * self.linear.bias + 1 + x.sum()")
+WRONG = HEAD + "    def forward(self, x):\n        return torch.relu(x) + 1\n"
+FOLLOW = "with: what it keeps of weights must follow"
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "cause"),
+    [
+        (TASK, MADE, f"it is right with the weights that it was made {FOLLOW}"),
+        (TASK, FIRST_CALLED, f"it is right with the weights that it was first called {FOLLOW}"),
+        (
+            TASK,
+            EVALUATES,
+            "it is in evaluation mode when it is made, and the task's module in training mode, "
+            "in which it is right",
+        ),
+        (TASK, TWICE, ""),
+        (WEIGHTLESS, WRONG, ""),
+    ],
+    ids=["made", "first called", "mode", "wrong", "wrong without weights"],
+)
+def test_a_refusal_tells_its_cause(task, text, cause, nursery):
+    settings = Settings(threads=1)
+    with Judge(Task("causes", "builtin", task), settings=settings, nursery=nursery) as judge:
+        found = judge.evaluate(Candidate(text, "torch"), timed=False)
+    assert found.status is Status.WRONG_VALUES
+    (reason,) = found.reasons
+    _, _, said = reason.partition("are beyond")
+    assert said.removeprefix("; ") == cause
