@@ -7,8 +7,9 @@
 The release has one kernel each for most of KernelBench's 250 problems, with the problem's text as
 it was then and the speedup over eager that its authors measured on that GPU. Each is judged as
 ``kernelwright judge --suite folder`` judges anybody's; what is stopped goes on from the archive in
-OUT. ``--sample`` takes so many, drawn by the seed. A file that calls its class Model gets the name
-ModelNew, and is otherwise left as it is.
+OUT. ``--sample`` takes so many, drawn by the seed. Module and kernel are put into evaluation mode
+when they are made, as CUDA-L1's eval_cuda.py does, and otherwise left as they are. Unlike there, a
+kernel is given weights: eval_cuda.py takes those that both make of one seed.
 
 The table has the verdicts by status; the speedups that were claimed and those that are measured
 here, of those that passed; what they are by what ran. Everything refused is listed with its reason.
@@ -35,6 +36,18 @@ from rich.table import Table
 from kernelwright.report.exams import interval
 from kernelwright.report.facts import mean_text
 
+EVALUATES = """
+
+def _in_evaluation_mode(make):
+    def made(self, *arguments, **named):
+        make(self, *arguments, **named)
+        self.eval()
+
+    return made
+
+
+{name}.__init__ = _in_evaluation_mode({name}.__init__)
+"""
 CLAIMS = {"eager": "score_default", "compile": "score_torch_compile_default"}
 """Our baselines, and CUDA-L1's names of its speedups over the same."""
 
@@ -56,13 +69,13 @@ def released(checkout: Path, gpu: str) -> list[Released]:
     for line in Path(checkout, "optimized_cuda_code", f"{gpu}.json").read_text().splitlines():
         row = json.loads(line)
         code = row["custom_code"]
-        if not code:
-            continue
-        if "class ModelNew" not in code:
-            code += "\n\nModelNew = Model\n"
+        if code is None or "class ModelNew" not in code:
+            continue  # no kernel was found
+        code += EVALUATES.format(name="ModelNew")
         claims = {ours: row[theirs] for ours, theirs in CLAIMS.items() if row[theirs]}
         name = f"l{row['level_id']}_{int(row['task_id']):03d}"
-        found.append(Released(name, row["ref_code"], code, claims))
+        task = row["ref_code"] + EVALUATES.format(name="Model")
+        found.append(Released(name, task, code, claims))
     return found
 
 
