@@ -19,7 +19,7 @@ from kernelwright.judge.children.child import ChildEnded, Zygote
 from kernelwright.judge.isolation import sandbox
 
 SOURCE = """
-import ctypes, fcntl, os, platform, signal, socket, subprocess, threading, time, torch
+import ctypes, fcntl, mmap, os, platform, signal, socket, subprocess, threading, time, torch
 
 CALLS = {"x86_64": (56, 222, 283, 60), "aarch64": (220, 107, 85, 93)}
 CLONE, TIMER_CREATE, TIMERFD_CREATE, EXIT = CALLS[platform.machine()]
@@ -73,6 +73,10 @@ class ModelNew(torch.nn.Module):
         elif what == "hide memory":
             self.hide(lambda: (os.posix_fallocate(os.memfd_create(""), 0, 1 << 30), time.sleep(60)))
             time.sleep(60)
+        elif what == "orphan":
+            self.wake_by_orphaning(lambda begin: (begin(), time.sleep(60)))
+        elif what == "orphan slowly":
+            self.wake_by_orphaning(die_slowly)
         elif what == "die":
             if os.fork() == 0:
                 time.sleep(60)
@@ -89,6 +93,29 @@ class ModelNew(torch.nn.Module):
             ctypes.CDLL(None).syscall(EXIT, 0)
         while b") Z" not in open(f"/proc/{child}/stat", "rb").read():
             time.sleep(0.01)
+
+    def wake_by_orphaning(self, live):  # by the end of what ties its group to its session
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        os.setsid()
+        group, (told, tell) = os.getpgrp(), os.pipe()
+        if os.fork() == 0:
+            os.setpgid(0, 0)
+            if os.fork() == 0:
+                os.setpgid(0, group)
+                live(lambda: os.write(tell, b"."))
+            os.waitpid(-1, 0)
+            os._exit(0)
+        os.read(told, 1)
+        threading.Thread(target=exec, args=["while True: pass"], daemon=True).start()
+
+WORKER = os.getpid()
+
+def die_slowly(begin):  # giving memory back: no signal stops that
+    room = mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_POPULATE)
+    begin()
+    while b") T" not in open(f"/proc/{WORKER}/stat", "rb").read():
+        pass
+    os._exit(0)
 
 def begin(flags):
     child = ctypes.CDLL(None).syscall(CLONE, ctypes.c_ulong(flags), 0, 0, 0, 0)
@@ -188,6 +215,22 @@ def test_a_child_does_not_run_between_calls(zygote):
     time.sleep(0.2)
     assert child.cpu_ns() == before_ns
     assert child.stop() == 0
+    child.close()
+
+
+@pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
+@pytest.mark.parametrize("what", ["orphan", "orphan slowly"])
+def test_no_end_of_another_process_wakes_it(zygote, refuse, what):
+    # The kernel has a stopped group go on when the last process that ties it to its session ends.
+    child = start(zygote, refuse)
+    child.request("prepare", arguments=[what])
+    child.stop()
+    assert child.call(timeout_s=20).others
+    for end in (lambda: None, child.clear):
+        end()
+        before_ns = child.cpu_ns()
+        time.sleep(0.5)
+        assert child.cpu_ns() == before_ns
     child.close()
 
 

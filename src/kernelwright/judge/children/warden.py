@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from kernelwright.judge.children import wire, worker
 from kernelwright.judge.isolation import kernel_calls as kernel
 from kernelwright.judge.isolation import sandbox
-from kernelwright.judge.isolation.processes import below, is_stopped, living_thread
+from kernelwright.judge.isolation.processes import below, is_still, is_stopped, living_thread
 
 MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
 WATCH_S, REST_S = 0.1, 1.0
@@ -219,14 +219,14 @@ class _Warden:
             signalled |= rest
 
     def stop(self) -> dict[str, Any]:
-        """Stop every process; returns when all threads of the worker stand still.
+        """Stop every process; returns when all threads of the worker stand still, and will.
 
         Who starts a program with vfork(2) waits until that begins, and stops no sooner: where the
         new process was stopped before, it goes on for a moment. It counts, though it ends then.
         """
         self.signal_all(signal.SIGSTOP)
         end_s, n_others = time.monotonic() + STOP_WAIT_S, 0
-        while not (stopped := self.stands_still()) and time.monotonic() < end_s:
+        while (still := self.others_at_rest()) is None and time.monotonic() < end_s:
             others = self.others()
             n_others = max(n_others, len(others))
             for number in (signal.SIGCONT, signal.SIGSTOP):
@@ -235,23 +235,31 @@ class _Warden:
                         os.kill(pid, number)
                 time.sleep(STEP_S / 10)
             self.signal_all(signal.SIGSTOP)  # those too that were started meanwhile
-        if self.cores and stopped:
+        if still is None:
+            return {"stopped": False, "others": n_others}
+        if self.cores:
             self.confine()
-        return {"stopped": stopped, "others": max(n_others, len(self.others()))}
+        return {"stopped": True, "others": max(n_others, len(still))}
+
+    def others_at_rest(self) -> list[int] | None:
+        """Who else there is, once all stand still; None where others must take a step first.
+
+        The last look is at the worker. Where the last process ends that ties a stopped group to its
+        session, the kernel has the group go on; and no signal stops one that is ending.
+        """
+        end_s = time.monotonic() + STEP_S
+        while time.monotonic() < end_s:
+            if self.stands_still():
+                others = self.others()
+                if all(map(is_still, others)) and self.stands_still():
+                    return others
+            time.sleep(PAUSE_S)
+        return None
 
     def stands_still(self) -> bool:
-        """Whether the worker stops, or has ended, before others must take a step."""
-        end_s = time.monotonic() + STEP_S
-        stopped = self.status is not None
-        while not stopped and time.monotonic() < end_s:
-            flags = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
-            info = os.waitid(os.P_PID, self.worker, flags)
-            stopped = info is not None
-            if info is None:
-                time.sleep(PAUSE_S)
-            elif info.si_code == os.CLD_STOPPED:
-                os.waitid(os.P_PID, self.worker, os.WSTOPPED)
-        return stopped
+        """Whether the worker is stopped, in all of its threads, or has ended."""
+        flags = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+        return self.status is not None or os.waitid(os.P_PID, self.worker, flags) is not None
 
     def confine(self) -> None:
         """Put the worker's main thread on the cores, and each of its others on one of them.
@@ -273,7 +281,7 @@ class _Warden:
         return {}
 
     def clear(self) -> dict[str, Any]:
-        """Kill every process but the worker; returns when they are gone."""
+        """Kill every process but the worker; returns when they are gone, and it stands still."""
         end_s = time.monotonic() + END_WAIT_S
         while (others := self.others()) and time.monotonic() < end_s:
             for pid in others:
@@ -281,7 +289,7 @@ class _Warden:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(PAUSE_S)
             self.reap()
-        return {"others": len(self.others())}
+        return self.stop()
 
     def reap(self) -> None:
         with contextlib.suppress(ChildProcessError):

@@ -37,6 +37,16 @@ def is_stopped(pid: int) -> bool:
     return (_fields(f"/proc/{pid}/stat") or [b""])[0] == b"T"
 
 
+def is_still(pid: int) -> bool:
+    """Whether a process has been stopped by a signal, in all of its threads, or has ended."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return True
+    states = [_state(pid, int(thread)) for thread in threads]
+    return all(state in (b"T", b"Z", b"X", b"") for state in states)
+
+
 def _state(pid: int, thread: int) -> bytes:
     """One letter; nothing where it is no more."""
     return (_fields(f"/proc/{pid}/task/{thread}/stat") or [b""])[0]
