@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernelwright.judge.children.runner import Call
+from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.inputs.draws import Draw
 from kernelwright.judge.numerics.compare import expect
 from kernelwright.judge.reference import check
@@ -102,3 +102,18 @@ def test_what_a_recheck_is_to_give_is_worked_out_before_the_call_that_precedes_i
         assert len(asked) == number
         one.recheck(DRAWS, None)
         assert seen == asked[:number]
+
+
+def test_whoever_has_been_given_weights_stands_still_before_others_are_timed() -> None:
+    """A recheck ends with the task's own weights, and the next call may be a library setting's."""
+    asked: list[str] = []
+    child = SimpleNamespace(
+        is_readable=True,
+        request=lambda what, **_: asked.append(what),
+        stop=lambda: asked.append("stop") or 0,
+    )
+    place = SimpleNamespace(reads_from_outside=True, settle=lambda: None)
+    runner = Runner(child, place, [], threads=1)
+    runner.weight_slots = {}
+    runner.load({}, limit_s=1.0)
+    assert asked == ["load", "stop"]

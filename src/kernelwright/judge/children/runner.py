@@ -163,9 +163,10 @@ class Runner:
         self._ask("unpoison", 30.0)
 
     def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
-        """Give the module other weights, in place."""
+        """Give the module other weights, in place; the child stands still, for others may be next."""
         self._write(self.weight_slots, weights)
         self._ask("load", limit_s, weights=self.weight_slots)
+        self.stand_still()
 
     def set_mode(self, training: bool) -> bool:
         """Put the module into training mode or out of it; whether it was in it; unchecked."""
