@@ -4,12 +4,11 @@ alone."""
 from __future__ import annotations
 
 import collections
-import concurrent.futures
 import contextlib
 import math
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -32,7 +31,7 @@ from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, bu
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart, says_no_memory
 from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch, named
-from kernelwright.judge.warming import warm_up
+from kernelwright.judge.warming import Starting, closed_if_refused, wait_for, warm_up
 
 N_QUICK = 5
 CROWDED = 16
@@ -63,7 +62,7 @@ class BaselineRuns:
         self._compiling = collections.defaultdict(threading.Lock)
         self._stack = ExitStack()
         self._region: Region | None = None
-        self._waves: Iterable[dict[str, Future[Runner]]] = ()
+        self._waves: Iterable[Starting] = ()
         """Settings that start and are ranked together, until they have; one after the other where
         it is crowded."""
         self._runners: dict[str, Runner] = {}
@@ -238,10 +237,10 @@ class BaselineRuns:
         """Of those that still run: one that lost has ended, whatever the others take later."""
         return min(self._runners, key=self.median_ns.__getitem__)
 
-    def _collect(self, futures: dict[str, Future[Runner]]) -> None:
+    def _collect(self, futures: Starting) -> None:
         """Wait for those that start, and warm up those that compile."""
         # All of them first: they share the memory that other inputs are now written to.
-        concurrent.futures.wait(futures.values())
+        wait_for(futures, lambda name: self._start_one(self._settings[name]), self._turns)
         for name, future in list(futures.items()):
             try:
                 runner = future.result()
@@ -253,7 +252,7 @@ class BaselineRuns:
                 self._drop(name, refused.reason)
             del futures[name]
 
-    def _submit(self, settings: Sequence[baselines.Setting]) -> dict[str, Future[Runner]]:
+    def _submit(self, settings: Sequence[baselines.Setting]) -> Starting:
         """Start those that may be the fastest."""
         return {
             setting.name: self._pool.submit(self._start_one, setting)
@@ -293,13 +292,17 @@ class BaselineRuns:
         if self._task.precision:
             lowered = {"precision": self._task.precision, "is_held": setting.is_held}
             how["precision"] = lowered
-        with runner.beside(self._turns):
+        with closed_if_refused(runner), runner.beside(self._turns):
             build(runner, self._oracle, self._task.source, self._task.entry, how)
             runner.put(self._oracle.first_arguments)
         # One after the other where the compiler is asked for the same: the second finds it cached.
         # No seat is held while waiting for the other, who may have to leave its own.
         is_compiled = setting.compile is not None
-        with self._compiling[repr(setting.compile)], self._seat(runner, is_compiled=is_compiled):
+        with (
+            closed_if_refused(runner),
+            self._compiling[repr(setting.compile)],
+            self._seat(runner, is_compiled=is_compiled),
+        ):
             runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
             runner.release()
         return runner

@@ -19,6 +19,8 @@ from kernelwright.judge.refusal import Refused
 
 TASK = Task("relu", "builtin", SOURCE)
 LACKED = "run: OutOfMemoryError: CUDA out of memory."
+NO_MEMORY = Refused(Status.RUNTIME_ERROR, LACKED)
+NO_ANSWER = Refused(Status.TIMEOUT, "no answer within 180 s (build)")
 CANDIDATE = Candidate(SOURCE + "\nModelNew = Model\n", "torch")
 
 
@@ -32,21 +34,27 @@ def test_one_that_was_killed_is_started_again_and_nobody_is_accused(nursery):
 
 
 @pytest.fixture
-def failed(monkeypatch):
-    """Have compile find no memory the first time; the settings that did."""
+def why():
+    return NO_MEMORY
+
+
+@pytest.fixture
+def failed(monkeypatch, why):
+    """Have compile fail the first time; the settings that did."""
     start, failed = BaselineRuns._start_one, []
 
     def start_at_second(self, setting):
         if setting.name == "compile" and not failed:
             failed.append(setting)
-            raise Refused(Status.RUNTIME_ERROR, LACKED)
+            raise why
         return start(self, setting)
 
     monkeypatch.setattr(BaselineRuns, "_start_one", start_at_second)
     return failed
 
 
-def test_one_that_found_no_memory_is_tried_again_before_a_verdict_stands(failed, nursery):
+@pytest.mark.parametrize("why", [NO_MEMORY, NO_ANSWER], ids=["memory", "time"])
+def test_one_that_a_candidate_left_nothing_is_tried_again_before_a_verdict(failed, nursery):
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found = judge.evaluate(CANDIDATE)
     assert failed and "compile" in found.timing.samples_ns

@@ -124,6 +124,12 @@ def test_what_works_on_for_a_stopped_process_is_ended_and_no_other(tmp_path, mon
     thread.join()
 
 
+def test_whoever_is_alone_may_build():
+    room = turns.Turns("cuda:0")
+    with room.alone(), room.beside() as seat:
+        assert seat is None
+
+
 def test_a_link_in_a_locks_place_is_not_followed(tmp_path, monkeypatch):
     """Anybody may put one into the folder for temporary files."""
     monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))

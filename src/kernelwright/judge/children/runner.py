@@ -139,7 +139,7 @@ class Runner:
         self._ask("prepare", limit_s, arguments=self.slots)
 
     @contextlib.contextmanager
-    def beside(self, turns: Turns) -> Iterator[Seat]:
+    def beside(self, turns: Turns) -> Iterator[Seat | None]:
         """Work beside others: the child is stopped while somebody measures, and afterwards; a
         driver that starts in it bears that."""
         with turns.beside() as seat:
@@ -163,7 +163,7 @@ class Runner:
         self._ask("unpoison", 30.0)
 
     def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
-        """Give the module other weights, in place; the child stands still, for others may be next."""
+        """Give the module other weights, in place. The child stands still: others may be next."""
         self._write(self.weight_slots, weights)
         self._ask("load", limit_s, weights=self.weight_slots)
         self.stand_still()

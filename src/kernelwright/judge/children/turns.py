@@ -119,8 +119,14 @@ class Turns:
             yield
 
     @contextlib.contextmanager
-    def beside(self) -> Iterator[Seat]:
-        """A seat among those who build and check; one per thread, because the door may close."""
+    def beside(self) -> Iterator[Seat | None]:
+        """A seat among those who build and check; one per thread, because the door may close.
+
+        Whoever is alone needs none.
+        """
+        if self._alone == threading.get_ident():
+            yield None
+            return
         seat = Seat(self._line, self._door, self._room, self._works_for)
         seat.enter()
         try:
