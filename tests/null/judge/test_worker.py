@@ -99,6 +99,17 @@ def test_a_view_of_a_weight_has_its_value_with_it() -> None:
         load_weights(module, {"a": torch.ones(3, 2), "b": torch.zeros(3)})
 
 
+def test_a_part_may_stand_under_two_names_as_what_compiles_it_gives() -> None:
+    module = torch.nn.Module()
+    module.net = torch.nn.Linear(2, 3)
+    module.compiled = torch.nn.ModuleDict({"part": module.net})
+    load_weights(module, {"net.weight": torch.ones(3, 2), "net.bias": torch.zeros(3)})
+    assert float(module.net.weight.sum()) == 6 and float(module.net.bias.abs().sum()) == 0
+    module.compiled = torch.nn.ModuleDict({"part": torch.nn.Linear(2, 3)})  # weights of its own
+    with pytest.raises(ValueError, match="does not take"):
+        load_weights(module, {"net.weight": torch.ones(3, 2), "net.bias": torch.zeros(3)})
+
+
 def test_a_buffer_of_its_constructor_stays_beside_the_references_weights() -> None:
     module = torch.nn.LayerNorm(4)
     module.register_buffer("shares", torch.full((4,), 0.25))
