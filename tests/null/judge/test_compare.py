@@ -139,6 +139,17 @@ def test_the_floor_grows_with_the_terms_and_has_a_cap():
     assert floors[-1] < 2e-5
 
 
+@pytest.mark.parametrize(("n", "term"), [(4096, 0.9893803), (8192, 0.94067365)])
+def test_a_plain_loop_over_equal_numbers_is_sound_and_float16_is_not(n, term):
+    terms = torch.full((n,), term)
+    loop = terms.numpy().cumsum(dtype="float32")[-1]  # one number after the other
+    growth = summation_growth(n, equal_terms=True, has_products=False)
+    allowed = floor_error(torch.float32, growth)
+    assert abs(float(loop / terms.double().sum()) - 1) < allowed
+    constant = torch.tensor(1 + 127.43125 / 128)  # as of the judge's inputs
+    assert allowed < abs(float(constant.half() / constant) - 1)
+
+
 def test_float64_is_held_to_its_own_precision():
     a, b = torch.rand(64, 200).double(), torch.randn(200, 48).double()
     wanted = expected(a @ b, a @ b, summation_growth(200, equal_terms=False))

@@ -15,12 +15,13 @@ from torch.utils.flop_counter import flop_registry
 from kernelwright.judge.numerics.moving import is_computed, moves
 
 SUM_ULP = 28.0
-MAX_GROWTH, MAX_BIASED_GROWTH = 256.0, 768.0
+MAX_GROWTH, MAX_BIASED_GROWTH, MAX_BIASED_SUM = 256.0, 768.0, 2048.0
 """The floor for sums of n terms is (SUM_ULP + growth) float32 ulp. Rounding errors of sequential
 summation grow as sqrt(n); where terms are equal, roundings are too, and they grow as n/2 (Higham,
 Accuracy and Stability of Numerical Algorithms, 2002, 4.2). MKL's product of 20,000 equal terms with
-ones is off by up to 622 ulp. SUM_ULP: Strassen's algorithm was 43 ulp off on an H200 where 33 were
-allowed with 12; two of three bfloat16 parts start at 108 there."""
+ones is off by up to 622 ulp, a plain loop over 8,192 of them by 2,034: that is allowed where a task
+has no products. float16 rounds such terms by 3,700. SUM_ULP: Strassen's algorithm was 43 ulp off on
+an H200 where 33 were allowed with 12; two of three bfloat16 parts start at 108 there."""
 CANCELLED_ULP = 2.0**17
 """Where arguments are alike: what cancels loses digits, as a distance by products, or a contrastive
 loss by its logarithms (2e-4), and what rounds products to bfloat16 nearly all of them."""
@@ -142,15 +143,28 @@ def count_terms(
     return Terms(usual, list(map(max, usual, n_added)))
 
 
-def summation_growth(n_terms: float, *, equal_terms: bool, cancels: bool = False) -> float:
-    """By how many ulp a sound sum of ``n_terms`` may be off; MOVED of none."""
+def summation_growth(
+    n_terms: float, *, equal_terms: bool, has_products: bool = True, cancels: bool = False
+) -> float:
+    """By how many ulp a sound sum of ``n_terms``, of a task that ``has_products`` or has none, may
+    be off; MOVED of none."""
     if not n_terms:
         return MOVED
     if cancels:
         return CANCELLED_ULP
     if equal_terms:
-        return min(n_terms / 2, MAX_BIASED_GROWTH)
+        return min(n_terms / 2, MAX_BIASED_GROWTH if has_products else MAX_BIASED_SUM)
     return min(math.sqrt(n_terms), MAX_GROWTH)
+
+
+def growths(
+    counts: list[float], loops: list[float], *, equal_terms: bool, has_products: bool, cancels: bool
+) -> list[float]:
+    """By how many ulp each output's sums of ``counts`` terms may be off, and by no less than plain
+    loops over as many as ``loops`` are whose terms differ."""
+    how = {"equal_terms": equal_terms, "has_products": has_products, "cancels": cancels}
+    usual = (summation_growth(n, **how) for n in counts)
+    return list(map(max, usual, (summation_growth(n, equal_terms=False) for n in loops)))
 
 
 def floor_error(dtype: torch.dtype, growth_ulp: float) -> float:

@@ -19,6 +19,7 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.judge.inputs.distributions import (
     CONSTANT,
     EQUAL_TERMS,
+    FAR_FROM_NOUGHT,
     LARGE,
     MATCHED,
     NUMBERS,
@@ -40,7 +41,7 @@ from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.machine.overlaps import extent_of, overlapping
 from kernelwright.judge.numerics.allowances import lie_on_borders
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected, expect
-from kernelwright.judge.numerics.growth import Terms, count_terms, summation_growth
+from kernelwright.judge.numerics.growth import Terms, count_terms, growths
 from kernelwright.judge.numerics.hidden import with_hidden
 from kernelwright.judge.numerics.measures import are_alike, as_real, differ, is_whole, narrowest
 from kernelwright.judge.reference import fitness, nudges, widened
@@ -296,12 +297,12 @@ class Oracle:
 
     def growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
         """By how many ulp each output's sums may be off under a distribution; beside what moves
-        with the inputs, sums over several axes count only ``is_floor``, or of equal terms."""
-        is_equal = draw.distribution in EQUAL_TERMS
+        with the inputs, what operators add up counts only ``is_floor``, or far from nought."""
         terms = self.others.get(draw.distribution, self).terms
         counts = terms.added if is_floor or draw.distribution == CONSTANT else terms.usual
-        how = {"equal_terms": is_equal, "cancels": is_floor and draw.distribution == MATCHED}
-        return [summation_growth(n, **how) for n in counts]
+        how = {"equal_terms": draw.distribution in EQUAL_TERMS, "has_products": self.flops > 0}
+        loops = terms.added if not is_floor and draw.distribution in FAR_FROM_NOUGHT else counts
+        return growths(counts, loops, **how, cancels=is_floor and draw.distribution == MATCHED)
 
     def in_float64(
         self,
