@@ -8,6 +8,8 @@ import torch
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Environment, Status
 from kernelwright.core.task import Task
+from kernelwright.judge.children.child import ChildEnded
+from kernelwright.judge.children.runner import describe_end
 from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.machine import room
 from kernelwright.judge.machine.room import (
@@ -181,7 +183,17 @@ def test_who_leaves_enough_or_took_little_is_not_ended(before, after):
     assert not ended
 
 
-def test_who_was_blamed_for_held_memory_is_judged_once_more():
+@pytest.mark.parametrize(
+    ("reason", "again"),
+    [
+        (too_much(70 << 30), True),
+        (describe_end(ChildEnded(-9, "")), True),  # by Linux, where all memory is taken
+        (describe_end(ChildEnded(-9, "killed: it took more memory than it may")), False),
+        (describe_end(ChildEnded(-11, "")), False),
+    ],
+    ids=["blamed", "killed", "killed for its own", "crashed"],
+)
+def test_who_may_have_lacked_memory_for_others_is_judged_once_more(reason, again):
     subject = Subject("task", "workload", "candidate", Environment("cuda:sm_90", {}))
-    blamed = Draft(subject, [], 0).conclude(Status.RUNTIME_ERROR, too_much(70 << 30))
-    assert lacked_memory(blamed)
+    found = Draft(subject, [], 0).conclude(Status.RUNTIME_ERROR, reason)
+    assert lacked_memory(found) is again

@@ -39,6 +39,9 @@ HELD_SHARE = 0.5
 SCARCE_SHARE = 0.125
 """Of it: where more is free, others do not lack any."""
 TOO_MUCH = "too much for the judge"
+KILLED, KILLED_FOR_ITS_OWN = "died of signal 9", "it took more memory than it may"
+"""Where memory runs out Linux kills who is judged first of all, whoever took it; but for the second
+it was the judge who did."""
 RELEASED_S = 2.0
 """For a driver to take back what an ended process held."""
 WAIT_S, N_STARTS = 20.0, 4
@@ -68,7 +71,8 @@ def lacked_memory(evaluation: Evaluation) -> bool:
     what another gave back at the same moment."""
     said = " ".join(evaluation.reasons)
     is_said = says_no_memory(said) or TOO_MUCH in said
-    return evaluation.status is Status.INFRA_ERROR or is_said
+    is_killed = KILLED in said and KILLED_FOR_ITS_OWN not in said
+    return evaluation.status is Status.INFRA_ERROR or is_said or is_killed
 
 
 def wait_for_room(place: Place, task: Task) -> None:
