@@ -167,9 +167,10 @@ class Worker:
             load_weights(self.module, given, self.spare)
 
     def set_mode(self, *, training: bool) -> dict[str, Any]:
-        """Put the module into training or evaluation mode; in which it was."""
+        """Put the module into training or evaluation mode, if it is in the other; which it was."""
         was = bool(self.module.training)
-        self.module.train(training)
+        if was != training:  # its parts may be in other modes than it
+            self.module.train(training)
         return {"training": was}
 
     def prepare(self, *, arguments: list[Any]) -> None:

@@ -3,6 +3,7 @@ made of other weights would look for his fault in the arithmetic."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from kernelwright.core.evaluation import Status
@@ -23,10 +24,8 @@ def with_cause(refused: Refused, draw: Draw, check: Check, turn: Callable[..., C
     """
     cause = ""
     if refused.status is Status.WRONG_VALUES:
-        try:
+        with contextlib.suppress(Refused):  # it died, say: that explains nothing
             cause = _cause(draw, check, turn)
-        except Refused:  # it died, or would not be called again: that explains nothing
-            cause = ""
     return Refused(refused.status, "; ".join(filter(None, (refused.reason, cause))))
 
 
