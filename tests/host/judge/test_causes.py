@@ -1,6 +1,7 @@
 """A refusal for wrong values says why, where one more call tells."""
 
 import pytest
+from tests.host import relu_task
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
@@ -20,22 +21,6 @@ class Model(torch.nn.Module):
 
     def forward(self, x):
         return self.norm(self.linear(x))
-
-
-def get_inputs():
-    return [torch.randn(128, 64)]
-
-
-def get_init_inputs():
-    return []
-"""
-WEIGHTLESS = """
-import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
 
 
 def get_inputs():
@@ -72,7 +57,6 @@ FIRST_CALLED = HEAD + NORMED.format(
 )
 EVALUATES = HEAD + NORMED.format("self.eval()", "", "self.linear.weight.t() + self.linear.bias")
 TWICE = HEAD + NORMED.format("", "", "self.linear.weight.t() + 2 * self.linear.bias + 1 + x.sum()")
-WRONG = HEAD + "    def forward(self, x):\n        return torch.relu(x) + 1\n"
 FOLLOW = "with: what it keeps of weights must follow"
 
 
@@ -88,15 +72,15 @@ FOLLOW = "with: what it keeps of weights must follow"
             "in which it is right",
         ),
         (TASK, TWICE, ""),
-        (WEIGHTLESS, WRONG, ""),
+        (relu_task.TASK, relu_task.WRONG, ""),
     ],
     ids=["made", "first called", "mode", "wrong", "wrong without weights"],
 )
 def test_a_refusal_tells_its_cause(task, text, cause, nursery):
     settings = Settings(threads=1)
     with Judge(Task("causes", "builtin", task), settings=settings, nursery=nursery) as judge:
-        found = judge.evaluate(Candidate(text, "torch"), timed=False)
-    assert found.status is Status.WRONG_VALUES
-    (reason,) = found.reasons
-    _, _, said = reason.partition("are beyond")
-    assert said.removeprefix("; ") == cause
+        verdict = judge.evaluate(Candidate(text, "torch"), timed=False)
+    assert verdict.status is Status.WRONG_VALUES
+    (reason,) = verdict.reasons
+    _, found, said = reason.partition("are beyond")
+    assert found and said.removeprefix("; ") == cause
