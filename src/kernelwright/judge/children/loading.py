@@ -61,7 +61,8 @@ def _apart(own: dict[str, torch.Tensor], weights: Collection[str]) -> dict[str, 
     kept: dict[tuple[int, int], str] = {}
     for name in sorted(own, key=lambda name: name not in weights):
         value = own[name]
-        kept.setdefault((value.data_ptr() or id(value), value.nbytes), name)
+        place = value.data_ptr() or id(value)  # what is empty lies nowhere
+        kept.setdefault((place, value.nbytes), name)
     names = set(kept.values())
     return {name: value for name, value in own.items() if name in names}
 

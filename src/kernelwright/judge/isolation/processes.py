@@ -44,7 +44,7 @@ def is_still(pid: int) -> bool:
     except OSError:
         return True
     states = [_state(pid, int(thread)) for thread in threads]
-    return all(state in (b"T", b"Z", b"X", b"") for state in states)
+    return all(state in b"T" + GONE for state in states)  # as nothing is, of one that is no more
 
 
 def _state(pid: int, thread: int) -> bytes:
