@@ -49,6 +49,9 @@ NO_MEMORY = (
 """What CUDA and its libraries say that find no memory: for a handle, a kernel's code, or a context
 (on an H200 whose memory another process held)."""
 
+DIED, TOOK_TOO_MUCH = "the process died of signal", "it took more memory than it may"
+"""How a process ended, and why where the judge ended it for that."""
+
 
 @contextlib.contextmanager
 def memory_apart() -> Iterator[None]:

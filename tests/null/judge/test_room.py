@@ -24,7 +24,7 @@ from kernelwright.judge.machine.room import (
     with_room,
     within_its_part,
 )
-from kernelwright.judge.refusal import Refused, memory_apart
+from kernelwright.judge.refusal import TOOK_TOO_MUCH, Refused, memory_apart
 
 TASK = """
 import torch
@@ -188,7 +188,7 @@ def test_who_leaves_enough_or_took_little_is_not_ended(before, after):
     [
         (too_much(70 << 30), True),
         (describe_end(ChildEnded(-9, "")), True),  # by Linux, where all memory is taken
-        (describe_end(ChildEnded(-9, "killed: it took more memory than it may")), False),
+        (describe_end(ChildEnded(-9, f"killed: {TOOK_TOO_MUCH}")), False),
         (describe_end(ChildEnded(-11, "")), False),
     ],
     ids=["blamed", "killed", "killed for its own", "crashed"],

@@ -36,7 +36,7 @@ from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
 from kernelwright.judge.machine.spoil import Spoil
 from kernelwright.judge.numerics.pieces import same_bits
-from kernelwright.judge.refusal import Refused
+from kernelwright.judge.refusal import DIED, Refused
 
 CPU_SHARE = 0.9
 """Of the processor time that is held against a claim: between the judge's stop and the
@@ -391,7 +391,7 @@ def describe_end(error: ChildEnded) -> str:
     if error.code is None:
         how = "the process stopped answering"
     elif error.code < 0:
-        how = f"the process died of signal {-error.code}"
+        how = f"{DIED} {-error.code}"
     else:
         how = f"the process ended with code {error.code}"
     tail = "\n".join(error.log.strip().splitlines()[-LOG_LINES:])

@@ -23,6 +23,7 @@ from kernelwright.judge.children import wire, worker
 from kernelwright.judge.isolation import kernel_calls as kernel
 from kernelwright.judge.isolation import sandbox
 from kernelwright.judge.isolation.processes import below, is_still, is_stopped, living_thread
+from kernelwright.judge.refusal import TOOK_TOO_MUCH
 
 MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
 WATCH_S, REST_S = 0.1, 1.0
@@ -201,7 +202,7 @@ class _Warden:
         """End everything where it took more memory than it may, and where the worker has ended:
         others hold its channels open, and the judge would wait for them."""
         if self.memory_bytes() > self.max_memory_bytes:
-            self.log += b"\nkilled: it took more memory than it may\n"
+            self.log += f"\nkilled: {TOOK_TOO_MUCH}\n".encode()
             self.signal_all(signal.SIGKILL)
         elif living_thread(self.worker) is None:
             self.signal_all(signal.SIGKILL)

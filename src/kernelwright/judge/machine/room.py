@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +22,13 @@ from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.refusal import Refused, memory_apart, says_no_memory
+from kernelwright.judge.refusal import (
+    DIED,
+    TOOK_TOO_MUCH,
+    Refused,
+    memory_apart,
+    says_no_memory,
+)
 from kernelwright.load import open_reference
 from kernelwright.load.reference import CHECK_SEED, task_code
 
@@ -39,9 +46,6 @@ HELD_SHARE = 0.5
 SCARCE_SHARE = 0.125
 """Of it: where more is free, others do not lack any."""
 TOO_MUCH = "too much for the judge"
-KILLED, KILLED_FOR_ITS_OWN = "died of signal 9", "it took more memory than it may"
-"""Where memory runs out Linux kills who is judged first of all, whoever took it; but for the second
-it was the judge who did."""
 RELEASED_S = 2.0
 """For a driver to take back what an ended process held."""
 WAIT_S, N_STARTS = 20.0, 4
@@ -71,7 +75,8 @@ def lacked_memory(evaluation: Evaluation) -> bool:
     what another gave back at the same moment."""
     said = " ".join(evaluation.reasons)
     is_said = says_no_memory(said) or TOO_MUCH in said
-    is_killed = KILLED in said and KILLED_FOR_ITS_OWN not in said
+    # Where memory runs out Linux kills who is judged first of all, whoever took it.
+    is_killed = f"{DIED} {signal.SIGKILL:d}" in said and TOOK_TOO_MUCH not in said
     return evaluation.status is Status.INFRA_ERROR or is_said or is_killed
 
 
