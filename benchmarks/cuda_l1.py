@@ -20,10 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import signal
-import subprocess
-import sys
-import threading
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +28,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from suite_verdicts import suite_verdicts
 
 from kernelwright.report.exams import interval
 from kernelwright.report.facts import mean_text
@@ -87,21 +84,11 @@ def judged(chosen: list[Released], out: Path, device: str, jobs: int, most_s: fl
     for one in chosen:
         Path(tasks, f"{one.name}.py").write_text(one.task)
         Path(files, f"{one.name}_released.py").write_text(one.code)
-    command = [sys.executable, "-m", "kernelwright", "judge", str(files), "--suite", "folder"]
-    command += ["--path", str(tasks), "--device", device, "--jobs", str(jobs), "--json"]
-    command += ["--archive", str(out / "archive.sqlite")]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    timer = threading.Timer(most_s, lambda: run.send_signal(signal.SIGINT))
-    timer.start()
-    said, _ = run.communicate()
-    timer.cancel()
-    names = {one.name for one in chosen}
-    return {
-        task["task"]["name"]: verdict
-        for task in json.loads(said)["tasks"]
-        for verdict in task["verdicts"]
-        if task["task"]["name"] in names
-    }
+    options = ["--suite", "folder", "--path", str(tasks), str(files), "--device", device]
+    options += ["--jobs", str(jobs), "--archive", str(out / "archive.sqlite")]
+    names = {one.name for one in chosen}  # the folder may have those of another sample too
+    found = suite_verdicts(options, most_s=most_s)
+    return {name: verdict for name, verdict in found if name in names}
 
 
 def mean(ratios: list[float]) -> str:

@@ -29,11 +29,8 @@ import json
 import multiprocessing
 import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -43,6 +40,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from suite_verdicts import suite_verdicts
 
 from kernelwright.api import recognise
 from kernelwright.core.device import Device
@@ -105,23 +103,12 @@ def ours(
     files.mkdir(parents=True)
     for name, (_, text) in chosen.items():
         Path(files, f"{name}.py").write_text(text)
-    command = [sys.executable, "-m", "kernelwright", "judge", "--suite", "builtin", str(files)]
-    command += ["--device", device, "--jobs", str(jobs), "--archive", str(folder / "a.sqlite")]
-    environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
+    options = ["--suite", "builtin", str(files), "--device", device, "--jobs", str(jobs)]
+    options += ["--archive", str(folder / "a.sqlite")]
     start_s = time.monotonic()
-    run = subprocess.Popen(
-        [*command, "--json"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    timer = threading.Timer(most_s, lambda: os.killpg(run.pid, signal.SIGINT))
-    timer.start()
-    said, _ = run.communicate()
-    timer.cancel()
+    found = suite_verdicts(options, most_s=most_s, environment={"XDG_CACHE_HOME": str(cache)})
     wall_s = time.monotonic() - start_s
-    verdicts = [v for task in json.loads(said)["tasks"] for v in task["verdicts"]]
+    verdicts = [verdict for _, verdict in found]
     parts = Counter[str]()
     for verdict in verdicts:
         parts.update(verdict.get("cost", {}))
