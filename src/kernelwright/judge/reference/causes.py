@@ -20,7 +20,8 @@ def with_cause(refused: Refused, draw: Draw, check: Check, turn: Callable[..., C
     """The refusal of one of the first two checks, with its cause if one is found.
 
     The first has the module's own weights, loaded after others; the second has those others, with
-    which the candidate was called before.
+    which the candidate was called before. What a kernel keeps shows where it is right with the
+    earlier ones on the same inputs.
     """
     cause = ""
     if refused.status is Status.WRONG_VALUES:
@@ -36,9 +37,11 @@ def _cause(draw: Draw, check: Check, turn: Callable[..., Call]) -> str:
     if was != mode and _is_right(draw, check, turn):
         said = f"it is in {MODES[was]} mode when it is made, and the task's module in"
         return f"{said} {MODES[mode]} mode, in which it is right"
-    if draw.weights != OWN_WEIGHTS:
-        return KEEPS.format("made") if oracle.has_weights else ""
-    return KEEPS.format("first called") if _is_right(oracle.first, check, turn) else ""
+    if not oracle.has_weights:
+        return ""
+    earlier = Draw(TASK if draw.weights == OWN_WEIGHTS else OWN_WEIGHTS, draw.seed)
+    met = {OWN_WEIGHTS: "made", TASK: "first called"}[earlier.weights]
+    return KEEPS.format(met) if _is_right(earlier, check, turn) else ""
 
 
 def _is_right(draw: Draw, check: Check, turn: Callable[..., Call]) -> bool:
