@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kernelwright.judge.children.child import Zygote
+from kernelwright.judge.children.forking import Zygote
 from kernelwright.judge.isolation.sandbox import SYSTEM, visible_folders
 
 PROBE = """

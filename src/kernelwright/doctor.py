@@ -209,7 +209,7 @@ def _isolation() -> Iterator[Finding]:
 
 def _granted() -> tuple[frozenset[str], str]:
     """What a child is granted here; none where none can be made, and why."""
-    from kernelwright.judge.children.child import Zygote
+    from kernelwright.judge.children.forking import Zygote
 
     zygote = Zygote({}, threads=1)
     try:

@@ -23,8 +23,8 @@ from kernelwright.core.task import Task
 from kernelwright.dialects import usable
 from kernelwright.judge import heats, preparation
 from kernelwright.judge.baseline_runs import N_QUICK, BaselineRuns
-from kernelwright.judge.children.child import MEMORY_SHARE
 from kernelwright.judge.children.children import Children
+from kernelwright.judge.children.forking import MEMORY_SHARE
 from kernelwright.judge.children.nursery import Nursery
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns

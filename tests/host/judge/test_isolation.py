@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from kernelwright.judge.children import wire
-from kernelwright.judge.children.child import ChildEnded, Zygote
+from kernelwright.judge.children.child import ChildEnded
+from kernelwright.judge.children.forking import Zygote
 from kernelwright.judge.isolation import sandbox
 
 SOURCE = """

@@ -12,7 +12,7 @@ from tests.host.judge.test_isolation import hold, skip_without, start
 
 from kernelwright.judge import Nursery, WarmProgram
 from kernelwright.judge.children import wire
-from kernelwright.judge.children.child import Zygote
+from kernelwright.judge.children.forking import Zygote
 
 
 @pytest.fixture(scope="module")

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
-import secrets
 import select
 import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-import psutil
-
-from kernelwright.core.errors import DeviceError
 from kernelwright.judge.children import wire
-from kernelwright.judge.children.nursery import Nursery, start_program
-from kernelwright.judge.children.scratch import Scratch
 from kernelwright.judge.children.turns import LOOK_S, Seat
-from kernelwright.judge.isolation import sandbox, standstill
+from kernelwright.judge.isolation import standstill
 from kernelwright.judge.machine import cpu
 
-START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
 ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
-FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
-MEMORY_SHARE = 0.6
-"""Of the machine's free memory that one child may take."""
 
 
 class ChildEnded(Exception):
@@ -72,120 +58,6 @@ class Glance:
     """The seconds before each of them that it runs."""
     look: Callable[[int], None]
     """Given its process id, while it stands still."""
-
-
-class Zygote:
-    """A process that has imported torch under one environment and forks children.
-
-    Raises:
-        DeviceError: it does not start.
-    """
-
-    def __init__(
-        self, extra: Mapping[str, str], *, threads: int, nursery: Nursery | None = None
-    ) -> None:
-        self.scratch = Scratch()
-        self.counter = itertools.count()
-        ours, theirs = socket.socketpair()
-        environment = sandbox.child_environment(extra, scratch=sandbox.SCRATCH, threads=threads)
-        self.process = None
-        with theirs:
-            if nursery is None or not nursery.serve(environment, theirs):
-                self.process = start_program(environment, theirs)
-        self.control = ours
-        self.pid: int | None = None
-        """Its process, which is the parent of all children; known once it can fork."""
-        self.lock = threading.Lock()
-
-    def wait_ready(self) -> None:
-        """Return when it can fork.
-
-        Raises:
-            DeviceError: it does not start.
-        """
-        if self.pid is not None:
-            return
-        try:
-            deadline_s = time.monotonic() + START_TIMEOUT_S
-            ready = wire.receive_frame(self.control, deadline_s=deadline_s)
-        except (wire.Closed, wire.Late) as error:
-            seen = b""
-            if self.process is not None:
-                self.process.kill()
-                _, seen = self.process.communicate()
-            raise DeviceError(
-                "the judge's child process does not start",
-                seen=seen.decode(errors="replace")[-500:] or type(error).__name__,
-                do="run `kernelwright doctor`; check that torch imports in this Python",
-            ) from error
-        self.pid = wire.parse_reply(ready)["ready"]
-
-    def fork(
-        self,
-        *,
-        variables: Mapping[str, str] = MappingProxyType({}),
-        cache: Path | None = None,
-        refuse: frozenset[str] = frozenset(),
-        memory_share: float = MEMORY_SHARE,
-        cores: tuple[int, ...] = (),
-        needs_loopback: bool = False,
-    ) -> Child:
-        """A new isolated child with these ``variables`` of its environment besides the zygote's;
-        its scratch is ``cache`` if given, which is kept. When it first stands still it is confined
-        to ``cores``, where there are any.
-
-        Raises:
-            DeviceError: none can be made.
-        """
-        with self.lock:
-            self.wait_ready()
-            scratch = os.path.join(self.scratch.path, str(next(self.counter)))
-            os.mkdir(scratch)
-        uid = FIRST_UID if cache else FIRST_UID + 1 + secrets.randbelow(100_000_000)
-        if sandbox.can_become(uid):
-            for folder in filter(None, (scratch, cache)):
-                os.chown(folder, uid, uid)
-        # Those with a cache run what is trusted, and all of them are one user: the settings of
-        # several judges together have more threads than a candidate should.
-        n_processes = None if cache else sandbox.most_processes(uid)
-        memory_bytes = int(psutil.virtual_memory().available * memory_share)
-        plan = sandbox.Plan(
-            scratch=scratch,
-            uid=uid,
-            limits=sandbox.Limits(memory_bytes, n_processes=n_processes),
-            visible=sandbox.visible_folders(),
-            variables=dict(variables),
-            cache=None if cache is None else str(cache),
-            cores=cores,
-            refuse=refuse,
-            needs_loopback=needs_loopback,
-        )
-        worker, worker_end = socket.socketpair()
-        warden, warden_end = socket.socketpair()
-        bell, bell_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        worker.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        with worker_end, bell_end, warden_end:
-            fds = (worker_end.fileno(), bell_end.fileno(), warden_end.fileno())
-            with self.lock:
-                wire.send_request(self.control, plan, fds)
-        try:
-            return Child(worker, bell, warden)
-        except (wire.Closed, wire.Late, wire.Garbled, OSError) as error:
-            raise DeviceError(
-                "no isolated process can be made",
-                seen=repr(error),
-                do="see `kernelwright doctor` for what this machine grants; free memory or disk",
-            ) from error
-
-    def close(self) -> None:
-        """End it and all of its children, and remove their scratch."""
-        self.control.close()  # it ends then; its children die with it, and theirs with them
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process.stderr.close()
-        with self.lock:  # a thread that forks just now would put another folder into it
-            self.scratch.close()
 
 
 class Child:

@@ -17,7 +17,7 @@ import torch
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Status
-from kernelwright.judge.children.child import MEMORY_SHARE, Zygote
+from kernelwright.judge.children.forking import MEMORY_SHARE, Zygote
 from kernelwright.judge.children.nursery import READ_AT_IMPORT, Nursery
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.machine.place import Place
