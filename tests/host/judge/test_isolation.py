@@ -313,7 +313,7 @@ def living(zygote):
 def test_an_answer_before_the_question_is_garbled(zygote):
     child = start(zygote)
     child.request("prepare", arguments=["nothing"])
-    child.worker.send(wire.LENGTH.pack(len(wire.GO)) + wire.GO)
+    child.worker.send(wire.framed(wire.GO))
     time.sleep(0.5)
     child.stop()
     with pytest.raises(wire.Garbled):

@@ -27,6 +27,34 @@ def test_work_after_the_answer_finds_no_inputs(judge):
     assert evaluation.status is Status.WRONG_VALUES, evaluation.reasons
 
 
+def test_work_while_the_result_is_described_finds_no_inputs(judge):
+    source = """
+import json
+import torch
+
+describe, put_off = json.dumps, []
+
+
+def work_and_describe(*given, **options):
+    while put_off:
+        x, y = put_off.pop()
+        y.copy_(torch.softmax(x, -1))
+    return describe(*given, **options)
+
+
+json.dumps = work_and_describe
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        put_off.append((x, y))
+        return y
+"""
+    evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
+    assert evaluation.status is Status.WRONG_VALUES, evaluation.reasons
+
+
 def test_an_honest_kernel_passes_and_is_seen_not_to_write_to_its_inputs(judge):
     source = f"{judge.task.source}\nModelNew = {judge.task.entry}\n"
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)

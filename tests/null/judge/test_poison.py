@@ -29,4 +29,4 @@ def test_what_is_asked_to_be_zero_is_zero(poisoned):
 
 def test_memory_is_not_filled_any_more(poisoned):
     poison.end()
-    assert torch.empty(1 << 26).eq(0).all()  # pages of its own, that the kernel gives
+    assert not (torch.empty(1 << 26) > 1e4).all()

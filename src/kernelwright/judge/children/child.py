@@ -41,7 +41,7 @@ class Answer:
     then_ns: int
     """How long ``then`` took."""
     cpu_ns: int
-    """Processor time of all of its threads, up to the standstill."""
+    """Processor time of all of its threads, up to the standstill, or to the bell if it went on."""
     others: int
     """Living processes of the child besides its worker."""
     early_ns: int
@@ -114,6 +114,7 @@ class Child:
         *,
         timeout_s: float,
         spin: bool = False,
+        rings_first: bool = False,
         at_bell: Callable[[], None] = lambda: None,
         then: Callable[[], None] | None = None,
         glance: Glance | None = None,
@@ -123,15 +124,14 @@ class Child:
         output.
 
         The clock starts before the child can run and stops after it has been told to stop, when it
-        says that it is done; while it stands still, ``at_bell`` runs. For ``then`` it goes on. With
-        ``spin`` this process does not sleep while it waits. With ``glance`` the child is stopped on
-        the way, and the clock is too.
+        says that it is done; while it stands still, ``at_bell`` runs. For ``then`` it goes on, and
+        to say what the result is, where it ``rings_first``. With ``spin`` this process does not
+        sleep while it waits. With ``glance`` the child is stopped on the way, and the clock is too.
 
         Raises:
             ChildEnded, wire.Late, wire.Garbled: as for ``request``.
         """
-        body = wire.GO + word.encode()
-        go = wire.LENGTH.pack(len(body)) + body
+        go = wire.framed(wire.GO + word.encode())
         self.bell.settimeout(timeout_s)
         try:
             wire.expect_silence(self.bell)
@@ -147,24 +147,26 @@ class Child:
             body = wire.hear_bell(self.bell, spin_s=timeout_s if spin else 0.0)
             signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
             end_ns = time.perf_counter_ns()
-            at_bell()
-            bell_ns = time.perf_counter_ns() - end_ns
-            if then is not None:
+            bell_ns = _timed_ns(at_bell)
+            has_rung = rings_first and body == wire.DONE
+            goes_on = has_rung or then is not None
+            rung_ns = self.cpu_ns()
+            if goes_on:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+            if has_rung:
+                body = wire.hear_bell(self.bell)
         except (wire.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
             raise self.ended() from None
         finally:
             self.is_stopped = False
-        then_ns = -time.perf_counter_ns()
-        if then is not None and not _is_error(wire.parse_reply(body)):
-            then()
-        then_ns += time.perf_counter_ns()
+        then_ns = _timed_ns(then) if then is not None and not _is_error(body) else 0
         others = self.stop()  # before the answer is read: other processes run until then
         reply = wire.parse_reply(body)
-        late_ns = standstill.late_ns(self.rest_ns - self.calm_ns, time.perf_counter_ns() - end_ns)
-        took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": self.rest_ns - before_ns}
-        early_ns = max(0, before_ns - rest_ns)
-        took |= {"early_ns": early_ns, "late_ns": late_ns if then is None else 0}
+        stood_ns = time.perf_counter_ns() - end_ns
+        late_ns = 0 if goes_on else standstill.late_ns(self.rest_ns - self.calm_ns, stood_ns)
+        cpu_ns = (rung_ns if goes_on else self.rest_ns) - before_ns
+        took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": cpu_ns}
+        took |= {"early_ns": max(0, before_ns - rest_ns), "late_ns": late_ns}
         return Answer(reply, end_ns - start_ns, others=others, **took)
 
     def _glance(self, glance: Glance) -> int:
@@ -268,5 +270,12 @@ class Child:
             sock.close()
 
 
-def _is_error(reply: Any) -> bool:
+def _timed_ns(action: Callable[[], None]) -> int:
+    start_ns = time.perf_counter_ns()
+    action()
+    return time.perf_counter_ns() - start_ns
+
+
+def _is_error(body: bytes) -> bool:
+    reply = wire.parse_reply(body)
     return isinstance(reply, dict) and "error" in reply

@@ -216,7 +216,7 @@ class Runner:
             ``elapsed_ns`` in nanoseconds.
         """
         is_polled = self.place.is_spinning and not may_be_long
-        how: dict[str, Any] = {"spin": is_polled, "glance": glance}
+        how: dict[str, Any] = {"spin": is_polled, "glance": glance, "rings_first": not self.is_read}
         copied, spoil = take and not self.is_read, None
         if copied:
             how["then"] = self._copy
@@ -322,7 +322,7 @@ class Runner:
         # The whole region, even where less is needed: the driver maps no part of it (error 801).
         n_bytes = region.memory.numel()
         how = {"n_bytes": n_bytes, "threads": self.threads, "device": self.place.inside}
-        self._ask("map", limit_s, fds=(region.fd,), **how)
+        self._ask("map", limit_s, fds=(region.fd,), rings_first=not self.is_read, **how)
 
     def _copy(self, *, held: str = "") -> None:
         """Let the child copy its outputs to shared memory."""

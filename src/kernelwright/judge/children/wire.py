@@ -20,6 +20,8 @@ LENGTH = struct.Struct("<I")
 MAX_REPLY_BYTES = 8 << 20  # a profile of a large module is about 1 MB as JSON
 CREDENTIALS = struct.Struct("iii")
 MAX_BELL_BYTES = 128 << 10  # below the default send buffer of a Unix socket, 208 kB
+DONE = b"."
+"""What rings a bell, alone, where the description of the result follows. No JSON reads so."""
 GO = b"G"
 """How the request of a call begins; after it come the names under which the last output is held.
 Everything else about a call was agreed on before. No pickle begins so."""
@@ -37,6 +39,11 @@ class Garbled(Exception):
     """What came is not a message of this protocol."""
 
 
+def framed(body: bytes) -> bytes:
+    """One frame, ready to be sent."""
+    return LENGTH.pack(len(body)) + body
+
+
 def send_frame(sock: socket.socket, body: bytes, fds: tuple[int, ...] = ()) -> None:
     """Send one frame, with file descriptors if given.
 
@@ -46,7 +53,7 @@ def send_frame(sock: socket.socket, body: bytes, fds: tuple[int, ...] = ()) -> N
     ancillary = []
     if fds:
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
-    data = memoryview(LENGTH.pack(len(body)) + body)
+    data = memoryview(framed(body))
     try:
         sent = sock.sendmsg([data], ancillary)
         while sent < len(data):

@@ -74,7 +74,7 @@ class Worker:
         self.module: Any = None
         self.arguments: list[Any] = []
         self.entries: Sequence[EntryPath] = ()
-        self.graphed = self.may_expand = self.has_containers = False
+        self.rings_first = self.graphed = self.may_expand = self.has_containers = False
         self.output: Any = None
         self.held: dict[str, Any] = {}
 
@@ -89,6 +89,8 @@ class Worker:
             )
             del given  # what a module does at its tensors' end belongs to its time
             self.settle()
+            if self.rings_first:
+                self.bell.send(wire.DONE)
             reply = describe(self.output)
         except BaseException as error:  # a candidate may raise anything, SystemExit included
             reply = describe_error("run", error)
@@ -111,9 +113,11 @@ class Worker:
             reply = describe_error(getattr(error, "stage", stage), error)
         wire.send_reply(self.sock, reply)
 
-    def map(self, fd: int, *, n_bytes: int, threads: int, device: str) -> None:
-        """Map the memory that arguments and weights come through."""
+    def map(self, fd: int, *, n_bytes: int, threads: int, device: str, rings_first: bool) -> None:
+        """Map the memory that arguments and weights come through. Whose outputs are not read from
+        outside ``rings_first`` and then describes them: what is put off until then is late."""
         torch.set_num_threads(threads)
+        self.rings_first = rings_first
         self.device = torch.device(device)
         if self.device.type == "cpu":
             with contextlib.suppress(PermissionError):  # the warden places it
