@@ -21,37 +21,10 @@ def judge(nursery):
             yield one
 
 
-def test_work_after_the_answer_finds_no_inputs(judge):
-    cheat = next(case for case in cases("cpu") if case.name == "early_bell_short")
+@pytest.mark.parametrize("name", ["early_bell_short", "works_while_describing"])
+def test_work_after_the_bell_finds_no_inputs(name, judge):
+    cheat = next(case for case in cases("cpu") if case.name == name)
     evaluation = judge.evaluate(cheat.candidate, timed=False)
-    assert evaluation.status is Status.WRONG_VALUES, evaluation.reasons
-
-
-def test_work_while_the_result_is_described_finds_no_inputs(judge):
-    source = """
-import json
-import torch
-
-describe, put_off = json.dumps, []
-
-
-def work_and_describe(*given, **options):
-    while put_off:
-        x, y = put_off.pop()
-        y.copy_(torch.softmax(x, -1))
-    return describe(*given, **options)
-
-
-json.dumps = work_and_describe
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        y = torch.empty_like(x)
-        put_off.append((x, y))
-        return y
-"""
-    evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
     assert evaluation.status is Status.WRONG_VALUES, evaluation.reasons
 
 
