@@ -140,11 +140,9 @@ class Child:
             self.worker.send(go)
             start_ns = time.perf_counter_ns()
             signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
-            if self.seat is not None:
-                self._give_way(self.bell, time.monotonic() + timeout_s)
             if glance is not None:
                 start_ns += self._glance(glance)
-            body = wire.hear_bell(self.bell, spin_s=timeout_s if spin else 0.0)
+            body = self._hear_bell(timeout_s, spin_s=timeout_s if spin else 0.0)
             signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
             end_ns = time.perf_counter_ns()
             bell_ns = _timed_ns(at_bell)
@@ -154,7 +152,7 @@ class Child:
             if goes_on:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
             if has_rung:
-                body = wire.hear_bell(self.bell)
+                body = self._hear_bell(timeout_s)
         except (wire.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
             raise self.ended() from None
         finally:
@@ -168,6 +166,12 @@ class Child:
         took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": cpu_ns}
         took |= {"early_ns": max(0, before_ns - rest_ns), "late_ns": late_ns}
         return Answer(reply, end_ns - start_ns, others=others, **took)
+
+    def _hear_bell(self, timeout_s: float, *, spin_s: float = 0.0) -> bytes:
+        """The bell's next message; whoever sits beside others stands still while one measures."""
+        if self.seat is not None:
+            self._give_way(self.bell, time.monotonic() + timeout_s)
+        return wire.hear_bell(self.bell, spin_s=spin_s)
 
     def _glance(self, glance: Glance) -> int:
         """Stop for looks while the call still runs; the nanoseconds of standing still."""
