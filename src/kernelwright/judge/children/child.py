@@ -39,7 +39,7 @@ class Answer:
     bell_ns: int
     """How long ``at_bell`` took."""
     then_ns: int
-    """How long ``then`` took."""
+    """How long it took to say what the result is, where it did that afterwards, and ``then``."""
     cpu_ns: int
     """Processor time of all of its threads, up to the standstill, or to the bell if it went on."""
     others: int
@@ -145,7 +145,8 @@ class Child:
             body = self._hear_bell(timeout_s, spin_s=timeout_s if spin else 0.0)
             signal.pidfd_send_signal(self.pidfd, signal.SIGSTOP)
             end_ns = time.perf_counter_ns()
-            bell_ns = _timed_ns(at_bell)
+            at_bell()
+            on_ns = time.perf_counter_ns()
             has_rung = rings_first and body == wire.DONE
             goes_on = has_rung or then is not None
             rung_ns = self.cpu_ns()
@@ -157,13 +158,15 @@ class Child:
             raise self.ended() from None
         finally:
             self.is_stopped = False
-        then_ns = _timed_ns(then) if then is not None and not _is_error(body) else 0
+        if then is not None and not _is_error(body):
+            then()
+        then_ns = time.perf_counter_ns() - on_ns
         others = self.stop()  # before the answer is read: other processes run until then
         reply = wire.parse_reply(body)
         stood_ns = time.perf_counter_ns() - end_ns
         late_ns = 0 if goes_on else standstill.late_ns(self.rest_ns - self.calm_ns, stood_ns)
         cpu_ns = (rung_ns if goes_on else self.rest_ns) - before_ns
-        took = {"bell_ns": bell_ns, "then_ns": then_ns, "cpu_ns": cpu_ns}
+        took = {"bell_ns": on_ns - end_ns, "then_ns": then_ns, "cpu_ns": cpu_ns}
         took |= {"early_ns": max(0, before_ns - rest_ns), "late_ns": late_ns}
         return Answer(reply, end_ns - start_ns, others=others, **took)
 
@@ -272,12 +275,6 @@ class Child:
         os.close(self.pidfd)
         for sock in (self.warden, self.bell, self.worker):
             sock.close()
-
-
-def _timed_ns(action: Callable[[], None]) -> int:
-    start_ns = time.perf_counter_ns()
-    action()
-    return time.perf_counter_ns() - start_ns
 
 
 def _is_error(body: bytes) -> bool:
