@@ -29,7 +29,7 @@ AGAINST = 2
 """Looks at library code more than at own, where there are few: a kernel that takes four fifths of
 its call is so unlucky once in 25 times at most."""
 N_PROFILES = 3
-"""On a CPU, where they are quick: of one call an allocation may take most of the time."""
+"""On a CPU, where they are quick: an allocation, or others' work, may take most of one call."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 
 
@@ -90,7 +90,7 @@ def _seen(
     # writing of files.
     if looks is not None and (looks.n_against >= AGAINST or looks.is_nobodys):
         return 0.0, 1.0
-    n_profiles = 1 if looks is None else N_PROFILES
+    n_profiles = N_PROFILES if runner.place.kind == "cpu" else 1
     profiles = [runner.profile(oracle.first_arguments) for _ in range(n_profiles)]
     own = statistics.median(_shares(profile, source, timed_ns)[0] for profile in profiles)
     return own, 1 - own
