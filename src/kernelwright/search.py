@@ -18,7 +18,7 @@ from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
-from kernelwright.core.places import require_folder
+from kernelwright.core.places import require_folder, written_whole
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
@@ -394,7 +394,7 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
 def write_source(candidate: Candidate, out: Path, name: str) -> Path:
     """Write the candidate's file; the same candidate gives the same path."""
     out.mkdir(parents=True, exist_ok=True)
-    short = candidate.digest.removeprefix("b2:")[:10]
-    path = out / f"{name}-{candidate.dialect}-{short}.py"
-    path.write_text(candidate.source)
+    path = out / f"{name}-{candidate.dialect}-{candidate.digest.removeprefix('b2:')[:10]}.py"
+    with written_whole(path) as partial:
+        partial.write_text(candidate.source, encoding="utf-8")
     return path

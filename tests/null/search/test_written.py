@@ -1,0 +1,37 @@
+"""The source that a search hands over, as a file."""
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.search import write_source
+
+
+def test_a_disk_that_fills_up_costs_no_source_that_was_there(tmp_path):
+    candidate = Candidate("# long\n" * 1000, "cpp")
+    path = write_source(candidate, tmp_path, "task")
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, old[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            write_source(candidate, tmp_path, "task")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert path.read_text() == candidate.source
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_source_is_utf_8_whatever_the_locale(tmp_path):
+    code = (
+        "from pathlib import Path\nfrom kernelwright.core.candidate import Candidate\n"
+        "from kernelwright.search import write_source\n"
+        f"write_source(Candidate('# \\N{{SNOWMAN}}', 'cpp'), Path({str(tmp_path)!r}), 'task')\n"
+    )
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run([sys.executable, "-c", code], env=os.environ | ascii_only, check=True)
+    (path,) = tmp_path.iterdir()
+    assert path.read_bytes() == "# \N{SNOWMAN}".encode()
