@@ -62,11 +62,19 @@ def load(
         loader: Loader = plugins.find(GROUP, loader_name)
         if loader.claims(target):
             return loader.load(target, inputs=inputs, init=init, kwargs=kwargs, name=name)
-    is_folder = isinstance(target, (str, Path)) and Path(target).is_dir()
     raise TaskError(
         f"nothing here can load {target!r}",
-        seen="a folder" if is_folder else f"a {type(target).__name__}",
+        seen=_seen(target),
         do="give a KernelBench-format file.py, file.py:Class, package.module:Class, "
         "or (from Python) an nn.Module or a function; for a KernelBench checkout: "
         "--suite kernelbench --path FOLDER",
     )
+
+
+def _seen(target: Any) -> str:
+    if not isinstance(target, (str, Path)):
+        return f"a {type(target).__name__}"
+    if Path(target).is_dir():
+        return "a folder"
+    is_there = Path(target).exists()
+    return "a file whose name does not end in .py" if is_there else "no such file or folder"

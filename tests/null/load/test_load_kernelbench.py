@@ -190,6 +190,15 @@ def test_what_no_loader_claims_says_what_can_be_given(target):
         load(target)
 
 
+def test_a_name_without_its_ending_is_told_from_a_file_that_is_no_python(tmp_path):
+    notes = tmp_path / "notes"
+    with pytest.raises(TaskError, match="seen: no such file or folder"):
+        load(str(notes))
+    notes.write_text("")
+    with pytest.raises(TaskError, match=r"seen: a file whose name does not end in \.py"):
+        load(str(notes))
+
+
 def test_a_folder_is_pointed_to_the_suite(tmp_path):
     with pytest.raises(TaskError, match=r"(?s)a folder.*--suite kernelbench"):
         load(tmp_path)
