@@ -62,12 +62,14 @@ def connect(url: URL, *, create: bool) -> sa.Engine:
     """An engine on ``url``.
 
     Raises:
-        ArchiveError: no such file and ``create`` is false; no driver for the URL. When it is used:
-            the file is another program's database, which is left as it was.
+        ArchiveError: no such file and ``create`` is false; a database in memory; no driver for the
+            URL. When it is used: the file is another program's database, which is left as it was.
     """
     where = shown(url)
     if url.get_backend_name() == "sqlite":
-        path = Path(url.database or "")
+        if url.database in (None, "", ":memory:"):
+            raise _unusable(where, "a database in memory, which is gone when it is closed")
+        path = Path(url.database)
         if create:
             _make_folder(path.parent)
         elif not path.is_file():

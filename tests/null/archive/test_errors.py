@@ -83,3 +83,9 @@ def test_a_fault_of_our_own_does_not_tell_anybody_to_move_the_archive_away(path)
     ):
         connection.exec_driver_sql("SELECT nocolumn FROM no_table")
     assert "no such table" in raised.value.seen and "report" in raised.value.do
+
+
+@pytest.mark.parametrize("target", ["sqlite://", "sqlite:///:memory:", ":memory:"])
+def test_what_would_be_gone_when_it_is_closed_is_no_archive(target):
+    with pytest.raises(ArchiveError, match=r"(?s)cannot be used as an archive.*in memory"):
+        Archive(target)
