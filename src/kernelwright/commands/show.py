@@ -16,6 +16,7 @@ from kernelwright.core.task import Task
 from kernelwright.options import ARCHIVE, JSON, RECEIPT
 from kernelwright.receipt import Receipt
 from kernelwright.report import facts
+from kernelwright.report.chapter import chapters
 from kernelwright.terminal import Answer
 
 
@@ -37,7 +38,8 @@ def command(
     with Archive(settings.archive, create=False) as opened:
         if which == "best":
             chosen = named(opened, task or _last_task(opened))
-            best = select.best(opened.history(chosen.digest))
+            places = chapters(opened, chosen.digest)  # verdicts of two judges are never mixed
+            best = select.best(place.best for place in places if place.best is not None)
             if best is None:
                 nothing = f"nothing in the archive beats the library on {chosen.name}"
                 return Answer(

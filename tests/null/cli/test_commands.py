@@ -33,6 +33,18 @@ def test_show_best_prints_the_source_and_nothing_else(run, archive):
     assert (code, out, err) == (0, proposal().candidate.source + "\n", "")
 
 
+def test_show_best_leaves_out_what_a_newer_judge_has_not_seen(ask, archive):
+    old, new = proposal(lineage=("fuse",)), proposal("class ModelNew: fast = 1")
+    with Archive(archive) as opened:
+        run = opened.start_run(TASK, Settings())
+        opened.add_proposal(run, new)
+        opened.add_evaluation(run, verdict(new.candidate, Status.WRONG_VALUES, judge_version=2))
+    assert ask("show", "best", "--archive", archive) == (1, {"best": None, "task": TASK.digest})
+    with Archive(archive) as opened:
+        opened.add_evaluation(run, verdict(old.candidate, judge_version=2))
+    assert ask("show", "best", "--archive", archive)[1]["source"] == old.candidate.source
+
+
 def test_lessons_do_not_say_the_password_of_their_archive(ask, archive, monkeypatch):
     monkeypatch.setattr("kernelwright.commands.lessons.lessons", lambda *_, **__: iter(()))
     url = f"sqlite://me:hunter2@/{archive}"
