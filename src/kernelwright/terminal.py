@@ -19,7 +19,12 @@ from rich.console import Console, RenderableType
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
 from kernelwright.judge.baselines import HUGE_PAGES
 from kernelwright.signals import TERMINATED, Termination
-from kernelwright.streams import open_closed, silence_stdout, stdout_kept
+from kernelwright.streams import (
+    escape_what_cannot_be_written,
+    open_closed,
+    silence_stdout,
+    stdout_kept,
+)
 
 PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
 INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame
@@ -45,6 +50,7 @@ class Commands(click.Group):
         # when it first allocates; the judge's children have an environment of their own.
         os.environ |= HUGE_PAGES
         open_closed()
+        escape_what_cannot_be_written()
         kept = stdout_kept() if as_json else contextlib.nullcontext(1)
         with kept as stdout, Termination() as termination:
             answer = self._answer(words, termination)

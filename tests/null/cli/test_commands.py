@@ -1,5 +1,6 @@
 """show, report and doctor on a real archive; what stdout and the exit code say."""
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
 from kernelwright import doctor
 from kernelwright.archive import Archive
+from kernelwright.cli import main
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 
@@ -43,6 +45,18 @@ def test_show_best_leaves_out_what_a_newer_judge_has_not_seen(ask, archive):
     with Archive(archive) as opened:
         opened.add_evaluation(run, verdict(old.candidate, judge_version=2))
     assert ask("show", "best", "--archive", archive)[1]["source"] == old.candidate.source
+
+
+def test_what_stdout_has_no_character_for_is_escaped(archive, tmp_path, monkeypatch):
+    said = proposal("class ModelNew: ...  # \N{SNOWMAN}")
+    with Archive(archive) as opened:
+        opened.add_proposal(opened.start_run(TASK, Settings()), said)
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr("sys.stdout", stdout)
+    with pytest.raises(SystemExit) as left:
+        main.main(["show", said.candidate.digest, "--archive", str(archive)])
+    assert left.value.code == 0
+    assert stdout.buffer.getvalue() == b"class ModelNew: ...  # \\u2603\n"
 
 
 def test_lessons_do_not_say_the_password_of_their_archive(ask, archive, monkeypatch):
