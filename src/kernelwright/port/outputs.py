@@ -39,7 +39,8 @@ def write_outputs(under: Path, places: Mapping[Path, Path], texts: Mapping[Path,
             _require_same(path, text)
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, errors="surrogateescape")
+        with written_whole(path) as partial:
+            partial.write_text(text, errors="surrogateescape")
 
 
 def write_report(under: Path, told: Mapping[str, Any], paths: Iterable[Path]) -> None:

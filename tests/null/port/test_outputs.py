@@ -1,6 +1,7 @@
 """What a port is written over: nothing but its own, as it left it."""
 
 import json
+import resource
 
 import pytest
 from click.testing import CliRunner
@@ -104,3 +105,17 @@ def test_a_port_goes_beside_what_was_named(project, monkeypatch, path):
 def test_a_file_of_another_kind_is_refused(tmp_path):
     (tmp_path / "bin.sqlite").write_bytes(bytes(range(256)))
     refused(tmp_path / "bin.sqlite", "not ported")
+
+
+def test_a_disk_that_fills_up_leaves_nothing_that_the_same_command_would_refuse(project, tmp_path):
+    out = tmp_path / "out"
+    (project / "a.cu").write_text(KERNEL * 100)
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, old[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            port(project, rungs=RUNGS, out=out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    port(project, rungs=RUNGS, out=out)
+    assert texts(out)["a.hip"].count("hipFree") == 100
