@@ -143,15 +143,15 @@ def answered(
 
 
 def _verdicts(archive: Archive, task: str) -> dict[tuple[Where, str], Evaluation]:
-    """The last verdict of the newest judge on each text of a task, by where it was judged."""
+    """The last verdict of the newest judge there on each text of a task, by where it was judged."""
     by_gpu: dict[Where, list[tuple[Proposal, Evaluation]]] = {}
-    for said, found in select.newest(archive.history(task)):
+    for said, found in archive.history(task):
         where = (found.environment.device, found.environment.gpu)
         by_gpu.setdefault(where, []).append((said, found))
     return {
         (where, said.candidate.normal): found
         for where, history in by_gpu.items()
-        for said, found in select.latest(history)
+        for said, found in select.latest(select.newest(history))
     }
 
 

@@ -143,6 +143,17 @@ def test_an_exam_is_read_back_from_the_archive_with_its_verdicts(archive, task):
     assert archive.is_examined(task.digest) and tasks_of((), archive) == []
 
 
+def test_a_newer_judge_on_another_device_takes_no_exam_away(archive, task):
+    run, _, text = said(archive, task, 1)
+    judged(archive, task, run, text)
+    noun = proposal("class ModelNew: other = 1")
+    archive.add_proposal(run, noun)
+    told = {"task": task.digest, "workload": Workload(task.digest, WORKLOAD.shapes).digest}
+    there = Environment("cuda:sm_90", {})
+    archive.add_evaluation(run, verdict(noun.candidate, environment=there, judge_version=2, **told))
+    assert [each.is_right for each in answered(archive)] == [True]
+
+
 def test_what_repeats_a_kernel_that_it_was_shown_is_a_copy_and_not_right(archive, task):
     for number, told in ((1, {}), (1, SHOWN), (2, SHOWN)):
         run, _, text = said(archive, task, number, **told)
