@@ -38,7 +38,7 @@ def ended(task: Task, settings: Settings, here: Here) -> Mapping[str, Any] | Non
 def chapter(task: Task, settings: Settings, here: Here) -> Chapter | None:
     """What the archive says about a task in this environment; None where nothing was judged."""
     with Archive(settings.archive) as archive:
-        if task.digest not in {known.digest for known in archive.tasks()}:
+        if not archive.runs(task.digest):
             return None
         found = chapters(archive, task.digest, is_wanted=here.is_of)
     return found[0] if found else None

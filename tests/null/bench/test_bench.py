@@ -103,6 +103,16 @@ def test_a_search_that_is_not_repeated_is_said_with_its_date(settings):
     assert told["tasks"][0]["searched_at"] == outcome.earlier.finished_at
 
 
+def test_what_is_asked_about_each_task_reads_no_other(settings, monkeypatch):
+    entry, _ = suite_entries("builtin", device="cpu", problems=("softmax", "layer_norm"))
+    here = Here.of(Device.parse("cpu"), settings)
+    monkeypatch.setattr(Archive, "tasks", lambda self: pytest.fail("all tasks are read"))
+    assert known.chapter(entry.task, settings, here) is None
+    with Archive(settings.archive) as archive:
+        archive.add_task(entry.task)
+    assert known.chapter(entry.task, settings, here) is None
+
+
 def test_what_another_judge_of_this_machine_found_is_no_chapter(settings, monkeypatch):
     """The figures of a search that is repeated are its own, however fast an older one was."""
     entry = first_entry()
