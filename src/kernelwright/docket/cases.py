@@ -89,13 +89,12 @@ def assign(
     cases: Sequence[Case], entries: Sequence[SuiteEntry]
 ) -> tuple[list[tuple[SuiteEntry, list[Case]]], list[str]]:
     """The cases of every entry that has some, in the suite's order, and the names for none."""
-    by_name: dict[str, list[Case]] = {}
+    by_entry: dict[SuiteEntry, list[Case]] = {}
     unmatched = []
     for case in cases:
         found = entry_for(PurePath(case.name), entries)
         if found is None:
             unmatched.append(case.name)
         else:
-            by_name.setdefault(found.task.digest, []).append(case)
-    with_cases = [entry for entry in entries if entry.task.digest in by_name]
-    return [(entry, by_name[entry.task.digest]) for entry in with_cases], unmatched
+            by_entry.setdefault(found, []).append(case)
+    return [(entry, by_entry[entry]) for entry in entries if entry in by_entry], unmatched

@@ -13,7 +13,7 @@ from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.evaluation import Status, Timing
 from kernelwright.core.settings import Settings
 from kernelwright.docket import Case, Docket, Step, assign, read_folder, results
-from kernelwright.load.suite import builtin_suite
+from kernelwright.load.suite import SuiteEntry, builtin_suite
 from kernelwright.progress import ShowProgress
 
 
@@ -75,6 +75,17 @@ def test_files_go_to_the_problems_that_they_name(folder):
         ("softmax", ["softmax/x.py"])
     ]
     assert unmatched == ["a.py", "b.py", "c.py", "task.py"]
+
+
+def test_problems_of_one_text_have_their_own_candidates(tmp_path):
+    entries = [SuiteEntry("folder", n, name, TASK) for n, name in enumerate(("one", "two"), 1)]
+    for name in ("one_x.py", "two_x.py"):
+        (tmp_path / name).write_text("")
+    groups, _ = assign(read_folder(tmp_path, entry="M"), entries)
+    assert [(entry.name, [case.name for case in cases]) for entry, cases in groups] == [
+        ("one", ["one_x.py"]),
+        ("two", ["two_x.py"]),
+    ]
 
 
 def timed(name, candidate_ns, status=Status.PASSED):
