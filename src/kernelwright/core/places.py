@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +61,7 @@ def written_whole(path: Path | str) -> Iterator[Path]:
     """A partial file to write, which takes the place of ``path`` at the end: a stop in the middle
     leaves what was there."""
     path = Path(path).resolve()
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{secrets.token_hex(8)}.partial")  # its own may be as long as any
     try:
         yield partial
         partial.replace(path)

@@ -42,6 +42,13 @@ def test_a_file_is_replaced_whole_through_its_links(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["link", "page"]
 
 
+def test_a_name_may_be_as_long_as_names_are(tmp_path):
+    path = tmp_path / ("n" * 255)
+    with written_whole(path) as partial:
+        partial.write_text("new")
+    assert path.read_text() == "new"
+
+
 def test_an_error_names_the_file_that_was_asked_for():
     with pytest.raises(OSError, match=r"'/proc/report\.html'"):
         require_file("/proc/report.html", "report", "mark")
