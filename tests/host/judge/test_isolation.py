@@ -329,6 +329,18 @@ def test_the_library_settings_of_many_judges_have_their_threads(zygote, tmp_path
         child.close()
 
 
+def test_what_compilers_keep_is_no_package(zygote, tmp_path):
+    # They name folders by two letters, as z3, which torch imports where it is installed.
+    (tmp_path / "q7").mkdir()
+    source = "import importlib.util, torch; assert importlib.util.find_spec('q7') is None\n"
+    source += "class ModelNew(torch.nn.Module): pass"
+    program = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
+    child = zygote.fork(cache=tmp_path)
+    setting = {"import_roots": [sandbox.SCRATCH]}  # the task lies there, outside
+    assert "error" not in child.request("build", weights={}, setting=setting, **program)
+    child.close()
+
+
 def test_a_child_that_stays_its_user_has_room_beside_what_that_runs(monkeypatch):
     alone = sandbox.most_processes(4_000_000)
     monkeypatch.setattr(sandbox, "can_become", lambda uid: False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import os
 import pickle
 import socket
 import sys
@@ -273,7 +274,9 @@ def load_candidate(source: str, setting: dict[str, Any]) -> dict[str, Any]:
     """The source as a module of its own, from a file, so that inspect finds its text."""
     path = Path(tempfile.mkdtemp(), "candidate.py")
     path.write_text(source)
-    sys.path[:0] = setting.get("import_roots", [])
+    # The scratch lies where the user's /tmp does, and a folder z3 of a compiler's is no package.
+    roots = (*setting.get("import_roots", []), *sys.path)
+    sys.path[:] = [root for root in roots if root != os.getcwd()]
     spec = importlib.util.spec_from_file_location("candidate", path)
     module = importlib.util.module_from_spec(spec)
     module.__dict__["PAYLOAD"] = setting.get("payload")
