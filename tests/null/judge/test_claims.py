@@ -216,3 +216,15 @@ def test_memory_that_may_not_be_written_to_is_told_from_memory_that_may():
     assert may_write(last=mmap.PAGESIZE) and may_write(first=2 * mmap.PAGESIZE)
     assert cpu.may_write([], [(0, 0)])  # an output without elements
     libc.mprotect(start, n_bytes, mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+@pytest.mark.parametrize("end", ["\x0b", "\x0c", "\r", "\x1c", "\x85", "\u2028"])
+def test_what_a_file_is_called_tells_nothing_of_other_memory(end, tmp_path):
+    path = tmp_path / f"a{end}1000-2000 rw-s 00000000 00:00 0 "
+    path.write_bytes(bytes(4096))
+    with path.open("r+b") as file:
+        memory = mmap.mmap(file.fileno(), 0)
+    parts = list(cpu.mapped(os.getpid()))
+    assert any(part.path == str(path) for part in parts)
+    assert not any(part.start == 0x1000 for part in parts)
+    memory.close()

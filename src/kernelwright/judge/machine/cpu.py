@@ -66,8 +66,11 @@ def mapped(pid: int) -> Iterator[Mapped]:
     Raises:
         OSError: it is gone, or this machine does not tell.
     """
-    for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
-        addresses, rights, offset, device, number, *path = line.split(maxsplit=5)
+    with open(f"/proc/{pid}/maps", "rb") as file:
+        lines = file.readlines()  # text ends lines at what a file's name may hold, too
+    for line in lines:
+        words = line[:-1].decode(errors="replace").split(maxsplit=5)
+        addresses, rights, offset, device, number, *path = words
         start, end = (int(part, 16) for part in addresses.split("-"))
         yield Mapped(start, end, rights, int(offset, 16), (device, number), "".join(path))
 
