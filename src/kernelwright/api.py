@@ -16,7 +16,7 @@ from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import load_settings
-from kernelwright.core.syntax import parse
+from kernelwright.core.syntax import UNREADABLE, parse
 from kernelwright.core.task import Task
 from kernelwright.load import load
 from kernelwright.receipt import Receipt, Repetition
@@ -144,7 +144,7 @@ def recognise(source: str) -> str:
     """The dialect of a file that somebody else wrote; 'torch' when none claims it."""
     try:
         tree = parse(source)
-    except SyntaxError:
+    except UNREADABLE:
         return "torch"  # the judge says what is wrong with it
     group = "kernelwright.dialects"
     claims = [n for n in plugins.names(group) if plugins.find(group, n).recognises(tree)]

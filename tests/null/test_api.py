@@ -34,6 +34,14 @@ def test_a_candidate_has_its_own_class_unless_one_is_named(judged, entry, wanted
     assert [(c.dialect, c.entry) for c in judged] == [("cpp", wanted)]
 
 
+@pytest.mark.parametrize("text", ["x = " + "-" * 20_000 + "1", "x = 1" + " + 1" * 50_000])
+def test_a_candidate_that_is_nested_too_deeply_to_be_read_is_judged(judged, text, tmp_path):
+    path = tmp_path / "deep.py"
+    path.write_text(f"{SOURCE}\n{text}\n")
+    kw.judge(TASK, path)
+    assert [c.dialect for c in judged] == ["torch"]
+
+
 def test_a_mark_that_an_editor_wrote_before_a_candidate_is_no_part_of_it(judged, tmp_path):
     path = tmp_path / "windows.py"
     path.write_bytes(b"\xef\xbb\xbf" + SOURCE.encode())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 
-from kernelwright.core.syntax import parse
+from kernelwright.core.syntax import UNREADABLE, parse
 
 _C_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _SPACES = re.compile(r"\s+")
@@ -14,14 +14,18 @@ _SPACES = re.compile(r"\s+")
 
 def normal_form(source: str) -> str:
     """``source`` without comments, docstrings and layout; also in the kernels that it holds as
-    text. What is not Python is its own normal form.
+    text. What is not Python, or nested too deeply to be taken apart, is its own normal form.
 
     Only to see duplicates: what it gives need not run.
     """
     try:
-        tree = parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _without_wording(parse(source))
+    except UNREADABLE:
         return source
+
+
+def _without_wording(tree: ast.Module) -> str:
+    """A tree in words, without what says nothing of what it does."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _has_docstring(node):
             node.body = node.body[1:] or [ast.Pass()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import threading
 
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What reading a text raises that is no Python, or is nested too deeply for the parser."""
 _TURN = threading.Lock()
 
 
@@ -15,7 +17,7 @@ def parse(source: str) -> ast.Module:
     get "SystemError: AST constructor recursion depth mismatch".
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python.
+        UNREADABLE: it is no Python.
     """
     with _TURN:
         return ast.parse(source)
@@ -25,7 +27,7 @@ def parse_expression(source: str) -> ast.expr:
     """The tree of one expression, by one thread at a time.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python.
+        UNREADABLE: it is no Python.
     """
     with _TURN:
         return ast.parse(source, mode="eval").body

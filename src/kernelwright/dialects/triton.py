@@ -65,4 +65,6 @@ def launches(tree: ast.Module) -> bool:
 
 
 def _makes_a_kernel(decorator: ast.expr) -> bool:
-    return ast.unparse(decorator).partition("(")[0].rpartition(".")[2] == "jit"
+    while isinstance(decorator, ast.Call):
+        decorator = decorator.func
+    return "jit" in (getattr(decorator, "attr", ""), getattr(decorator, "id", ""))

@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.syntax import parse
+from kernelwright.core.syntax import UNREADABLE, parse
 
 
 def screen(candidate: Candidate) -> str | None:
     """Why the text cannot be a candidate, or None."""
     try:
         tree = parse(candidate.source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except UNREADABLE as error:
         return f"the file does not parse: {type(error).__name__}: {error}"
     if candidate.entry not in _bound_names(tree):
         classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]

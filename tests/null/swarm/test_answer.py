@@ -81,3 +81,14 @@ def test_a_kernel_that_nobody_launches_is_none():
     copied = f"```python\n{KERNEL.format(does='x = x.contiguous()')}```"
     assert read(launched, "triton").code
     assert "launches no kernel" in read(copied, "triton").fault
+
+
+def test_a_decorator_that_is_nested_deeply_is_read():
+    deep = KERNEL.replace("@triton.jit", "@a" + "(1)" * 900, 1).format(does="add[(1,)](x, BLOCK=8)")
+    assert read(f"```python\n{deep}```", "triton").code
+
+
+@pytest.mark.parametrize("n_terms", [1_500, 50_000])
+def test_a_sum_of_many_terms_has_a_normal_form(n_terms):
+    candidate = Candidate("class ModelNew: ...\nx = 1" + " + 1" * n_terms, "torch")
+    assert candidate.normal != Candidate(candidate.source + " + 1", "torch").normal

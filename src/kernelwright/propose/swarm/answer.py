@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from kernelwright.core import plugins
-from kernelwright.core.syntax import parse
+from kernelwright.core.syntax import UNREADABLE, parse
 from kernelwright.dialects.base import Dialect
 from kernelwright.dialects.triton import launches
 
@@ -45,7 +45,7 @@ def read(answer: str, dialect: str) -> Read:
     code = wanted[-1].strip("\n") + "\n"
     try:
         tree = parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except UNREADABLE as error:
         return Read(fault=f"its code is not Python: {error}")
     classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     if ENTRY not in classes:
