@@ -255,6 +255,9 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
         OSError: refused.
     """
     limits = plan.limits
+    if "filesystem" in granted:
+        # What was written there stands, as that it is the first to be ended where memory is short.
+        kernel.make_read_only("/proc")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits.n_files, limits.n_files))
