@@ -22,8 +22,8 @@ from kernelwright.judge.isolation import sandbox
 SOURCE = """
 import ctypes, fcntl, mmap, os, platform, signal, socket, subprocess, threading, time, torch
 
-CALLS = {"x86_64": (56, 222, 283, 60), "aarch64": (220, 107, 85, 93)}
-CLONE, TIMER_CREATE, TIMERFD_CREATE, EXIT = CALLS[platform.machine()]
+CALLS = {"x86_64": (56, 222, 283, 60, 206), "aarch64": (220, 107, 85, 93, 0)}
+CLONE, TIMER_CREATE, TIMERFD_CREATE, EXIT, IO_SETUP = CALLS[platform.machine()]
 MEMFD_SECRET = 447
 
 class ModelNew(torch.nn.Module):
@@ -51,6 +51,9 @@ class ModelNew(torch.nn.Module):
             assert ctypes.CDLL(None).syscall(TIMERFD_CREATE, 1, 0) >= 0
         elif what == "an interval timer":
             signal.setitimer(signal.ITIMER_REAL, 60)
+        elif what == "read while it stands still":
+            place = ctypes.create_string_buffer(8)
+            assert ctypes.CDLL(None).syscall(IO_SETUP, 1, place) == 0
         elif what == "secret memory":
             assert ctypes.CDLL(None).syscall(MEMFD_SECRET, 0) >= 0
         elif what == "talk to itself":
@@ -138,6 +141,7 @@ HOLDS = (
     ("calls", "wake by a timer"),
     ("calls", "a timer in a file"),
     ("calls", "an interval timer"),
+    ("calls", "read while it stands still"),
     ("calls", "secret memory"),
     ("calls", "talk to itself"),
     ("calls", "wake by a socket"),

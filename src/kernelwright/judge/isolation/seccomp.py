@@ -37,6 +37,7 @@ DENIED = {
     "delete_module": (176, 106), "kexec_load": (246, 104), "reboot": (169, 142),
     "swapon": (167, 224), "acct": (163, 89), "settimeofday": (164, 170),
     "clock_settime": (227, 112), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_setup": (206, 0),
     "timer_create": (222, 107), "mq_notify": (244, 184), "timerfd_create": (283, 85),
     "setitimer": (38, 103), "alarm": (37, 103), "memfd_secret": (447, 447), "shmget": (29, 194),
     "semget": (64, 190), "msgget": (68, 186),
@@ -44,7 +45,8 @@ DENIED = {
 """The last four: nobody sees or counts such memory, and that of the last three outlives whoever
 made it: semaphores may take 64 GB. Those before have the kernel work when nobody asks: a signal
 wakes who has been stopped, and a timer that half a million items of epoll wait for takes its core
-from whoever is timed meanwhile. (On aarch64 an alarm is an interval timer.)"""
+from whoever is timed meanwhile; what io_setup is for reads on, and all programs of a machine have
+65,536 such requests together. (On aarch64 an alarm is an interval timer.)"""
 SECOND, THIRD = FIRST_ARGUMENT_AT + 8, FIRST_ARGUMENT_AT + 16
 DENIED_WITH = {
     # Any of CLONE_NEW*: in a user namespace of its own a process has every capability. Any signal
