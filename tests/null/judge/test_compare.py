@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright.judge.numerics.compare import Expected, compare, expect
+from kernelwright.judge.numerics.compare import Expected, are_near, compare, expect
 from kernelwright.judge.numerics.growth import floor_error, summation_growth
 from kernelwright.judge.numerics.measures import (
     are_alike,
@@ -113,6 +113,14 @@ def test_integers_must_agree_exactly():
     compare([exact.clone()], expected(exact, exact))
     with pytest.raises(WrongValues, match="first at"):
         compare([wrong], expected(exact, exact))
+
+
+def test_what_is_true_by_another_bit_is_no_boolean():
+    bits = torch.tensor([0, 6, 1, 2], dtype=torch.uint8)
+    value, own = bits.view(torch.bool), bits.bool()
+    with pytest.raises(WrongValues, match="6 instead of 1"):
+        compare([value], expected(own, own))
+    assert not are_near([value], [own], expected(own, own))
 
 
 @given(st.floats(1e-30, 1e30), st.integers(0, 2**31))

@@ -34,7 +34,7 @@ from kernelwright.judge.numerics.measures import (
     typical_error,
 )
 from kernelwright.judge.numerics.pieces import cut_axis, pieces
-from kernelwright.judge.numerics.whole import compare_exactly
+from kernelwright.judge.numerics.whole import as_bytes, compare_exactly
 from kernelwright.judge.refusal import WrongValues
 
 FACTOR = 4.0
@@ -354,7 +354,7 @@ def are_near(outputs: list[torch.Tensor], eager: list[torch.Tensor], usual: Expe
 def _is_near(value: torch.Tensor, other: torch.Tensor, usual: Expected, number: int) -> bool:
     """Whether one output does."""
     if not other.is_floating_point():
-        return torch.equal(value, other)
+        return torch.equal(as_bytes(value), as_bytes(other))
     mask = finite_in_both(other, other)
     if mask is not None and not bool(same(value, other)[~mask].all()):
         return False

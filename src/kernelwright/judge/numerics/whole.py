@@ -31,6 +31,7 @@ def compare_exactly(
     Raises:
         WrongValues: they differ elsewhere, or more of them than ``most``.
     """
+    value, own, exact = as_bytes(value), as_bytes(own), as_bytes(exact)
     wrong = (value != own) & (value != exact)
     if not bool(wrong.any()):
         return []
@@ -47,6 +48,12 @@ def compare_exactly(
         f"{name}: {share:.3%} of the elements differ, first at {list(where)}: "
         f"{value[where].item()} instead of {own[where].item()}"
     )
+
+
+def as_bytes(x: torch.Tensor) -> torch.Tensor:
+    """Booleans as the bytes that they are: to torch any but nought is true, and to C++ 1 alone.
+    Others as they are."""
+    return x.view(torch.uint8) if x.dtype == torch.bool else x
 
 
 def _unseen(loose: torch.Tensor, most: float) -> int:
