@@ -1,12 +1,15 @@
 """A look at a candidate's text before a process is spent on it.
 
-It settles only what no run could change: text that does not parse, or that never binds the entry.
-It accuses nobody: what the code does is judged by running it.
+It settles only what no run could change: text that does not parse, that Python reads otherwise
+than whoever looks at it, or that never binds the entry. It accuses nobody: what the code does is
+judged by running it.
 """
 
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.syntax import UNREADABLE, parse
@@ -16,13 +19,24 @@ def screen(candidate: Candidate) -> str | None:
     """Why the text cannot be a candidate, or None."""
     try:
         tree = parse(candidate.source)
-    except UNREADABLE as error:
+        encoding, text = _as_imported(candidate.source)
+    except (*UNREADABLE, LookupError) as error:
         return f"the file does not parse: {type(error).__name__}: {error}"
+    if text != candidate.source:
+        return f"the file reads otherwise in {encoding}, which it names, than in UTF-8"
     if candidate.entry not in _bound_names(tree):
         classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
         others = f"; its classes: {', '.join(classes)}" if classes else ""
         return f"the file defines no {candidate.entry}{others}"
     return None
+
+
+def _as_imported(source: str) -> tuple[str, str]:
+    """The encoding that a file of this text names, and what Python takes the file for: what looks
+    like a comment may be code in UTF-7."""
+    data = source.encode()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return encoding, data.decode(encoding)
 
 
 def _bound_names(tree: ast.Module) -> set[str]:

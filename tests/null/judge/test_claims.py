@@ -172,6 +172,9 @@ def test_shared_memory_keeps_strides_and_separates_tensors():
         ("class Other:\n  pass", "the file defines no ModelNew"),
         ("class ModelNew(:", "the file does not parse: SyntaxError"),
         ("\0", "the file does not parse"),
+        ("# coding: latin-1\nclass ModelNew:\n  pass", None),
+        ("# coding: utf-7\nclass ModelNew: ...\n# a+AAo-b", "the file reads otherwise in utf-7"),
+        ("# coding: rot13\nclass ModelNew:\n  pass", "the file does not parse: LookupError"),
     ],
 )
 def test_only_what_no_run_could_change_is_screened(source, reason):

@@ -1,0 +1,17 @@
+# coding: utf-7
+"""Names an encoding in which what looks like a comment is code.
+
+task: relu
+expect: build_error
+devices: cpu|cuda
+catalogue: E7
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        # out = torch.empty(2)+AAoAIAAgACAAIAAgACAAIAAg-return x
+        return torch.relu(x)
