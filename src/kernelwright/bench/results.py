@@ -14,6 +14,7 @@ from rich.text import Text
 from kernelwright.archive import Archive, without_password
 from kernelwright.bench.suite import Outcome
 from kernelwright.core.evaluation import CANDIDATE
+from kernelwright.core.places import written_whole
 from kernelwright.core.settings import Settings
 from kernelwright.report import facts
 from kernelwright.report.chapter import Chapter
@@ -57,7 +58,8 @@ def answer(
         "archive": without_password(settings.archive),
     }
     if page is not None:
-        page.with_suffix(".json").write_text(json.dumps(told, indent=1))
+        with written_whole(page.with_suffix(".json")) as partial:
+            partial.write_text(json.dumps(told, indent=1))
     last = f"report: {page}" if page else "nothing was judged"
     if told["not_run"]:
         last += f"\n{len(told['not_run'])} tasks were not run; the same command goes on with them"

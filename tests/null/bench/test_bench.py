@@ -187,6 +187,25 @@ def test_the_answer_of_a_suite_is_written_beside_its_page(settings):
     assert '"suite": "builtin"' in page.with_suffix(".json").read_text()
 
 
+def test_a_stop_while_the_answer_is_written_leaves_the_one_that_was_there(settings, monkeypatch):
+    entry = first_entry()
+    searched(entry, settings)
+    outcomes = bench.run([entry], settings=settings, limit_s=1)
+    page = Path(results.answer("builtin", outcomes, settings).facts["report"])
+    before = page.with_suffix(".json").read_text()
+
+    def stopped(path, text, **how):
+        with path.open("w") as file:
+            file.write(text[:10])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(results, "write_chapters", lambda *_: page)
+    monkeypatch.setattr(Path, "write_text", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        results.answer("builtin", outcomes, settings)
+    assert page.with_suffix(".json").read_text() == before
+
+
 def test_every_nth_problem_of_each_level(tmp_path):
     for level in (1, 2):
         folder = tmp_path / "KernelBench" / f"level{level}"
