@@ -1,15 +1,18 @@
-"""What a search tells while it runs, and what it found."""
+"""What a search tells while it runs, what it found, and the file in which that is."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelwright.core.candidate import Proposal
-from kernelwright.core.errors import KernelwrightError
+from kernelwright.core import plugins
+from kernelwright.core.candidate import Candidate, Proposal
+from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Evaluation, Ratio
+from kernelwright.core.places import require_folder, written_whole
 from kernelwright.core.task import Task
 
 History = list[tuple[Proposal, Evaluation]]
@@ -77,3 +80,36 @@ class Result:
     def counts(self) -> dict[str, int]:
         """The number of judged candidates by status."""
         return dict(Counter(evaluation.status.value for _, evaluation in self.evaluated))
+
+
+def require_source(out: Path | str, name: str) -> None:
+    """Nothing where the file of a candidate for the task of this name can be written to the folder
+    ``out``, which is made: asked before what takes long.
+
+    Raises:
+        TaskError: the name is too long.
+        OSError: nothing can be written there.
+    """
+    require_folder(out)
+    longest = max(plugins.names("kernelwright.dialects"), key=len)
+    n_bytes = len(os.fsencode(_source_name(Candidate("", longest), name)))
+    n_most = os.pathconf(out, "PC_NAME_MAX")
+    if n_bytes > n_most:
+        raise TaskError(
+            "the task's name is too long for the file of its kernel",
+            seen=f"{name[:60]}…: {n_bytes} bytes with what is added to it, of {n_most}",
+            do="give the task's file a shorter name",
+        )
+
+
+def write_source(candidate: Candidate, out: Path, name: str) -> Path:
+    """Write the candidate's file; the same candidate gives the same path."""
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / _source_name(candidate, name)
+    with written_whole(path) as partial:
+        partial.write_text(candidate.source, encoding="utf-8")
+    return path
+
+
+def _source_name(candidate: Candidate, name: str) -> str:
+    return f"{name}-{candidate.dialect}-{candidate.digest.removeprefix('b2:')[:10]}.py"

@@ -18,7 +18,6 @@ from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
-from kernelwright.core.places import require_folder, written_whole
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
@@ -30,7 +29,14 @@ from kernelwright.propose.base import Proposer, WaitingProposer
 from kernelwright.propose.feed import Feed, require_an_answer
 from kernelwright.propose.from_archive import CarriedProposer
 from kernelwright.propose.usable import check_proposers
-from kernelwright.result import History, OnProgress, Progress, Result
+from kernelwright.result import (
+    History,
+    OnProgress,
+    Progress,
+    Result,
+    require_source,
+    write_source,
+)
 
 N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
 MIN_TRIED = 3
@@ -54,13 +60,13 @@ def optimize(
     where it was: what the archive holds for this task, machine and judge is not judged again.
 
     Raises:
-        TaskError: the task cannot be run.
+        TaskError: the task cannot be run, or its name is too long for a file's.
         DialectError: no dialect asked for can run on the device.
         DeviceError: the machine failed.
         ProposerError: a model cannot be asked at all; what others answered is in the archive.
         OSError: nothing can be written to the folder for sources.
     """
-    require_folder(settings.out)
+    require_source(settings.out, task.name)
     task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
@@ -389,12 +395,3 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     usable_dialects((candidate.dialect,), device)
     with Judge(task, device=device, settings=settings) as court:
         return court.evaluate(candidate, timed=settings.timed)
-
-
-def write_source(candidate: Candidate, out: Path, name: str) -> Path:
-    """Write the candidate's file; the same candidate gives the same path."""
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{name}-{candidate.dialect}-{candidate.digest.removeprefix('b2:')[:10]}.py"
-    with written_whole(path) as partial:
-        partial.write_text(candidate.source, encoding="utf-8")
-    return path

@@ -16,8 +16,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
 from kernelwright.judge import library_candidate
 from kernelwright.load import open_reference
-from kernelwright.result import Result
-from kernelwright.search import write_source
+from kernelwright.result import Result, write_source
 
 SOURCE = """
 import torch

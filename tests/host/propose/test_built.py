@@ -16,8 +16,7 @@ from torch import nn
 import kernelwright as kw
 from kernelwright.core.task import Task
 from kernelwright.load import load, open_reference
-from kernelwright.result import Result
-from kernelwright.search import write_source
+from kernelwright.result import Result, write_source
 
 __all__ = ["cache_folder"]
 

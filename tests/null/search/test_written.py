@@ -4,11 +4,16 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from tests.null.archive.nouns import TASK
 
+from kernelwright import api
 from kernelwright.core.candidate import Candidate
-from kernelwright.search import write_source
+from kernelwright.core.errors import TaskError
+from kernelwright.result import write_source
 
 
 def test_a_disk_that_fills_up_costs_no_source_that_was_there(tmp_path):
@@ -28,10 +33,21 @@ def test_a_disk_that_fills_up_costs_no_source_that_was_there(tmp_path):
 def test_a_source_is_utf_8_whatever_the_locale(tmp_path):
     code = (
         "from pathlib import Path\nfrom kernelwright.core.candidate import Candidate\n"
-        "from kernelwright.search import write_source\n"
+        "from kernelwright.result import write_source\n"
         f"write_source(Candidate('# \\N{{SNOWMAN}}', 'cpp'), Path({str(tmp_path)!r}), 'task')\n"
     )
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     subprocess.run([sys.executable, "-c", code], env=os.environ | ascii_only, check=True)
     (path,) = tmp_path.iterdir()
     assert path.read_bytes() == "# \N{SNOWMAN}".encode()
+
+
+def test_a_name_that_is_too_long_for_the_source_is_refused_before_anything_is_judged(
+    tmp_path, monkeypatch
+):
+    """A report's name is shorter than a source's: such a search failed at its end."""
+    monkeypatch.chdir(tmp_path)
+    task = replace(TASK, name="n" * 240)
+    with pytest.raises(TaskError, match="name is too long"):
+        api.optimize(task, budget_s=1, dialects=("torch",))
+    assert not any(Path("kernelwright-out").iterdir())
