@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,13 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.places import read_regular
 from kernelwright.core.settings import load_settings
 from kernelwright.core.syntax import UNREADABLE, parse
 from kernelwright.core.task import Task
 from kernelwright.load import load
 from kernelwright.receipt import Receipt, Repetition
 from kernelwright.result import OnProgress, Result
-
-MAX_CHARACTERS = 4_000_000
-"""Of a candidate's file. The longest that a search writes have some tens of thousands."""
 
 
 def optimize(
@@ -116,28 +112,12 @@ def read_candidate(path: Path) -> Candidate:
         TaskError: the file cannot be read, is no regular file, or is far too long.
     """
     try:
-        source = _text(path)
+        source = read_regular(path)
     except (OSError, ValueError) as error:
         raise TaskError(
             f"candidate {path} cannot be read", seen=str(error), do="name a Python file"
         ) from error
     return Candidate(source, recognise(source))
-
-
-def _text(path: Path) -> str:
-    """A file's text; a pipe is not waited for, and a device without end not read."""
-    # Some editors write a mark first.
-    with open(path, encoding="utf-8-sig", opener=_without_waiting) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file")
-        text = file.read(MAX_CHARACTERS + 1)
-    if len(text) > MAX_CHARACTERS:
-        raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
-    return text
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def recognise(source: str) -> str:

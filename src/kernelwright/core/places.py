@@ -1,9 +1,10 @@
-"""Places in the file system: their names as text, whether they can be written, and how."""
+"""Places in the file system: their names as text, whether they can be read or written, and how."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,34 @@ from kernelwright.core.errors import UsageError
 
 HEAD_BYTES = 4096
 """The beginning of a file, in which its mark is looked for."""
+MAX_CHARACTERS = 4_000_000
+"""Of a task's or a candidate's file; the longest that a search writes have some ten thousand."""
 
 
 def as_text(path: Path | str) -> str:
     """A path as text that can be stored and shown: bytes in it that are no text are escaped."""
     return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def read_regular(path: Path | str) -> str:
+    """A file's text; a pipe is not waited for, and a device without end not read.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no regular file, no text in UTF-8, or far too long.
+    """
+    # Some editors write a mark first.
+    with open(path, encoding="utf-8-sig", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        text = file.read(MAX_CHARACTERS + 1)
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+    return text
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def require_folder(folder: Path | str, *, wanted: Path | str | None = None) -> None:

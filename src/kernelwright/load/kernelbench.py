@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import TaskError
-from kernelwright.core.places import as_text
+from kernelwright.core.places import as_text, read_regular
 from kernelwright.core.task import Task
 from kernelwright.load.inlined import bundled
 from kernelwright.load.packages import named_by_package
@@ -60,16 +60,16 @@ def read_source(path: Path) -> str:
     """The text of a Python file.
 
     Raises:
-        TaskError: no such file (the message names the nearest one), or not text.
+        TaskError: no such file (the message names the nearest one), or it cannot be read as text.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors write a mark first
+        return read_regular(path)
     except FileNotFoundError as error:
         beside = [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
         close = difflib.get_close_matches(path.name, beside, n=1)
         do = f'did you mean "{path.parent / close[0]}"?' if close else "check the path"
         raise TaskError(f"no such file: {path}", seen=str(path.resolve()), do=do) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise TaskError(
             f"{path} cannot be read", seen=str(error), do="give a readable Python file in UTF-8"
         ) from error

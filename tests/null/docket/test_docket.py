@@ -7,10 +7,10 @@ import pytest
 from tests.null.archive.nouns import TASK, verdict
 from tests.null.shown import shown
 
-from kernelwright import api
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.evaluation import Status, Timing
+from kernelwright.core.places import MAX_CHARACTERS
 from kernelwright.core.settings import Settings
 from kernelwright.docket import Case, Docket, Step, assign, read_folder, results
 from kernelwright.load.suite import SuiteEntry, builtin_suite
@@ -53,7 +53,7 @@ def test_one_file_does_not_stop_the_others(tmp_path):
     (tmp_path / "itself.py").symlink_to("itself.py")
     (tmp_path / "folder.py").mkdir()
     with (tmp_path / "long.py").open("w") as file:
-        file.truncate(api.MAX_CHARACTERS + 1)
+        file.truncate(MAX_CHARACTERS + 1)
     cases = read_folder(tmp_path, entry="M", task_file=tmp_path / "task.py")
     assert [case.name for case in cases if case.candidate] == ["a\\xff.py", "good.py"]
     seen = {case.name: case.error.seen for case in cases if case.error}

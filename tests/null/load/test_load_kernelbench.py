@@ -108,6 +108,14 @@ def test_a_file_beside_it_can_be_imported(tmp_path):
     assert open_reference(task).namespace["WIDTH"] == 8
 
 
+@pytest.mark.parametrize("target", ["pipe.py", "pipe.py:Model", "endless.py"])
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path, target):
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "endless.py").symlink_to("/dev/zero")
+    with pytest.raises(TaskError, match=r"cannot be read\n.*it is no regular file"):
+        load(str(tmp_path / target), inputs=["3"] if ":" in target else None)
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_file_is_one_error_when_it_is_loaded(tmp_path, case):
     text, what, seen = BROKEN[case]
