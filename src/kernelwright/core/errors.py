@@ -51,6 +51,13 @@ class TaskError(KernelwrightError):
 class DialectError(KernelwrightError):
     """The toolchain of a dialect is absent or too old."""
 
+    @classmethod
+    def of_missing(cls, what: str, missing: str) -> DialectError:
+        """What cannot be done for what a machine lacks: ``missing`` says that and, after a
+        semicolon, how to get it."""
+        seen, _, remedy = missing.partition("; ")
+        return cls(what, seen=seen, do=remedy or "see `kernelwright doctor`")
+
 
 class ProposerError(KernelwrightError):
     """A proposer's endpoint, budget or reply."""

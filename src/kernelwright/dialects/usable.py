@@ -29,9 +29,6 @@ def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
     for name in asked:
         missing = plugins.find(group, name).missing(device)
         if missing:
-            raise DialectError(
-                f'dialect "{name}" cannot run on {device} here',
-                seen=missing.split(";")[0],
-                do=missing,
-            )
+            what = f'dialect "{name}" cannot run on {device} here'
+            raise DialectError.of_missing(what, missing)
     return tuple(asked)

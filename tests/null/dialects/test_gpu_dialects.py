@@ -8,10 +8,11 @@ import importlib.util
 import pytest
 
 from kernelwright.core.device import Device
+from kernelwright.core.errors import DialectError
 from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.cuda import CudaDialect
 from kernelwright.dialects.triton import TritonDialect
-from kernelwright.dialects.usable import run_as
+from kernelwright.dialects.usable import run_as, usable_dialects
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
 from kernelwright.testing.emitters import source
@@ -75,3 +76,14 @@ def test_cuda_needs_an_nvidia_gpu():
 )
 def test_whoever_calls_torch_from_cpp_may_do_so_on_a_gpu(dialect, device, tools):
     assert run_as(dialect, Device.parse(device)) == tools
+
+
+def test_an_error_says_once_what_is_missing_and_then_how_to_get_it(monkeypatch):
+    with pytest.raises(DialectError) as caught:
+        usable_dialects(("cuda",), CPU)
+    assert caught.value.seen == "CUDA candidates need an NVIDIA GPU, not cpu"
+    assert caught.value.do == "use --device cuda"
+    monkeypatch.setattr(CudaDialect, "missing", lambda *_: "no toolchain")  # somebody else's words
+    with pytest.raises(DialectError) as caught:
+        usable_dialects(("cuda",), CPU)
+    assert (caught.value.seen, caught.value.do) == ("no toolchain", "see `kernelwright doctor`")

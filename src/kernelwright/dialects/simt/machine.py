@@ -108,7 +108,7 @@ def build(
         BuildError: the text does not compile.
     """
     if missing := emulation_missing():
-        raise DialectError("device code cannot be run on this CPU", seen=missing, do=missing)
+        raise DialectError.of_missing("device code cannot be run on this CPU", missing)
     source, program = folder / f"{name}.cpp", folder / name
     runtime = "hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"
     head = f'#include "{runtime}"\n#line 1 {json.dumps(name, ensure_ascii=False)}\n'

@@ -44,7 +44,7 @@ def make_corpus(
     check_targets(targets)
     arrow()
     if missing := compile_missing():
-        raise DialectError("pairs cannot be verified here", seen=missing.split(";")[0], do=missing)
+        raise DialectError.of_missing("pairs cannot be verified here", missing)
     root, store, seen = Path(tree), Store(Path(out)), Seen()
     sources = sorted(path for path in root.rglob("*.cu") if path.is_file())
     if not sources:
