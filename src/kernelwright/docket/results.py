@@ -95,7 +95,9 @@ def _shown(dockets: Sequence[Docket]) -> list[RenderableType]:
         for docket in dockets
     ]
     counts = ", ".join(f"{n} {status}" for status, n in _counts(dockets).most_common())
-    shown: list[RenderableType] = [table.file_table(groups), counts]
+    shown: list[RenderableType] = [table.file_table(groups)]
+    if counts:
+        shown.append(counts)
     if any(docket.interrupted for docket in dockets):
         shown.append("stopped early; the same command goes on from here")
     return shown

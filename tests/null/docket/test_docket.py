@@ -124,6 +124,12 @@ def test_the_answer_lists_the_fastest_first_and_leaves_no_file_out():
     assert "goes on from here" in text
 
 
+def test_a_stop_before_the_first_verdict_leaves_no_empty_line_for_the_counts():
+    docket = Docket(TASK, (Case("later.py", Candidate("# later", "cpp")),), interrupted=True)
+    _, *lines = results.one_task(docket, Settings()).shown
+    assert lines == ["stopped early; the same command goes on from here"]
+
+
 def test_nothing_that_passed_is_exit_code_one():
     refused = replace(DOCKET, cases=DOCKET.cases[:2] + DOCKET.cases[3:4], interrupted=False)
     assert results.one_task(refused, Settings()).exit_code == 1
