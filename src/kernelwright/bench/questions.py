@@ -75,13 +75,11 @@ class Questions:
         With ``is_shown`` prompts show kernels of the checkpoint's own among ``calls``, with what
         the judge found. Each answer is kept as soon as it is there.
         """
+        tasks = {entry.task.digest: entry.task for entry in self.entries}  # two may have one text
         for policy, n_wanted in wanted.items():
-            blanks = {
-                entry.task: self._blank(policy, entry.task, calls, is_shown)
-                for entry in self.entries
-            }
+            blanks = [(task, self._blank(policy, task, calls, is_shown)) for task in tasks.values()]
             missing: list[tuple[str, int, Call]] = []
-            for task, blank in blanks.items():
+            for task, blank in blanks:
                 answers = self._answers(task, blank)
                 if len(answers) < n_wanted:
                     self.archive.add_task(task)
@@ -92,7 +90,7 @@ class Questions:
             if missing:
                 self._ask(policy, missing)
                 _free()
-            for task, blank in blanks.items():
+            for task, blank in blanks:
                 calls[task.digest] += self._answers(task, blank)[:n_wanted]
 
     def _answers(self, task: Task, blank: Call) -> list[Call]:

@@ -1,14 +1,18 @@
 """What counts as a checkpoint's answer in an exam."""
 
+from dataclasses import replace
+
 import pytest
 from tests.null.archive.nouns import TASK
 
 from kernelwright.archive import Archive
+from kernelwright.bench import questions as asked
 from kernelwright.bench.questions import Policy, Questions, ending
 from kernelwright.core.call import Outcome
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
+from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.swarm.endpoint import Reply
 
 
@@ -35,3 +39,29 @@ def test_a_question_names_the_threads_that_candidates_have(tmp_path):
         questions = Questions((), told, Device.parse("cpu"), 64, archive)
         blank = questions._blank(Policy(tmp_path, 1), TASK, {TASK.digest: []}, False)
     assert f"threads that candidates run with: {usable_cores()}" in str(blank.messages)
+
+
+class Endpoint:
+    """One that says the same whatever it is asked."""
+
+    def parameters(self, seed):
+        return {"seed": seed}
+
+    def ask(self, messages, parameters, timeout_s):
+        return Reply("text", Outcome.ANSWERED, output_tokens=8)
+
+
+def test_two_problems_of_one_text_are_asked_and_counted_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(asked, "open_endpoint", lambda _: Endpoint())
+    monkeypatch.setattr(asked, "_free", lambda: None)
+    entries = [
+        SuiteEntry("folder", n, name, replace(TASK, name=name)) for n, name in enumerate("ab")
+    ]
+    calls = {TASK.digest: []}
+    with Archive(tmp_path / "archive.sqlite") as archive:
+        told = Settings(dialects=("cpp",))
+        questions = Questions(entries, told, Device.parse("cpu"), 64, archive)
+        questions.ask(calls, {Policy(tmp_path, 3): 3})
+        kept = archive.calls(TASK.digest)
+    assert [call.id for call in calls[TASK.digest]] == [call.id for call in kept]
+    assert len({call.parameters["seed"] for call in kept}) == len(kept) == 3
