@@ -17,7 +17,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import baselines
 from kernelwright.judge.children.children import Children
-from kernelwright.judge.children.compiler_cache import compiler_cache
+from kernelwright.judge.children.compiler_cache import compiler_cache, folder_in
 from kernelwright.judge.children.program import Program
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
@@ -280,11 +280,11 @@ class BaselineRuns:
 
     def _start_one(self, setting: baselines.Setting) -> Runner:
         like, region = self._oracle.example, self._region
-        runner = self._children.spawn(
-            setting.environment, like, cache=compiler_cache(), region=region
-        )
+        cache = compiler_cache()
+        folder = self._stack.enter_context(folder_in(cache))
+        runner = self._children.spawn(setting.environment, like, cache=cache, region=region)
         self._stack.callback(runner.close)
-        how: dict[str, Any] = {"payload": self._task.payload}
+        how: dict[str, Any] = {"payload": self._task.payload, "folder": folder}
         how["import_roots"] = list(self._task.import_roots)
         how["cuda_graph"] = setting.cuda_graph
         if setting.compile is not None:

@@ -1,4 +1,4 @@
-"""A library setting that fails is no candidate's fault, and does not stay away."""
+"""A library setting that fails is no candidate's fault, and does not stay away; what it leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge
+from kernelwright.judge import Judge, baselines
 from kernelwright.judge.baseline_runs import BaselineRuns
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.refusal import Refused
@@ -128,3 +128,16 @@ def test_a_library_whose_linking_was_killed_is_built_anew(tmp_path, monkeypatch,
         library.with_name(f"{library.stem}_CxxBuild").mkdir()
     with Judge(TASK, settings=settings, nursery=nursery) as judge:
         assert "compile" in judge.evaluate(CANDIDATE).timing.samples_ns
+
+
+def test_a_judge_that_ends_leaves_no_folder_beside_what_was_compiled(
+    tmp_path, monkeypatch, nursery
+):
+    """Each of its library settings left one: 8,000 lay there after a day."""
+    plain = [s for s in baselines.settings("cpu", "") if s.compile is None]
+    monkeypatch.setattr(baselines, "settings", lambda *_: plain)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
+        assert judge.evaluate(CANDIDATE).status is Status.PASSED
+        assert list(tmp_path.glob("kernelwright/baselines/tmp*/candidate.py"))
+    assert not list(tmp_path.glob("kernelwright/baselines/tmp*"))

@@ -16,8 +16,10 @@ import contextlib
 import fcntl
 import itertools
 import os
+import secrets
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from kernelwright.judge.children.locks import lock
@@ -43,6 +45,17 @@ def compiler_cache() -> Path:
     for at in folder.glob(f"torchinductor_*/precompiled_headers/*{IN_WORK}"):
         _sweep(at, at.parent / "locks")
     return folder
+
+
+@contextlib.contextmanager
+def folder_in(cache: Path) -> Iterator[str]:
+    """The name of a folder in it that a child may make; it is removed when the context ends, by
+    when the child must have ended. That of a judge that is killed is swept as old."""
+    name = f"tmp{secrets.token_hex(4)}"
+    try:
+        yield name
+    finally:
+        shutil.rmtree(cache / name, ignore_errors=True)
 
 
 def _remove_if_old(at: Path) -> None:

@@ -271,8 +271,13 @@ def _stage(name: str):
 
 
 def load_candidate(source: str, setting: dict[str, Any]) -> dict[str, Any]:
-    """The source as a module of its own, from a file, so that inspect finds its text."""
-    path = Path(tempfile.mkdtemp(), "candidate.py")
+    """The source as a module of its own, from a file, so that inspect finds its text.
+
+    Its folder is the one that the setting names, where the judge is to remove it.
+    """
+    folder = setting.get("folder") or tempfile.mkdtemp()
+    path = Path(tempfile.gettempdir(), folder, "candidate.py")
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     path.write_text(source)
     # The scratch lies where the user's /tmp does, and a folder z3 of a compiler's is no package.
     roots = (*setting.get("import_roots", []), *sys.path)
