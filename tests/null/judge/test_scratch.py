@@ -45,6 +45,29 @@ def test_only_what_a_dead_process_left_is_swept(owner, tmp_path, monkeypatch):
         assert not Path(scratch.path).exists()
 
 
+def nest(folder, n_levels):
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(n_levels):
+        os.mkdir("a", dir_fd=at)
+        below = os.open("a", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+
+
+def test_folders_that_a_candidate_nested_a_thousand_deep_go_too(owner, tmp_path, monkeypatch):
+    """They ended this judge, and each later one that swept."""
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
+    process, theirs = owner
+    nest(theirs, 1500)
+    process.kill()
+    process.wait()
+    mine = Scratch()
+    nest(mine.path, 1500)
+    mine.close()
+    assert not theirs.exists() and not Path(mine.path).exists()
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
 def test_a_folder_of_another_user_and_a_link_are_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))

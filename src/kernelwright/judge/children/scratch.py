@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -26,7 +26,7 @@ class Scratch:
 
     def close(self) -> None:
         """Remove it and what is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        _remove(self.path)
         os.close(self._lock)
 
 
@@ -38,6 +38,12 @@ def _sweep(prefix: Path) -> None:
             held = lock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB, FOLDER)
             try:
                 if os.fstat(held).st_uid == os.getuid():
-                    shutil.rmtree(folder, ignore_errors=True)
+                    _remove(folder)
             finally:
                 os.close(held)
+
+
+def _remove(folder: Path | str) -> None:
+    """Remove a folder, as far as may be. Not by Python's own means, which recurse and hold a file
+    open for each level: a candidate may nest folders deeper than that goes."""
+    subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
