@@ -79,6 +79,21 @@ def test_rows_that_are_there_are_not_made_again(tree, tmp_path, monkeypatch):
     assert again.pairs[0] == first.pairs[0]
 
 
+def test_a_link_is_no_source_of_its_own(tmp_path):
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "sum.cu").write_text(GOOD)
+    (tree / "a_link.cu").symlink_to("sum.cu")
+    (tree / "outwards.cu").symlink_to(tmp_path / "other.cu")
+    (tmp_path / "other.cu").write_text(GOOD)
+    found = corpus.make_corpus(tree, out=tmp_path / "out", targets=("gfx942",), emulate=False)
+    assert [pair.path for pair in found.pairs] == ["sum.cu"]
+    assert {reject.path: reject.stage for reject in found.rejects} == {
+        "a_link.cu": "read",
+        "outwards.cu": "read",
+    }
+
+
 def test_licences_may_be_asked_for(tree, tmp_path):
     found = corpus.make_corpus(
         tree, out=tmp_path / "out", targets=("gfx942",), licences=("BSD-2-Clause",), emulate=False

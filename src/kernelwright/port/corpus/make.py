@@ -69,6 +69,8 @@ class _Order:
 
 def _row(path: Path, root: Path, store: Store, seen: Seen, order: _Order) -> Pair | Reject:
     name = str(path.relative_to(root))
+    if path.is_symlink():
+        return Reject(name, "read", "a link; what it leads to is a source where it lies")
     try:
         text = path.read_text(errors="replace")
         origin = provenance(path, root)
