@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.core.secrets import open_environment
 from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.simt import machine
 from kernelwright.port.build_flags import Flags
@@ -124,8 +125,8 @@ def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
 def _run(built: Path, program: Program, room: Path) -> tuple[int, str]:
     try:
         done = subprocess.run(
-            ["program", *program.arguments], executable=built, cwd=room, capture_output=True,
-            text=True, errors="replace", timeout=program.limit_s, check=False,
+            ["program", *program.arguments], executable=built, cwd=room, env=open_environment(),
+            capture_output=True, text=True, errors="replace", timeout=program.limit_s, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return machine.LATE, ""

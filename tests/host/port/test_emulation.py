@@ -199,3 +199,14 @@ def test_a_vectors_sign_is_changed_where_it_is_zero(tmp_path):
         'int main() { const float2 v = -make_float2(0.0f, 2.0f); printf("%g %g\\n", v.x, v.y); }\n'
     )
     assert machine.run(machine.build(text, folder=tmp_path)).output == "-0 -2\n"
+
+
+def test_a_program_is_shown_no_keys(emulate, monkeypatch):
+    """It may be a model's."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-mine")
+    monkeypatch.setenv("SHOWN", "shown")
+    run = emulate(
+        "#include <cstdlib>\n",
+        'printf("%d %s\\n", getenv("OPENAI_API_KEY") != nullptr, getenv("SHOWN"));',
+    )
+    assert run.output == "0 shown\n"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import platform
 import re
 import shutil
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import DialectError
+from kernelwright.core.secrets import open_environment
 from kernelwright.dialects.amdgpu import clang_version, find_clang
 from kernelwright.dialects.kept import kept_folder
 from kernelwright.dialects.simt.lower import lower, lower_headers
@@ -139,10 +139,10 @@ def run(
     program: Path, *, width: int = 32, schedule: str = "forward", arguments: Sequence[str] = (),
     limit_s: float = 60.0, folder: Path | None = None,
 ) -> Run:  # fmt: skip
-    """One run of a built program, in ``folder``."""
+    """One run of a built program, in ``folder``; it may be a model's, and is shown no keys."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "report.json")
-        environment = os.environ | {
+        environment = open_environment() | {
             "SIMT_WIDTH": str(width), "SIMT_SCHEDULE": schedule, "SIMT_REPORT": str(report),
         }  # fmt: skip
         try:

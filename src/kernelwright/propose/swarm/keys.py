@@ -10,10 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kernelwright.core.secrets import names_a_secret
+
 HIDDEN = "[key]"
 MIN_LENGTH = 6  # a shorter value is no secret, and replacing it would garble prompts
 MIN_OTHERS_LENGTH = 16  # of what only its variable's name says to be secret
-_NAMES_A_SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 _BEGINNINGS = ("sk", "key", "AIza", "hf_", "gh[opsur]_", "github_pat_", "gsk_", "nvapi-", "xai-")
 """Of keys, as their providers' documentation shows them."""
 _LOOKS_LIKE_A_KEY = re.compile(
@@ -41,7 +42,7 @@ def without_keys(text: str) -> str:
         value
         for name, value in os.environ.items()
         if (name in known and len(value) >= MIN_LENGTH)
-        or (_NAMES_A_SECRET.search(name) and len(value) >= MIN_OTHERS_LENGTH)
+        or (names_a_secret(name) and len(value) >= MIN_OTHERS_LENGTH)
     ]
     for secret in sorted(secrets, key=len, reverse=True):  # one may begin as another does
         text = text.replace(secret, HIDDEN)
