@@ -65,7 +65,7 @@ def test_no_call_begins_when_the_time_is_up():
     assert Ledger(replace(BRIEF, budget_s=0.0)).reserve(MODEL, ASK, 1) is None
 
 
-@pytest.mark.parametrize("text", ["x", "m=1", "m=1/x", "=1/2", "m=-1/2"])
+@pytest.mark.parametrize("text", ["x", "m=1", "m=1/x", "=1/2", "m=-1/2", "m=nan/1", "m=1/inf"])
 def test_what_is_no_price_is_refused(text):
     with pytest.raises(UsageError, match="not a price"):
         parse_prices((text,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Mapping
@@ -55,8 +56,8 @@ def parse_prices(texts: tuple[str, ...]) -> dict[str, Price]:
         try:
             read, written = (float(number) for number in numbers.split("/"))
         except ValueError:
-            read = -1.0
-        if not model or read < 0 or written < 0:
+            read = written = -1.0
+        if not (model and 0 <= read < math.inf and 0 <= written < math.inf):  # nor is a NaN
             raise UsageError(
                 f'"{text}" is not a price',
                 seen=text,
