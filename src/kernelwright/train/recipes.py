@@ -161,7 +161,7 @@ def _check_vllm(vllm: str, stage: str, model: str) -> None:
         raise UsageError(
             f'"{vllm}" is no vLLM', seen=vllm, do=f"write {COLOCATE}, or a server's URL"
         )
-    if url.username or url.password:
+    if url.username or url.password or url.query:
         raise UsageError(
             "vLLM's URL holds a secret, and would be stored",
             seen=f"{url.scheme}://…@{url.hostname}",
