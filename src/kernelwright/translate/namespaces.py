@@ -39,7 +39,7 @@ def namespace_changes(source: Source, own: frozenset[str], to: str) -> Iterator[
 
 def before(source: Source, node: Any) -> str:
     """What stands before a name in its qualified name: 'thrust::system::'."""
-    return source.text[_outer(node).start_byte : node.start_byte].decode()
+    return source.exact(_outer(node).start_byte, node.start_byte)
 
 
 def _renamed(source: Source, node: Any, became: str) -> Change:

@@ -103,7 +103,7 @@ def _split(
         Edit(
             right.end_byte,
             statement.end_byte,
-            f"; {barrier}; {source.text[left.start_byte : right.start_byte].decode()}{value}; "
+            f"; {barrier}; {source.exact(left.start_byte, right.start_byte)}{value}; "
             f"{barrier};{close}",
         ),
     )

@@ -3,7 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelwright.dialects.simt.lower import lower
 from kernelwright.dialects.simt.source import Edit, Source, apply_edits
+from kernelwright.translate import translate
 
 
 def test_edits_replace_insert_and_delete():
@@ -30,3 +32,11 @@ def test_bodies_of_macros_are_read_at_their_places():
     found = [n for n in Source(text).nodes("identifier") if n.text == b"cudaSuccess"]
     assert found[0].start_byte == text.index(b"cudaSuccess")
     assert found[0].start_point[0] + 1 == 2
+
+
+def test_bytes_that_are_no_text_stay_in_what_is_rewritten():
+    """A comment in another encoding inside a launch ended the port of the whole tree."""
+    assert "/* \udcf6 */" in lower("void f() { k<<<1 /* \udcf6 */, 32>>>(p); }\n")
+    text = "__device__ void f(volatile int* s, int t) { s[t] /* \udcf6 */ += s[t + 16]; }\n"
+    done = translate(text, implicit=False)
+    assert "__syncwarp" in done.text and "/* \udcf6 */" in done.text

@@ -62,7 +62,7 @@ def _launches(source: Source) -> Iterator[Edit]:
         listed = call.child_by_field_name("arguments")
         if kernel is None or listed is None:
             continue
-        inside = source.text[node.start_byte + 3 : node.end_byte - 3].decode()
+        inside = source.exact(node.start_byte + 3, node.end_byte - 3)
         comma = ", " if arguments(call) else ""
         yield Edit(
             call.start_byte,
@@ -90,7 +90,7 @@ def _shared(source: Source) -> Iterator[Edit]:
         if kind is None:
             continue
         base = source.text_of(kind)
-        if re.match(r"[^=(]*\bvolatile\b", source.text[node.start_byte : kind.end_byte].decode()):
+        if re.match(r"[^=(]*\bvolatile\b", source.exact(node.start_byte, kind.end_byte)):
             base = f"volatile {base}"
         is_extern = any(source.text_of(mark) == "extern" for mark in marks)
         declared = [

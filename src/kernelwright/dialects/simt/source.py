@@ -32,7 +32,7 @@ def apply_edits(text: bytes, edits: Iterable[Edit]) -> bytes:
     for edit in sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.start != e.end, -e.end)):
         if edit.start < at:
             continue
-        out += [text[at : edit.start], edit.text.encode()]
+        out += [text[at : edit.start], edit.text.encode(errors="surrogateescape")]
         at = edit.end
     return b"".join([*out, text[at:]])
 
@@ -82,6 +82,10 @@ class Source:
 
     def text_of(self, node: Any) -> str:
         return self.text[node.start_byte : node.end_byte].decode(errors="replace")
+
+    def exact(self, start: int, end: int) -> str:
+        """The text of these bytes, from which an edit makes the same bytes again."""
+        return self.text[start:end].decode(errors="surrogateescape")
 
     def line(self, node: Any) -> int:
         return node.start_point[0] + 1
