@@ -60,8 +60,10 @@ def with_includes(path: Path) -> Iterator[Path]:
         at = left.pop(0)
         yield at
         for written in _QUOTED.findall(at.read_text(errors="replace")):
-            found = Path(os.path.normpath(at.parent / written))
-            is_below = found.resolve().is_relative_to(path.parent.resolve())
+            name = Path(os.path.relpath(at.parent / written, path.parent))
+            found = path.parent / name
+            is_below = ".." not in name.parts
+            is_below &= found.resolve().is_relative_to(path.parent.resolve())
             if is_below and found.is_file() and found not in seen:
                 seen.add(found)
                 left.append(found)

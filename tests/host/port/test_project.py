@@ -98,6 +98,17 @@ def test_a_header_that_brings_ported_ones_is_written_beside_them(tmp_path):
     assert "hipFree" in (tmp_path / "out/check.h").read_text()
 
 
+def test_a_header_is_written_below_out_whichever_way_it_is_included(tmp_path, monkeypatch):
+    lay(
+        tmp_path, p__a_cu='#include "../p/check.h"\n__global__ void k(int* p) { CHECK(p); }\n',
+        p__check_h="#define CHECK(p) cudaFree(p)\n",
+    )  # fmt: skip
+    monkeypatch.chdir(tmp_path / "p")
+    report = port("a.cu", rungs=(0,), out="out")
+    assert {f.path for f in report.files} == {"a.cu", "check.h"}
+    assert "hipFree" in (tmp_path / "p/out/check.h").read_text()
+
+
 def test_folders_of_headers_that_are_near_come_first(tmp_path):
     folders = [tmp_path / "a/inc", tmp_path / "b/inc", tmp_path / "b/src/inc"]
     found = nearest_folders(folders, tmp_path / "b/src")
