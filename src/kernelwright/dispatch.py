@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,8 +11,9 @@ from torch import nn
 
 from kernelwright.core.errors import TaskError
 
-Form = tuple[str, tuple[int, ...], tuple[int, ...]]
-"""Of an input: its dtype, its shape, and its strides along axes of more than one number."""
+Form = tuple[Hashable, ...]
+"""Of a tensor: its dtype, its shape, and its strides along axes of more than one number; of a list,
+tuple or dict its type and the forms of what it holds; of another value its type and itself."""
 Key = tuple[str, tuple[Form, ...]]
 """The kind of device, and the form of every input."""
 
@@ -21,10 +22,11 @@ class ByShape:
     """A forward for ``module``: calls the kernel that was judged on inputs like these, and the
     module's own forward where none was.
 
-    A kernel was judged on a kind of device, on shapes, strides and dtypes, in the mode (train or
-    eval) in which the module is constructed, without gradients and outside ``torch.autocast``:
-    anything else goes to the module's own, and so does a call outside ``torch.no_grad()`` where
-    inputs or weights want gradients, and one that the kernel itself sends to its reference.
+    A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in the
+    mode (train or eval) in which the module is constructed, without gradients and outside
+    ``torch.autocast``: anything else goes to the module's own, and so does a call outside
+    ``torch.no_grad()`` where inputs or weights want gradients, and one that the kernel itself sends
+    to its reference.
 
     The module stays what it is, with the names of its state; the kernels are no part of it, and
     use its weights, whoever changes those.
@@ -51,7 +53,7 @@ class ByShape:
 
     def kernel_for(self, *inputs: Any) -> nn.Module | None:
         """The kernel that was judged on inputs like these; None where there is none."""
-        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+        tensors = list(_tensors(inputs))
         wants_gradient = torch.is_grad_enabled() and any(
             t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
         )
@@ -65,13 +67,28 @@ class ByShape:
 
 
 def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:
-    """The form of every input; of what is no tensor the type, and nothing else."""
-    return tuple(
-        (str(value.dtype).removeprefix("torch."), tuple(value.shape), _strides(value))
-        if isinstance(value, torch.Tensor)
-        else (type(value).__name__, (), ())
-        for value in inputs
-    )
+    """The form of every input."""
+    return tuple(map(_form, inputs))
+
+
+def _form(value: Any) -> Form:
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype).removeprefix("torch."), tuple(value.shape), _strides(value)
+    if isinstance(value, dict):
+        return "dict", *((key, _form(held)) for key, held in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, *map(_form, value)
+    # A kernel may hold such a value for what it was; one that no table takes is like no other.
+    return type(value).__name__, value if isinstance(value, Hashable) else object()
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Those among inputs, and in what these hold."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for held in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(held)
 
 
 def _strides(t: torch.Tensor) -> tuple[int, ...]:

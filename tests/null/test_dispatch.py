@@ -75,6 +75,20 @@ def test_outside_what_was_judged_the_reference_runs(tmp_path):
     assert module.eval().forward.kernel_for(x) is None
 
 
+@torch.no_grad()
+def test_a_kernel_that_was_judged_on_other_numbers_or_lists_is_not_called(tmp_path):
+    """Where a number was the same in every draw a kernel may take it for granted."""
+    source = SOURCE.replace("forward(self, x)", "forward(self, x, k=2, more=())")
+    source = source.replace("8)]", "8), 3, [torch.randn(2)]]")
+    module = kw.build([result(tmp_path, 4, 2.0, source)])
+    x, y = torch.randn(4, 8), torch.randn(2)
+    assert module.forward.kernel_for(x, 3, [y]) is not None
+    for others in [(4, [y]), (3.0, [y]), (3, (y,)), (3, [y, y]), (3, [y.double()]), (3, y), (3,)]:
+        assert module.forward.kernel_for(x, *others) is None
+    with torch.enable_grad():
+        assert module.forward.kernel_for(x, 3, [y.clone().requires_grad_()]) is None
+
+
 def test_where_gradients_are_wanted_the_reference_runs(tmp_path):
     """A kernel gives none: weights in front of it would never learn, and nobody would notice."""
     module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
