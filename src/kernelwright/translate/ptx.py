@@ -15,7 +15,7 @@ from kernelwright.translate.finding import Finding, State
 from kernelwright.translate.table import TABLES
 
 _OPERAND = re.compile(r"%(\d+)")
-_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_RAW = "raw_string_literal"
 _ADDRESS = re.compile(r"\[\s*([%\w]+)\s*(?:\+\s*(\d+)\s*)?\]")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _REGISTERS = re.compile(r"\.reg\s*\.(\w+)\s+(.+)", re.S)
@@ -57,18 +57,46 @@ def ptx_changes(source: Source) -> Iterator[Change]:
 
 
 def _parts(source: Source, node: Any) -> tuple[str, list[str], int]:
-    """The PTX text, its operands in C++, outputs first, and how many of them are outputs."""
-    code = node.child_by_field_name("assembly_code") or next(
-        c for c in node.named_children if c.type in ("string_literal", "concatenated_string")
-    )
-    pieces = _STRING.findall(source.text_of(code))
-    text = "".join(ast.literal_eval(piece) for piece in pieces)
+    """The PTX text, its operands in C++, outputs first, and how many of them are outputs.
+
+    Raises:
+        KeyError: its argument says what of the statement is not read.
+    """
+    text = "".join(_said(source, piece) for piece in _pieces(node))
     sides: list[list[str]] = []
     for kind in ("gnu_asm_output_operand_list", "gnu_asm_input_operand_list"):
         operands = (o for c in node.named_children if c.type == kind for o in c.named_children)
-        values = (o.child_by_field_name("value") or o.named_children[-1] for o in operands)
-        sides.append([source.text_of(value) for value in values])
+        sides.append([_value(source, operand) for operand in operands])
     return text, [*sides[0], *sides[1]], len(sides[0])
+
+
+def _pieces(node: Any) -> list[Any]:
+    """The strings of the PTX text; what else stands among them is a macro's name."""
+    code = node.child_by_field_name("assembly_code") or node
+    listed = code.named_children if code.type == "concatenated_string" else [code]
+    pieces = [piece for piece in listed if piece.type != "comment"]
+    beside = [child.type for child in node.children]
+    if "ERROR" in beside or not {piece.type for piece in pieces} <= {"string_literal", _RAW}:
+        raise KeyError("a text that is not strings alone")
+    return pieces
+
+
+def _said(source: Source, literal: Any) -> str:
+    """What a string says."""
+    if literal.type == _RAW:
+        parts = [c for c in literal.named_children if c.type == "raw_string_content"]
+        return "".join(map(source.text_of, parts))
+    try:
+        return ast.literal_eval(source.text_of(literal))
+    except (SyntaxError, ValueError):  # an escape that Python has not
+        raise KeyError(source.text_of(literal)) from None
+
+
+def _value(source: Source, operand: Any) -> str:
+    value = operand.child_by_field_name("value") or next(reversed(operand.named_children), None)
+    if value is None:
+        raise KeyError(source.text_of(operand))
+    return source.text_of(value)
 
 
 def _translate(text: str, operands: list[str], n_outputs: int) -> tuple[str, tuple[str, ...]]:

@@ -96,3 +96,22 @@ def test_inline_ptx_without_a_rule_is_left_and_reported(asm):
     done = port(asm)
     assert asm in done.text
     assert [f.construct for f in done.unported] == ["inline PTX"]
+
+
+def test_ptx_in_raw_strings_and_between_comments_is_read():
+    asm = 'asm(R"({\n  mov.u32 %0, %1;\n})" : "=r"(p[0]) : "r"(p[1]));'
+    assert "(p[0]) = (p[1]);" in port(asm).text
+    asm = 'asm("mov.u32 " /* one */\n    // another\n    "%0, %1;" : "=r"(p[0]) : "r"(p[1]));'
+    assert "(p[0]) = (p[1]);" in port(asm).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"mov.u32 %0, %1;" MORE', '"mov.u32 " MORE "%0, %1;"', 'MORE "mov.u32 %0, %1;"', "ALL",
+     r'"mov.u32 %0, %1; \x9"'],
+)  # fmt: skip
+def test_ptx_that_is_not_all_there_is_left_and_reported(text):
+    """What a macro puts in was left out in silence, and what Python cannot read ended the port."""
+    done = port(f'asm({text} : "=r"(p[0]) : "r"(p[1]));')
+    assert [finding.construct for finding in done.unported] == ["inline PTX"]
+    assert text in done.text
