@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError
+from kernelwright.core.syntax import lines
 from kernelwright.load import open_reference
 from kernelwright.load.neighbours import own_neighbours
 from kernelwright.load.plain import weights_of
@@ -92,8 +93,7 @@ def _executed(path: Path) -> ModuleType:
 def _run(text: str, path: str, name: str) -> ModuleType:
     """The text as a module of that name. It is found as if ``path`` held it, also where there is no
     such file: compilers of kernels ask for its lines."""
-    lines = text.splitlines(keepends=True)
-    linecache.cache[path] = (len(text), None, lines, path)
+    linecache.cache[path] = (len(text), None, lines(text), path)
     file = ModuleType(name)
     file.__file__ = path
     sys.modules[name] = file  # where pickle and dataclasses look for its classes

@@ -1,8 +1,9 @@
-"""Python source as a tree, from any thread."""
+"""Python source as a tree, from any thread, and as the lines that a tree numbers."""
 
 from __future__ import annotations
 
 import ast
+import io
 import threading
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -31,3 +32,9 @@ def parse_expression(source: str) -> ast.expr:
     """
     with _TURN:
         return ast.parse(source, mode="eval").body
+
+
+def lines(source: str) -> list[str]:
+    """The lines of a source with their ends, as its tree numbers them: ``str.splitlines`` ends some
+    at a form feed as well, or at a mark inside a string."""
+    return io.StringIO(source, newline="").readlines()

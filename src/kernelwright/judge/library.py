@@ -8,7 +8,7 @@ import inspect
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
-from kernelwright.core.syntax import parse
+from kernelwright.core.syntax import lines, parse
 from kernelwright.core.task import Task
 from kernelwright.judge.baselines import SETTINGS, Setting, settings
 from kernelwright.judge.machine.lowering import lower
@@ -82,4 +82,4 @@ def _after_future_imports(source: str) -> int:
         if not (is_docstring or is_future):
             break
         end_line = node.end_lineno or 0
-    return sum(len(line) for line in source.splitlines(keepends=True)[:end_line])
+    return sum(map(len, lines(source)[:end_line]))

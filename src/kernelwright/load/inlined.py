@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.syntax import lines
 from kernelwright.core.task import Task
 from kernelwright.load.pickling import is_own
 
@@ -74,9 +75,9 @@ def bundled(task: Task) -> Task:
         while name := _parent(name):  # a folder without a text is a package too
             texts.setdefault(name, (True, ""))
     modules = "".join(f"    {name!r}: {texts[name]!r},\n" for name in sorted(texts))
-    lines = task.source.splitlines(keepends=True)
-    lines.insert(_n_first_lines(task.source), PREAMBLE.format(modules=modules))
-    return dataclasses.replace(task, source="".join(lines))
+    parts = lines(task.source)
+    parts.insert(_n_first_lines(task.source), PREAMBLE.format(modules=modules))
+    return dataclasses.replace(task, source="".join(parts))
 
 
 def brought_along(source: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import DeviceError, KernelwrightError, TaskError
+from kernelwright.core.syntax import lines
 from kernelwright.core.task import Task, Workload
 from kernelwright.load.made_in import made_in
 from kernelwright.load.neighbours import own_neighbours
@@ -200,8 +201,7 @@ def execute(task: Task, name: str | None = None) -> dict[str, Any]:
 
     label = task.digest.removeprefix("b2:")[:12]
     filename = f"<task {task.name} {label}>"
-    lines = task.source.splitlines(keepends=True)
-    linecache.cache[filename] = (len(task.source), None, lines, filename)
+    linecache.cache[filename] = (len(task.source), None, lines(task.source), filename)
     module = types.ModuleType(name or f"kernelwright_task_{label}")
     # dataclasses, pickle and typing look a class's module up in sys.modules.
     sys.modules[module.__name__] = module

@@ -12,6 +12,7 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.load import load
 from kernelwright.propose.rules import RulesProposer
+from kernelwright.propose.rules.candidate.splice import splice
 
 SCALES = "def by_two(x):\n    return x * 2\n"
 OPS = "from .scales import by_two\n\n\ndef twice(x):\n    return by_two(x.sigmoid())\n"
@@ -112,3 +113,15 @@ def test_however_they_are_imported(proposed, imports):
 def test_a_task_without_any_gets_none(proposed):
     text = proposed(TASK.replace(IMPORTS, "twice = torch.neg\n"))
     assert "_OWN_MODULES" not in text and "importlib" not in text
+
+
+def test_a_form_feed_or_a_mark_in_a_string_moves_no_line_of_the_reference():
+    """Every kernel for such a task was a file that Python cannot read."""
+    source = TASK.replace(IMPORTS, "\x0c\ndef twice(x):\n    return x * 2\n").replace(
+        "        return self.inner(x)", "        mark = 'a\u2028b'\n        return self.inner(x)"
+    )
+    parts = splice(source, "Model", "ModelNew")
+    body = ast.parse(f"class ModelNew:\n{parts.body}").body[0].body
+    assert [node.name for node in body] == ["__init__", "_reference_forward"]
+    assert "mark = 'a\u2028b'" in parts.body
+    assert [node.name for node in ast.parse(parts.definitions).body] == ["twice", "Inner"]

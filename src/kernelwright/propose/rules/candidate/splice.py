@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kernelwright.core.syntax import parse
+from kernelwright.core.syntax import lines, parse
 from kernelwright.load.inlined import brought_along
 
 _SETUP = frozenset({"get_inputs", "get_init_inputs"})
@@ -51,9 +51,9 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
     kept = list(dict.fromkeys(n for n in tree.body if needed & set(_defined(n))))
     imports = [n for n in kept if isinstance(n, (ast.Import, ast.ImportFrom))]
     others = [n for n in kept if n not in imports]
-    lines = [brought_along(source), *(_text(source, node) for node in imports)]
+    brought = [brought_along(source), *(_text(source, node) for node in imports)]
     return Spliced(
-        imports=tuple(filter(None, lines)),
+        imports=tuple(filter(None, brought)),
         definitions=_joined(source, others),
         bases=", ".join(ast.unparse(base) for base in model.bases),
         body=_class_body(source, model, forwards[0] if renames else None, entry_new),
@@ -96,7 +96,11 @@ def _needed(model: ast.stmt, statements: dict[str, ast.stmt]) -> set[str]:
 
 def _text(source: str, node: ast.stmt) -> str:
     start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-    return "\n".join(source.splitlines()[start - 1 : node.end_lineno])
+    return "\n".join(_lines(source)[start - 1 : node.end_lineno])
+
+
+def _lines(source: str) -> list[str]:
+    return [line.rstrip("\r\n") for line in lines(source)]
 
 
 def _joined(source: str, nodes: list[ast.stmt]) -> str:
@@ -109,18 +113,18 @@ def _joined(source: str, nodes: list[ast.stmt]) -> str:
 
 
 def _class_body(source: str, model: ast.ClassDef, forward: ast.FunctionDef | None, new: str) -> str:
-    lines = source.splitlines()
+    texts = _lines(source)
     first = min([model.body[0].lineno, *(d.lineno for d in _decorators(model.body[0]))])
     if forward is not None:
-        head = lines[forward.lineno - 1]
+        head = texts[forward.lineno - 1]
         head = re.sub(r"\bdef(\s+)forward\b", r"def\1_reference_forward", head, count=1)
-        lines[forward.lineno - 1] = head
+        texts[forward.lineno - 1] = head
     names = [n for n in ast.walk(model) if isinstance(n, ast.Name) and n.id == model.name]
     for name in sorted(names, key=lambda n: (n.lineno, n.col_offset), reverse=True):
-        text = lines[name.lineno - 1].encode()
+        text = texts[name.lineno - 1].encode()
         head, tail = text[: name.col_offset], text[name.end_col_offset :]
-        lines[name.lineno - 1] = (head + new.encode() + tail).decode()
-    body = [text.rstrip() for text in lines[first - 1 : model.end_lineno]]
+        texts[name.lineno - 1] = (head + new.encode() + tail).decode()
+    body = [text.rstrip() for text in texts[first - 1 : model.end_lineno]]
     return "\n".join(body)
 
 
