@@ -10,7 +10,7 @@ from dataclasses import replace
 from kernelwright.core.errors import UsageError
 from kernelwright.core.syntax import parse
 from kernelwright.dialects.simt.source import Edit, apply_edits
-from kernelwright.translate.finding import Finding
+from kernelwright.translate.finding import Finding, State
 from kernelwright.translate.python_names import python_changes
 from kernelwright.translate.translate import Translation, translate
 
@@ -81,6 +81,9 @@ def _device_text(
     if match is None:
         return None, []
     head, quote = match[0], match["quote"]
+    if not literal.endswith(quote):
+        reason, advice = "strings with other quotes are put together", "write it as one string"
+        return None, [Finding(node.lineno, State.UNPORTED, "device code", "", reason, advice, file)]
     done = translate(literal[len(head) : -len(quote)], to=to, file=file, implicit=False)
     moved = [_moved(finding, node.lineno) for finding in done.findings]
     return Edit(start, end, head + done.text + quote), moved

@@ -80,6 +80,13 @@ driver.cuCoredumpGetAttribute()
 """
 
 
+def test_device_text_in_strings_of_several_quotes_is_left_and_reported():
+    text = "x = '__global__ void k(int* p) { cudaFree(0); }' \"// end\"\n"
+    done = translate_python(text)
+    assert done.text == text  # what was written had the first one's quote at the end
+    assert [f.construct for f in done.unported] == ["device code"]
+
+
 def test_libraries_functions_and_options_that_python_names():
     done = translate_python(LOADER, file="a.py")
     lines = done.text.splitlines()
