@@ -79,3 +79,17 @@ def test_a_folder_of_another_user_and_a_link_are_left_alone(tmp_path, monkeypatc
     link.symlink_to(target)
     Scratch().close()
     assert other.exists() and link.is_symlink() and target.exists()
+
+
+def test_what_its_maker_closed_to_himself_goes_and_what_a_link_names_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
+    mine, kept = Scratch(), tmp_path / "kept"
+    (kept / "inside").mkdir(parents=True)
+    closed = Path(mine.path, "0", "closed")
+    closed.mkdir(parents=True)
+    (closed / "file").touch()
+    (closed / "link").symlink_to(kept)
+    Path(mine.path, "link").symlink_to(kept)
+    closed.chmod(0)
+    mine.close()
+    assert not Path(mine.path).exists() and (kept / "inside").exists()

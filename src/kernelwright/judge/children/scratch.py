@@ -44,6 +44,8 @@ def _sweep(prefix: Path) -> None:
 
 
 def _remove(folder: Path | str) -> None:
-    """Remove a folder, as far as may be. Not by Python's own means, which recurse and hold a file
-    open for each level: a candidate may nest folders deeper than that goes."""
-    subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
+    """Remove a folder, as far as may be, those in it as well that a candidate closed to itself. Not
+    by Python's own means, which recurse and hold a file open for each level: a candidate may nest
+    folders deeper than that goes."""
+    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+        subprocess.run([*command, "--", folder], stderr=subprocess.DEVNULL, check=False)
