@@ -1,9 +1,11 @@
-"""Buffers of one number become others, and quantised ones those of another construction."""
+"""Buffers of one number become others, and drawn ones those of another construction."""
+
+from functools import partial
 
 import pytest
 import torch
 
-from kernelwright.judge.inputs.buffers import with_other_codes
+from kernelwright.judge.inputs.buffers import with_other_buffers
 from kernelwright.judge.inputs.weights import randomised
 
 X = torch.randn(8, 64)
@@ -67,21 +69,80 @@ class Coded(torch.nn.Module):
         self.register_buffer("offsets", torch.tensor([-1, 0, 1], dtype=torch.int8))
 
 
-def test_codes_of_another_construction_fit_together():
+def test_buffers_of_another_construction_fit_together():
     module = Coded()
-    twin = with_other_codes(module, Coded, lambda one: True)
+    twin = with_other_buffers(module, Coded, lambda one: True)
     assert not torch.equal(twin.table, module.table)
     assert torch.equal(twin.inverse[twin.table.int()].int(), torch.arange(256))
     assert twin.offsets.tolist() == [-1, 0, 1]
-    assert with_other_codes(module, Coded, lambda one: False) is module
-    assert with_other_codes(module, lambda: module, lambda one: True) is module
+    assert with_other_buffers(module, Coded, lambda one: False) is module
+    assert with_other_buffers(module, lambda: module, lambda one: True) is module
 
 
-def test_codes_stay_beside_a_table_that_nobody_is_given():
+def test_drawn_buffers_stay_beside_a_table_that_nobody_is_given():
     def made():
         module = Coded()
         module.register_buffer("own", torch.randn(4), persistent=False)
         return module
 
     module = made()
-    assert with_other_codes(module, made, lambda one: True) is module
+    assert with_other_buffers(module, made, lambda one: True) is module
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        partial(torch.randint, 2**31, (64, 8), dtype=torch.int32),  # codes, packed
+        partial(torch.randn, 64, 8),
+        partial(torch.randperm, 64),
+        lambda: torch.rand(64, 8) < 0.5,
+    ],
+)
+def test_what_is_drawn_anew_is_what_another_construction_draws(drawn):
+    def made():
+        module = torch.nn.LayerNorm(64)
+        module.register_buffer("drawn", drawn())
+        module.register_buffer("known", torch.ones(64, 64).tril())
+        return module
+
+    module = made()
+    twin = with_other_buffers(module, made, lambda one: True)
+    assert not torch.equal(twin.drawn, module.drawn) and torch.equal(twin.known, module.known)
+
+
+def test_buffers_stay_where_another_construction_has_other_shapes():
+    """A sparse matrix' columns, without the rows that belong to them, would be out of bounds."""
+
+    def made(sizes=iter((40, 50))):
+        module = torch.nn.LayerNorm(64)
+        module.register_buffer("rows", torch.randint(64, (next(sizes),)))
+        module.register_buffer("starts", torch.randint(40, (65,)))
+        return module
+
+    module = made()
+    assert with_other_buffers(module, made, lambda one: True) is module
+
+
+def test_what_running_has_written_stays():
+    """A flag that is put back would have a module begin anew, in its next call."""
+
+    def made():
+        module = torch.nn.BatchNorm1d(64)
+        module.register_buffer("has_begun", torch.tensor(False))
+        module.register_buffer("drawn", torch.randn(64))
+        return module
+
+    module = made()
+    module(X)
+    module.has_begun.fill_(True)
+    twin = with_other_buffers(module, made, lambda one: True)
+    assert torch.equal(twin.running_mean, module.running_mean) and bool(twin.has_begun)
+    assert not torch.equal(twin.drawn, module.drawn)
+
+
+def test_nothing_is_made_anew_for_buffers_of_one_number():
+    def never():
+        raise AssertionError
+
+    module = torch.nn.BatchNorm1d(64)
+    assert with_other_buffers(module, never, lambda one: True) is module

@@ -1,5 +1,5 @@
 """Buffers that a candidate is given: those of one number, as a mask that hides nothing yet, and
-quantised weights, become others."""
+those that are drawn, as quantised weights, become others."""
 
 from __future__ import annotations
 
@@ -22,27 +22,31 @@ Bears = Callable[[torch.nn.Module], bool]
 
 
 @torch.no_grad()
-def with_other_codes(
+def with_other_buffers(
     module: torch.nn.Module, again: Callable[[], torch.nn.Module], bears: Bears
 ) -> torch.nn.Module:
-    """A copy with all the buffers of one that is made ``again`` of another seed, where quantised
-    ones differ there: a table and its inverse, or weights and their sums, still fit together.
+    """A copy with those buffers of one that is made ``again`` of another seed that differ there, as
+    quantised weights and random directions: they are drawn as weights are. All of them, so that a
+    table and its inverse, or weights and their sums, still fit together.
 
     The module itself where none differ, where the reference does not bear them, or where buffers
-    that a candidate is not given differ too: these would no longer fit.
+    that a candidate is not given, or shapes, differ too: these would no longer fit. What a module
+    made anew holds one number in, as counters and running means, was written when this one ran.
     """
     own = given_buffers(module)
-    codes = [name for name, buffer in own.items() if _is_quantised(buffer)]
-    if not codes:
+    if not any(map(_may_be_drawn, own.values())):
         return module
     others, made = dict(again().named_buffers()), dict(module.named_buffers())
-    differing = [name for name in made if name in others and _differ(made[name], others[name])]
-    if not set(codes) & set(differing) or not set(differing) <= set(own):
+    if any(name not in others or others[name].shape != x.shape for name, x in made.items()):
+        return module
+    drawn = {name: x.to(made[name]) for name, x in others.items() if _may_be_drawn(x)}
+    differing = {name for name, x in drawn.items() if not torch.equal(x, made[name])}
+    if not differing or not differing <= set(own):
         return module
     twin = copied(module)
     for name, buffer in given_buffers(twin).items():
         if name in differing:
-            buffer.copy_(others[name])
+            buffer.copy_(drawn[name])
     return twin if bears(twin) else module
 
 
@@ -104,13 +108,8 @@ def _is_row(x: torch.Tensor) -> bool:
     return x.numel() == max(x.shape, default=1)
 
 
-def _is_quantised(x: torch.Tensor) -> bool:
-    """Whether it has 8 bits and more than a mask's two numbers."""
-    return x.dtype in (torch.int8, torch.uint8) and x.unique().numel() > 2
-
-
-def _differ(x: torch.Tensor, other: torch.Tensor) -> bool:
-    return x.shape == other.shape and not torch.equal(x, other.to(x))
+def _may_be_drawn(x: torch.Tensor) -> bool:
+    return x.layout is torch.strided and x.numel() > 1 and not is_one_number(x)
 
 
 def given_buffers(module: torch.nn.Module) -> dict[str, torch.Tensor]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.buffers import parts_of, with_other_codes
+from kernelwright.judge.inputs.buffers import parts_of, with_other_buffers
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK
 from kernelwright.judge.inputs.lasting import constants, sorted_ones
 from kernelwright.judge.inputs.weights import emboldened, is_borne, randomised, sort_again
@@ -42,7 +42,7 @@ def sets_of_weights(
     for the ``runs``."""
     again = cache(again)  # at most one is made
     kept, ordered = constants(module, again), sorted_ones(module, again)
-    other = with_other_codes(module, again, partial(is_borne, runs[0], instead_of=module))
+    other = with_other_buffers(module, again, partial(is_borne, runs[0], instead_of=module))
     other = randomised(other, seed, runs[0], kept, ordered)
     sets = {TASK: other, OWN_WEIGHTS: module}
     if other is not module and has_room(bytes_of(weights_of(other))):
