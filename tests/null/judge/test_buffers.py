@@ -113,7 +113,9 @@ def test_what_is_drawn_anew_is_what_another_construction_draws(drawn):
 def test_buffers_stay_where_another_construction_has_other_shapes():
     """A sparse matrix' columns, without the rows that belong to them, would be out of bounds."""
 
-    def made(sizes=iter((40, 50))):
+    sizes = iter((40, 50))
+
+    def made():
         module = torch.nn.LayerNorm(64)
         module.register_buffer("rows", torch.randint(64, (next(sizes),)))
         module.register_buffer("starts", torch.randint(40, (65,)))

@@ -10,6 +10,7 @@ from kernelwright.judge.inputs.meeting import n_meetings, with_meetings
 N = 10**9
 WORDS, LABELS = torch.randint(1, N, (4, 32)), torch.randint(1, N, (64,))
 EDGES = torch.randint(N, (2, 300))
+BAGS = torch.tensor([0, 5, 9, 20])
 
 
 def met(run, *own):
@@ -33,6 +34,29 @@ def test_a_number_that_is_asked_for_comes():
     scores = torch.randn(64, 100)
     _, found = met(lambda x, y: F.cross_entropy(x, y, ignore_index=0), scores, labels.clamp(min=1))
     assert bool((found == 0).any())
+
+
+def test_padding_of_bags_comes():
+    table = torch.randn(100, 8)
+    words = WORDS % 99 + 1
+    for found in (
+        met(lambda ids: F.embedding_bag(ids, table, padding_idx=0), words),
+        met(lambda ids, at: F.embedding_bag(ids, table, at, padding_idx=0), words[0], BAGS),
+    ):
+        assert bool((found[0] == 0).any())
+    assert n_meetings([words], lambda given: [F.embedding_bag(given[0], table)]) == 0
+
+
+@pytest.mark.parametrize("shape", [(8, 10), (80,)])
+def test_letters_that_follow_themselves_come(shape):
+    lengths = [torch.full((8,), n) for n in (40, 10)]
+    letters = torch.randperm(999)[:80].view(shape) + 1
+
+    def run(letters):
+        return F.ctc_loss(torch.zeros(40, 8, 1000), letters, *lengths)
+
+    (found,) = met(run, letters)
+    assert bool((found[..., 1:] == found[..., :-1]).any()) and bool((found > 0).all())
 
 
 def test_two_tensors_meet_in_a_place_or_anywhere():

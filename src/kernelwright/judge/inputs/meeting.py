@@ -33,6 +33,10 @@ Run = Callable[[list[Any]], list[torch.Tensor]]
 EQUALITY = frozenset({"eq", "ne"})
 LOSSES = frozenset({"nll_loss_forward", "nll_loss2d_forward"})
 """Operators of ATen that are given labels, and last the one that is ignored."""
+BAGS = frozenset({"_embedding_bag", "_embedding_bag_forward_only"})
+"""Those that are given words, and last which of them is padding, if one is."""
+ALIGNING = "_ctc_loss"
+"""The one that is given letters, and compares each with the one before it."""
 ADDING = frozenset({"index_add", "index_reduce", "scatter_add", "scatter_reduce"})
 """Those that add up, or the like, what has one index."""
 OVERWRITING = frozenset({"index_copy", "scatter"})
@@ -148,6 +152,10 @@ class _Watched(TorchDispatchMode):
             one, other = (args[1], args[4]) if name in LOSSES else args[:2]
             self._compare(one, other)
             self._compare(other, one)
+        elif name in BAGS and len(args) > 8:
+            self._compare(args[1], args[8])
+        elif name == ALIGNING:
+            self._compare(args[1][..., 1:], args[1][..., :-1])
         elif name == "isin":
             self._seek(args[0], args[1])
             self._seek(args[1], args[0])
