@@ -24,7 +24,7 @@ def check(*, is_fixed: bool = False) -> Check:
         has_weights=False,
         fixed=SimpleNamespace(text=lambda: ""),
         others={},
-        asks_for_specials=False,
+        asked=frozenset(),
     )
     return Check(oracle, None, 0)
 

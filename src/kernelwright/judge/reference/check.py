@@ -293,20 +293,21 @@ class Check:
     def _is_excused(self, draw: Draw, expected: Expected) -> bool:
         """Whether a difference there is a matter for a warning. Integers that the task draws anew
         may have to be more than legal; those that it never changes are to be read all the same. So
-        are NaN that the reference asks for, and of which none is left. Of skewed integers it is
-        one where the candidate differs when they are resampled: had they no form, they were the
-        task's own then; and it is the form that it relies on."""
+        are noughts that the reference asks for, and NaN of which it leaves none. Of skewed integers
+        it is one where the candidate differs when they are resampled: had they no form, they were
+        the task's own then; and it is the form that it relies on."""
         is_known = draw.distribution in (RESAMPLED, SKEWED) and any(self.oracle.fixed_integers)
         if draw.distribution == SKEWED:
             told = WARNING_ONLY[RESAMPLED]
             is_known |= not any(one.startswith(told) for one in self.tally.warnings)
+        is_known |= draw.distribution == EMPTY and EMPTY in self.oracle.asked
         if self._asks_for_specials(draw):
             is_known = not any(bool(exact.isnan().any()) for exact in expected.exact)
         return draw.distribution in WARNING_ONLY and not is_known
 
     def _asks_for_specials(self, draw: Draw) -> bool:
         """Whether there are NaN in these inputs, and the reference asks for them."""
-        return draw.distribution == SPECIAL and self.oracle.asks_for_specials
+        return draw.distribution == SPECIAL and SPECIAL in self.oracle.asked
 
     def _judge(
         self,

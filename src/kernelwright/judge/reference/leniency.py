@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.distributions import EQUAL_TERMS, MATCHED
+from kernelwright.judge.inputs.distributions import EMPTY, EQUAL_TERMS, MATCHED
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, Draw
 from kernelwright.judge.machine.layout import map_tensors
 from kernelwright.judge.numerics import allowances
@@ -40,8 +40,9 @@ def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expe
     wider = allowances.conditioned(moved, further, expected, factors, most=most)
     run, _ = runs = _both(oracle, draw)
     wider = nudges.pooled(runs, arguments, wider)
-    wider = wider if is_own else nudges.tied(run, arguments, wider)
-    how = {"zeros_too": not is_own}
+    zeros_too = _may_move_noughts(oracle, draw)
+    wider = nudges.tied(run, arguments, wider) if zeros_too else wider
+    how = {"zeros_too": zeros_too}
     loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)
     wider = replace(wider, loose=loose, loose_share=LOOSE_SHARE if is_own else 1.0)
     return oracle.keep(("expected", draw), wider)
@@ -51,8 +52,8 @@ def jumping(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected
     """``expected`` with how far each number jumps, which is asked for where few are wrong."""
     if expected.jumps:
         return expected
-    is_other = not oracle.is_own(draw)
-    jumps = nudges.jumps(_both(oracle, draw), arguments, expected, zeros_too=is_other)
+    how = {"zeros_too": _may_move_noughts(oracle, draw)}
+    jumps = nudges.jumps(_both(oracle, draw), arguments, expected, **how)
     return oracle.keep(("expected", draw), replace(expected, jumps=jumps))
 
 
@@ -78,6 +79,13 @@ def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Exp
                 loose = nudges.looser(expected.loose, found, expected.own, by_row=by_row)
                 expected = replace(expected, loose=loose)
     return oracle.keep(("expected", draw), replace(expected, is_explained=True))
+
+
+def _may_move_noughts(oracle: Oracle, draw: Draw) -> bool:
+    """Whether noughts are moved as other numbers are: on inputs beyond the task's own, where they
+    may tie, but for slices of noughts that the reference asks for."""
+    is_asked = draw.distribution == EMPTY and EMPTY in oracle.asked
+    return not (oracle.is_own(draw) or is_asked)
 
 
 def _both(oracle: Oracle, draw: Draw) -> list[nudges.Run]:

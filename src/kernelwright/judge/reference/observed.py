@@ -10,7 +10,9 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.judge.children.counting import counted
+from kernelwright.judge.inputs.distributions import EMPTY, SPECIAL
 from kernelwright.judge.numerics.growth import Adding
+from kernelwright.judge.numerics.noughts import AskingForNoughts
 from kernelwright.judge.numerics.specials import Asking
 from kernelwright.load.plain import flatten, nesting
 
@@ -32,14 +34,15 @@ class Observed:
     takes_variance: bool
     factorises: bool
     convolves: bool
-    asks_for_specials: bool
+    asked: frozenset[str]
+    """The distributions whose numbers it asks for: what it does with those is part of it."""
 
 
 def observe(call: Callable[[], Any], inputs: Sequence[Any] = ()) -> Observed:
     """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held."""
     tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
-    adding, asking = Adding(tensors), Asking(tensors)
-    with counted() as counter, torch.no_grad(), adding, asking:
+    adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForNoughts()}
+    with counted() as counter, torch.no_grad(), adding, asking[SPECIAL], asking[EMPTY]:
         result = call()
     outputs = flatten(result)
     return Observed(
@@ -52,5 +55,5 @@ def observe(call: Callable[[], Any], inputs: Sequence[Any] = ()) -> Observed:
         takes_variance=adding.takes_variance,
         factorises=adding.factorises,
         convolves=torch.ops.aten.convolution in counter.flop_counts["Global"],
-        asks_for_specials=asking.is_heard,
+        asked=frozenset(name for name, one in asking.items() if one.is_heard),
     )

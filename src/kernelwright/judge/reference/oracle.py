@@ -89,8 +89,8 @@ class Oracle:
         self.spent, self._namings = Spent(), [*widened.NAMINGS]  # on expected results
         self._kept = Kept(self.device)
         self._variation = Variation(self.spent()(self._takes), self.spent()(self._told))
-        self.convolves = self.asks_for_specials = self.has_variance = self.factorises = False
-        self.refusals: frozenset[str] = frozenset()  # what it raises itself, for a warning
+        self.convolves = self.has_variance = self.factorises = False
+        self.asked = self.refusals = frozenset[str]()  # the latter it raises itself
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
         self.entries: tuple[Path, ...] = ()  # where it puts results into lists that it is given
@@ -205,7 +205,7 @@ class Oracle:
     def _told(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """``run`` and the NaN that whole numbers hid, unless the reference asks for such itself."""
         run = partial(self.run, weights=weights)
-        return run(arguments) if self.asks_for_specials else with_hidden(run, arguments)
+        return run(arguments) if SPECIAL in self.asked else with_hidden(run, arguments)
 
     def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> list[torch.Tensor]:
         given = anew(arguments)
@@ -384,7 +384,7 @@ class Oracle:
         with task_code(self.task, *misfit, context=context), self._guard():
             held = [arguments, self.state(TASK)]
             seen = observe(lambda: self._call(self.modules[TASK], arguments), held)
-        self.asks_for_specials |= seen.asks_for_specials
+        self.asked |= seen.asked
         self.convolves |= seen.convolves
         self.overlapping |= overlapping([extent_of(t) for t in seen.outputs])
         self.has_variance |= seen.takes_variance
