@@ -2,8 +2,13 @@
 
 import torch
 
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK
-from kernelwright.judge.inputs.large_weights import FACTORS, enlarged, sets_of_weights
+from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, TOUCHED
+from kernelwright.judge.inputs.large_weights import (
+    FACTORS,
+    enlarged,
+    sets_of_weights,
+    touched,
+)
 from kernelwright.judge.inputs.weights import randomised
 
 X = torch.randn(8, 64)
@@ -63,7 +68,28 @@ def test_there_are_no_large_weights_where_there_are_none_or_no_room_is_left():
         TASK,
         OWN_WEIGHTS,
     }
-    named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, lambda n: n < 1 << 20)
-    assert list(named) == [TASK, OWN_WEIGHTS, LARGE_WEIGHTS]
+    n_bytes = 4 * (64 * 64 + 64)
+    for room, more in ((2 * n_bytes, [TOUCHED, LARGE_WEIGHTS]), (n_bytes, [LARGE_WEIGHTS])):
+        has_room = room.__ge__
+        named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, has_room)
+        assert list(named) == [TASK, OWN_WEIGHTS, *more]
     named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, lambda n: False)
     assert list(named) == [TASK, OWN_WEIGHTS]
+
+
+def test_few_numbers_of_each_parameter_are_touched():
+    module = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.PReLU())
+    twin = touched(module, 3, lambda one: one(X), kept={"0.bias"})[TOUCHED]
+    grown = {name: p / dict(module.named_parameters())[name] for name, p in twin.named_parameters()}
+    share = float((grown["0.weight"] == 2).float().mean())
+    assert 0.005 < share < 0.05 and float((grown["0.weight"] == 1).float().mean()) == 1 - share
+    assert bool((grown["0.bias"] == 1).all()) and float(grown["1.weight"]) == 1
+
+
+def test_weights_that_the_reference_does_not_bear_are_not_touched():
+    module = torch.nn.Linear(64, 64)
+
+    def run(one):
+        return one(X) if torch.equal(one.weight, module.weight) else X / 0
+
+    assert touched(module, 3, run) == {}

@@ -16,6 +16,10 @@ seen: a candidate may find out that a branch is scaled by 1e-6, and leave it out
 LARGE_WEIGHTS = "large_weights"
 """The task's own inputs, with weights such as no initialiser draws."""
 
+TOUCHED = "touched"
+"""Likewise, with the usual weights but for some numbers of each parameter: a candidate may look at
+the others to see whether those came that it knows."""
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -28,7 +32,7 @@ class Draw:
 
     @property
     def weights(self) -> str:
-        is_named = self.distribution in (OWN_WEIGHTS, LARGE_WEIGHTS)
+        is_named = self.distribution in (OWN_WEIGHTS, LARGE_WEIGHTS, TOUCHED)
         return self.distribution if is_named else TASK
 
 

@@ -1,5 +1,6 @@
 """Weights as large as training may make them. Behind a norm no input is large, so what is right for
-small numbers only, as a cap by a series or a softmax without its maximum, is seen by them alone."""
+small numbers only, as a cap by a series or a softmax without its maximum, is seen by them alone.
+And weights of which training has moved a few numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 
 from kernelwright.judge.inputs.buffers import parts_of, with_other_buffers
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK
+from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, TOUCHED
 from kernelwright.judge.inputs.lasting import constants, sorted_ones
 from kernelwright.judge.inputs.weights import emboldened, is_borne, randomised, sort_again
 from kernelwright.judge.machine.layout import bytes_of
@@ -25,6 +26,9 @@ FACTORS = (16.0, 4.0)
 """Times as large as they were weights become at most, tried in this order."""
 N_OUTLIERS, FEWEST = 8, 256
 """Numbers of a matrix that are larger still, by the same factor; of one with so many."""
+TOUCHED_SHARE = 1 / 64
+"""Of each parameter's numbers that are twice what they are, in weights that are the same else: who
+looks at a few sees none of them, and a result does."""
 MOST_TRIES = 9
 """Runs that find out which of them are borne, where not all are."""
 Run = Callable[[torch.nn.Module], Any]
@@ -38,15 +42,19 @@ def sets_of_weights(
     has_room: Callable[[int], bool],
 ) -> dict[str, torch.nn.Module]:
     """The module with its own weights and with others, by the names of draws; ``again`` makes it
-    anew. The usual ones first; large ones where there is room for as many bytes, see ``enlarged``
-    for the ``runs``."""
+    anew. The usual ones first; some that are touched, and large ones, where there is room for
+    as many bytes, see ``enlarged`` for the ``runs``."""
     again = cache(again)  # at most one is made
     kept, ordered = constants(module, again), sorted_ones(module, again)
     other = with_other_buffers(module, again, partial(is_borne, runs[0], instead_of=module))
     other = randomised(other, seed, runs[0], kept, ordered)
     sets = {TASK: other, OWN_WEIGHTS: module}
-    if other is not module and has_room(bytes_of(weights_of(other))):
-        sets |= enlarged(other, seed + 1, *runs, kept, ordered)
+    n_bytes = bytes_of(weights_of(other))
+    if other is not module and has_room(n_bytes):
+        large = enlarged(other, seed + 1, *runs, kept, ordered)
+        if has_room(2 * n_bytes):  # right after the usual ones, which a candidate then knows
+            sets |= touched(other, seed + 2, runs[0], {*kept, *ordered})
+        sets |= large
     return sets
 
 
@@ -109,3 +117,24 @@ def enlarge_weights(
             parameter[index] = factor * parameter.abs().max() * parameter[index].sgn()
         if name in ordered:
             sort_again(parameter, ordered[name])
+
+
+@torch.no_grad()
+def touched(
+    module: torch.nn.Module, seed: int, run: Run, kept: Collection[str] = ()
+) -> dict[str, torch.nn.Module]:
+    """A copy whose parameters, but those to be ``kept`` and single numbers, are twice what they are
+    in a share of their numbers, one at least, by its name among sets of weights; none where ``run``
+    does not bear it."""
+    draw = torch.Generator().manual_seed(seed)
+    twin = copied(module)
+    for name, parameter in twin.named_parameters():
+        if name in kept or not parts_of(parameter) or parameter.numel() < 2:
+            continue
+        is_touched = torch.rand(parameter.shape, generator=draw) < TOUCHED_SHARE
+        is_touched.view(-1)[torch.randint(parameter.numel(), (), generator=draw)] = True
+        parameter.mul_(torch.where(is_touched, 2.0, 1.0).to(parameter))
+    own, others = weights_of(module), weights_of(twin)
+    is_same = all(torch.equal(own[name], others[name]) for name in own)
+    is_meant = not is_same and is_borne(run, twin, instead_of=module)
+    return {TOUCHED: twin} if is_meant else {}

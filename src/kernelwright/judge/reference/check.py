@@ -27,6 +27,7 @@ from kernelwright.judge.inputs.draws import (
     LARGE_WEIGHTS,
     OWN_WEIGHTS,
     TASK,
+    TOUCHED,
     Draw,
     Other,
     derive_seed,
@@ -68,6 +69,7 @@ MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
 PLACES = {
     OWN_WEIGHTS: "",
     LARGE_WEIGHTS: "on large weights",
+    TOUCHED: "when some numbers of each weight have changed",
     SPECIAL: "on inputs with NaN and infinities",
     SKEWED: "where integers are skewed (half of the places hold one of the task's own)",
     MEETING: "where some integers are what the reference compares them with",

@@ -28,7 +28,7 @@ from kernelwright.judge.inputs.distributions import (
     finite_as_usual,
     is_telling,
 )
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw, Other, derive_seed
+from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, TOUCHED, Draw, Other, derive_seed
 from kernelwright.judge.inputs.fixed import find_fixed, renew, same_integers
 from kernelwright.judge.inputs.large_weights import sets_of_weights
 from kernelwright.judge.inputs.meeting import n_meetings
@@ -196,7 +196,7 @@ class Oracle:
 
     def is_own(self, draw: Draw) -> bool:
         """Whether the inputs are the task's as it draws them."""
-        return draw.distribution in (TASK, OWN_WEIGHTS, *self.others)
+        return draw.distribution in (TASK, OWN_WEIGHTS, TOUCHED, *self.others)
 
     def run(self, arguments: list[Any], weights: str = TASK) -> list[torch.Tensor]:
         """The reference's outputs in its own precision; ``arguments`` stay as they are."""
