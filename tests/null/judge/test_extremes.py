@@ -3,7 +3,10 @@
 import torch
 
 from kernelwright.judge.inputs.distributions import transform
-from kernelwright.judge.inputs.extremes import BETWEEN, N_OUTLIERS
+from kernelwright.judge.inputs.draws import Draw
+from kernelwright.judge.inputs.extremes import BETWEEN, ENDS, N_OUTLIERS, OUTLIERS
+from kernelwright.judge.inputs.varied import Variation
+from kernelwright.judge.numerics.measures import all_finite
 
 
 def test_outliers_of_bfloat16_weigh_as_much_as_all_else():
@@ -36,6 +39,25 @@ def test_arguments_take_turns_at_huge_outliers():
     drawn = [largest(given, seed) for seed in (9, 10, 11)]
     for turn, sizes in enumerate(drawn):
         assert sizes.pop(turn) > 100 and all(18 > size > 8 for size in sizes)
+
+
+def test_ends_are_the_whole_numbers_next_to_a_range():
+    x = 0.98 * torch.rand(64, 64) + 0.01
+    (y,) = transform([x], ENDS, 7)
+    assert 1 <= int((y == 0).sum()) <= 2 and 1 <= int((y == 1).sum()) <= 2
+    assert int((x != y).sum()) <= 2 * N_OUTLIERS and bool(((y >= 0) & (y <= 1)).all())
+
+
+def test_ends_come_where_the_reference_takes_them_and_nothing_beyond():
+    def varied(run):
+        def told(given):
+            return [run(*given)]
+
+        variation = Variation(lambda changed, own: all_finite(told(changed)), told)
+        return variation.varied([torch.rand(64, 64)], Draw(OUTLIERS, 7), [])[0]
+
+    assert bool((varied(torch.asin) == 1).any())
+    assert not bool((varied(torch.special.ndtri) == 1).any())
 
 
 def test_between_puts_few_numbers_anywhere_in_the_range():

@@ -19,10 +19,12 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS
 from kernelwright.judge.inputs.extremes import (
     BETWEEN,
+    ENDS,
     HUGE,
     HUGE_INPUTS,
     OUTLIERS,
     between,
+    ends,
     huge,
     outliers,
     size_of_outliers,
@@ -185,6 +187,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 """In the order of what they have caught; a slow reference is checked on the first ones."""
 OF_SOME: dict[str, Distribution] = {
     BETWEEN: between,
+    ENDS: ends,
     CLUSTERED: _clustered,  # samples of pairs, choices among what is far apart
     CONDITIONED: _conditioned,  # some steps towards a solution, where it is near from the start
     MATCHED: _matched,  # what is off only where arguments are alike, as a contrastive loss

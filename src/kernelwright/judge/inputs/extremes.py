@@ -21,6 +21,9 @@ N_IN_A_ROW = 4
 """Of them, in one and the same: of a single one nobody has to say by how much it is the largest."""
 BETWEEN = "between"
 """In place of outliers where the reference takes nothing beyond the task's own range."""
+ENDS, N_ENDS = "ends", 4
+"""In its place where the reference takes that: some of them are the whole numbers next to that
+range, as a probability that rounding made one."""
 NEXT_TO_HUGE = math.sqrt(HUGE)
 """Outliers of all arguments but one, which is each in its turn. Where two of 300 meet in a product
 the error of a sound order is luck: Strassen's algorithm was refused in one verdict of 40, and the
@@ -81,6 +84,13 @@ def between(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw, device=x.device)
     share = uniform((N_OUTLIERS,), draw).to(x.dtype)
     changed[places] = x.min() + share * (x.max() - x.min())
+    return changed.view(x.shape)
+
+
+def ends(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    changed = between(x, draw).flatten()
+    places = torch.randint(x.numel(), (N_ENDS,), generator=draw, device=x.device)
+    changed[places[::2]], changed[places[1::2]] = x.min().floor(), x.max().ceil()
     return changed.view(x.shape)
 
 

@@ -22,7 +22,7 @@ from kernelwright.judge.inputs.distributions import (
     with_specials,
 )
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, TOUCHED, Draw
-from kernelwright.judge.inputs.extremes import BETWEEN, HUGE_INPUTS, OUTLIERS, STRETCHES
+from kernelwright.judge.inputs.extremes import BETWEEN, ENDS, HUGE_INPUTS, OUTLIERS, STRETCHES
 from kernelwright.judge.inputs.integers import WAYS, resample_integers, skew_integers
 from kernelwright.judge.inputs.meeting import with_meetings
 from kernelwright.judge.inputs.signs import Run, Signs, find_signs, with_signs
@@ -76,7 +76,7 @@ class Variation:
         if name in (HUGE_INPUTS, OUTLIERS):
             ways += [partial(changed, name, seed, stretch) for stretch in STRETCHES]
         if name == OUTLIERS:
-            ways.append(partial(changed, BETWEEN, seed))
+            ways += [partial(changed, name, seed) for name in (ENDS, BETWEEN)]
             return self._changed(own, (name, seed % max(1, n_turns)), ways)
         is_free = n_turns > 1 or len(ways) > 1
         return self._changed(own, (name, 0), ways) if is_free else ways[0]()
