@@ -79,6 +79,11 @@ class ModelNew(torch.nn.Module):
         elif what == "hide memory":
             self.hide(lambda: (os.posix_fallocate(os.memfd_create(""), 0, 1 << 30), time.sleep(60)))
             time.sleep(60)
+        elif what == "keep in folders":
+            for folder in "/tmp", "/dev/shm":
+                with open(f"{folder}/kept", "wb") as file:
+                    os.posix_fallocate(file.fileno(), 0, 500 << 20)
+            time.sleep(60)
         elif what == "orphan":
             self.wake_by_orphaning(lambda begin: (begin(), time.sleep(60)))
         elif what == "orphan slowly":
@@ -292,6 +297,19 @@ def test_what_a_process_that_looks_dead_takes_is_counted(zygote):
     child.stop()
     with pytest.raises(ChildEnded) as ended:
         child.call(timeout_s=50)
+    assert "it took more memory than it may" in ended.value.log
+    child.close()
+
+
+def test_files_that_nobody_has_open_count_as_memory(zygote):
+    child = start(zygote, memory_share=(900 << 20) / psutil.virtual_memory().available)
+    with open(f"/proc/{child.pid}/mounts") as mounts:
+        if " /dev/shm tmpfs rw" not in mounts.read():
+            pytest.skip("its folders are no file systems of its own here")
+    child.request("prepare", arguments=["keep in folders"])
+    child.stop()
+    with pytest.raises(ChildEnded) as ended:
+        child.call(timeout_s=20)
     assert "it took more memory than it may" in ended.value.log
     child.close()
 

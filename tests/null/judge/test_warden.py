@@ -4,7 +4,9 @@ import mmap
 import os
 import subprocess
 import time
+from types import SimpleNamespace
 
+from kernelwright.judge.children.folders import Disk
 from kernelwright.judge.children.warden import STEP_S, _files_in_memory, _tables_bytes, _Warden
 
 
@@ -38,3 +40,17 @@ def test_it_leaves_the_core_to_whom_it_waits_for():
         worked_s += time.process_time()
         runs_on.kill()
     assert worked_s < STEP_S / 2
+
+
+def test_who_fills_a_disk_that_others_use_is_ended(tmp_path, monkeypatch):
+    free = {"f_bavail": 1000, "f_frsize": 4096, "f_favail": 1000}
+    monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(**free))
+    with subprocess.Popen(["sleep", "60"]) as child:
+        warden = _Warden(child.pid, None, -1, False, 1 << 40, disk=Disk(str(tmp_path)))
+        monkeypatch.setattr(warden, "signal_all", child.send_signal)
+        free["f_bavail"] = 600
+        warden.look()
+        assert child.poll() is None
+        free["f_favail"] = 400
+        warden.look()
+        assert child.wait(10) == -9 and b"the disk that its scratch lies on" in warden.log

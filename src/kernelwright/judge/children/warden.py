@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kernelwright.judge.children import wire, worker
+from kernelwright.judge.children.folders import Disk, bytes_in
 from kernelwright.judge.isolation import kernel_calls as kernel
 from kernelwright.judge.isolation import sandbox
 from kernelwright.judge.isolation.processes import below, is_still, is_stopped, living_thread
 from kernelwright.judge.refusal import TOOK_TOO_MUCH
 
 MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
+FILLED = "the disk that its scratch lies on lost most of its free space"
 WATCH_S, REST_S = 0.1, 1.0
 """Between looks at what its processes take, and while the worker stands still: a look takes half a
 millisecond of a core that another's timed call may need."""
@@ -88,6 +90,7 @@ def _run_warden(
         with contextlib.suppress(OSError):
             # Before all that it stops: processes beside the worker run until then.
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+        is_watched = plan.cache is None
         _Warden(
             pid,
             socket.socket(fileno=warden_fd),
@@ -95,6 +98,8 @@ def _run_warden(
             "processes" in granted,
             plan.limits.memory_bytes,
             plan.cores,
+            in_memory=sandbox.IN_MEMORY if is_watched and is_moved else (),
+            disk=Disk(plan.scratch) if is_watched and not is_moved else None,
         ).serve()
     finally:
         os._exit(1)
@@ -138,6 +143,10 @@ class _Warden:
     max_memory_bytes: int
     cores: tuple[int, ...] = ()
     """Where its processes go when they first stand still; empty: wherever they are."""
+    in_memory: tuple[str, ...] = ()
+    """Its folders that are file systems in memory."""
+    disk: Disk | None = None
+    """Where its scratch lies, if not in one of those."""
     status: int | None = None
     log: bytearray = field(default_factory=bytearray)
 
@@ -187,7 +196,7 @@ class _Warden:
         return [p for p in below(os.getpid()) if p != self.worker and living_thread(p) is not None]
 
     def memory_bytes(self) -> int:
-        """Memory of all of its processes, and of files in memory, mapped or not."""
+        """Memory of all of its processes, and of files in memory, mapped, open or not."""
         own, shared, files = 0, 0, {}
         for pid in below(os.getpid()):
             at = f"/proc/{pid}/task/{living_thread(pid)}"
@@ -196,13 +205,19 @@ class _Warden:
                 own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES + _tables_bytes(at)
                 shared += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
             files |= _files_in_memory(at)
-        return own + max(shared, sum(files.values()))
+        in_files = sum(files.values()) + sum(map(bytes_in, self.in_memory))
+        return own + max(shared, in_files)
 
     def look(self) -> None:
-        """End everything where it took more memory than it may, and where the worker has ended:
-        others hold its channels open, and the judge would wait for them."""
+        """End everything where it took more memory than it may, or a disk fills up, and where the
+        worker has ended: others hold its channels open, and the judge would wait for them."""
+        why = ""
         if self.memory_bytes() > self.max_memory_bytes:
-            self.log += f"\nkilled: {TOOK_TOO_MUCH}\n".encode()
+            why = TOOK_TOO_MUCH
+        elif self.disk is not None and self.disk.is_filled():
+            why = FILLED
+        if why:
+            self.log += f"\nkilled: {why}\n".encode()
             self.signal_all(signal.SIGKILL)
         elif living_thread(self.worker) is None:
             self.signal_all(signal.SIGKILL)

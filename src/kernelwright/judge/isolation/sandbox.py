@@ -26,6 +26,8 @@ from kernelwright.judge.isolation import landlock, loopback, seccomp
 
 SCRATCH = "/tmp"
 """Where the writable folder is seen by the candidate, when the file system is isolated."""
+IN_MEMORY = (SCRATCH, "/dev/shm")
+"""What is writable then, each a file system of its own, in memory."""
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu")
 ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "passwd", "group")
 DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -199,7 +201,7 @@ def build_root(plan: Plan) -> None:
     kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
     # First what is writable: Python itself may lie under the scratch, in /tmp.
     size = plan.limits.scratch_bytes
-    for folder in (SCRATCH, "/dev/shm"):
+    for folder in IN_MEMORY:
         os.makedirs(root + folder)
         flags = kernel.MS_NOSUID | kernel.MS_NODEV
         most = f"size={size},nr_inodes={N_SCRATCH_FILES}"
