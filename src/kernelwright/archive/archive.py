@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
-import secrets
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,9 +22,11 @@ from kernelwright.core.call import EXAM, Call, Trial
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.ids import new_id
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 
+_BY_TIME = (tables.run, tables.call)
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
@@ -93,10 +93,12 @@ class Archive:
                 self._insert_new(connection, tables.workload, rows.from_workload(workload))
 
     def start_run(self, task: Task, settings: Settings) -> str:
-        """The id of a new run of a task that is in the archive. Ids sort by their time."""
+        """The id of a new run of a task that is in the archive. It sorts after all runs and calls
+        there, and by its time."""
         told = dataclasses.asdict(settings) | {"archive": self._where}  # without a password
-        run = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
         with self._writing() as connection:
+            last = [connection.scalar(sa.select(sa.func.max(t.c.id))) for t in _BY_TIME]
+            run = new_id(after=max(filter(None, last), default=""))
             connection.execute(
                 tables.run.insert().values(
                     id=run,

@@ -7,7 +7,6 @@ import gc
 import hashlib
 import itertools
 import random
-import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from kernelwright.core.call import EXAM, EXEMPLARS, Call
 from kernelwright.core.call import Outcome as Ending
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
+from kernelwright.core.ids import new_id
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import gpu_name
@@ -120,7 +120,7 @@ class Questions:
         began = time.monotonic()
         reply = endpoint.ask(call.messages, parameters, ANSWER_S)
         return dataclasses.replace(
-            call, id=f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}",
+            call, id=new_id(),
             parameters=parameters, answer=reply.answer, outcome=ending(reply, self.max_tokens),
             detail=reply.detail, input_tokens=reply.input_tokens or 0,
             output_tokens=reply.output_tokens or 0, took_s=time.monotonic() - began,

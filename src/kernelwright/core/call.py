@@ -33,7 +33,7 @@ class Call:
     """
 
     id: str
-    """Unique; ids sort by the time at which the call ended."""
+    """Unique; ids sort by the time at which the call ended, and after that of its run."""
     model: str
     """As the user named it: 'openai:NAME', 'http://localhost:8000/v1#NAME', 'hf:PATH'."""
     purpose: str

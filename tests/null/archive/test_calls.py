@@ -98,3 +98,13 @@ def test_an_archive_of_the_first_schema_is_brought_up_and_keeps_its_rows(path):
     with Archive(path, create=False) as opened:
         (said,) = opened.proposals(run="r")
         assert said.candidate.source == "source" and said.call is None
+
+
+def test_a_run_begins_after_all_calls_though_the_clock_was_set_back(archive, monkeypatch):
+    ahead = f"{2**44:012x}00"  # five hundred years from now
+    first = archive.start_run(TASK, Settings())
+    archive.add_call(first, replace(CALL, id=ahead))
+    second = archive.start_run(TASK, Settings())
+    assert ahead < second and [run.id for run in archive.runs()] == [first, second]
+    monkeypatch.setattr("time.time_ns", lambda: 0)
+    assert archive.start_run(TASK, Settings()) > second

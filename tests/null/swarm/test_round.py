@@ -96,6 +96,13 @@ def test_what_was_answered_before_is_proposed_and_not_asked_again(scripted, brie
     assert propose(brief) == ([], [])
 
 
+def test_a_call_is_of_its_run_though_the_clock_was_set_back(scripted, brief):
+    scripted.script = [say(answer())]
+    began = f"{2**44:012x}ff"  # five hundred years from now: its tokens must count all the same
+    (asked,), _ = propose(replace(brief, since=began))
+    assert asked.id >= began
+
+
 def test_calls_run_side_by_side(scripted, brief, at_once):
     at_once(8)
     scripted.script = [slow(0.5, say(answer()))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import queue
 import random
-import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from kernelwright.core.call import Call, Outcome
 from kernelwright.core.candidate import Brief, Candidate, Proposal
+from kernelwright.core.ids import new_id
 from kernelwright.propose.swarm import prompt
 from kernelwright.propose.swarm.answer import read
 from kernelwright.propose.swarm.attached import is_picture
@@ -188,7 +188,7 @@ class Round:
         spent = self.ledger.settle(endpoint.name, most, reply)
         parent = told.question.parent
         return Call(
-            id=f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}",
+            id=new_id(after=self.brief.since),
             model=endpoint.name,
             purpose=purpose,
             context=told.arm.context,
