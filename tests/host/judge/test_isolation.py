@@ -354,6 +354,14 @@ def test_the_library_settings_of_many_judges_have_their_threads(zygote, tmp_path
         child.close()
 
 
+def test_where_memory_is_short_a_candidate_ends_before_a_library_setting(zygote, tmp_path):
+    children = [start(zygote), start(zygote, cache=tmp_path)]
+    first, last = (Path(f"/proc/{child.pid}/oom_score").read_text() for child in children)
+    assert int(first) > int(last) + 200  # of a thousand, beside what each of them holds
+    for child in children:
+        child.close()
+
+
 def test_what_compilers_keep_is_no_package(zygote, tmp_path):
     # They name folders by two letters, as z3, which torch imports where it is installed.
     (tmp_path / "q7").mkdir()

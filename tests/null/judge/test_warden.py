@@ -1,24 +1,40 @@
 """What the warden counts, and that it waits without working."""
 
+import contextlib
 import mmap
 import os
+import socket
 import subprocess
 import time
 from types import SimpleNamespace
 
 from kernelwright.judge.children.folders import Disk
-from kernelwright.judge.children.warden import STEP_S, _files_in_memory, _tables_bytes, _Warden
+from kernelwright.judge.children.warden import STEP_S, _open_memory, _tables_bytes, _Warden
 
 
 def test_files_in_memory_count_whether_or_not_they_are_mapped():
-    before = _files_in_memory("/proc/self")
+    before = _open_memory("/proc/self")
     fd = os.memfd_create("hidden")
     try:
         os.write(fd, bytes(1 << 20))
-        (number,) = set(_files_in_memory("/proc/self")) - set(before)
-        assert _files_in_memory("/proc/self")[number] >= 1 << 20
+        (number,) = set(_open_memory("/proc/self")) - set(before)
+        assert _open_memory("/proc/self")[number] >= 1 << 20
     finally:
         os.close(fd)
+
+
+def test_sockets_count_as_what_they_may_hold():
+    before = sum(_open_memory("/proc/self").values())
+    ends = socket.socketpair()
+    for end in ends:
+        end.setblocking(False)
+    n_held = 0
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            n_held += ends[0].send(bytes(1 << 12))
+    assert sum(_open_memory("/proc/self").values()) - before >= 2 * n_held > 1 << 16
+    for end in ends:
+        end.close()
 
 
 def test_tables_of_pages_count_however_few_the_pages_are():

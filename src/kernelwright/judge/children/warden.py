@@ -32,6 +32,9 @@ WATCH_S, REST_S = 0.1, 1.0
 """Between looks at what its processes take, and while the worker stands still: a look takes half a
 millisecond of a core that another's timed call may need."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+SOCKET_BYTES = 208 << 10
+"""What an end of a socket may hold of what was sent from it (wmem_default, socket(7)), which is no
+process's memory."""
 COMMON_BYTES = 2 << 30
 """Shared pages that are not counted: torch's libraries, and the arguments."""
 END_WAIT_S = 2.0
@@ -117,8 +120,10 @@ def _run_worker(
             os.dup2(fd, number)
         os.closerange(5, 65536)
         with contextlib.suppress(OSError):
-            # Of what fills the memory unseen, as sockets do, it is the first to be ended.
-            Path("/proc/self/oom_score_adj").write_text("1000")
+            # Of what fills the memory unseen a candidate is the first to be ended, and long before
+            # a library setting, which may be the larger process.
+            is_trusted = plan.cache is not None
+            Path("/proc/self/oom_score_adj").write_text("500" if is_trusted else "1000")
         if "filesystem" not in granted:
             os.environ.update(sandbox.scratch_variables(plan.cache or plan.scratch))
         tempfile.tempdir = None  # what its parent found may not be there
@@ -196,15 +201,17 @@ class _Warden:
         return [p for p in below(os.getpid()) if p != self.worker and living_thread(p) is not None]
 
     def memory_bytes(self) -> int:
-        """Memory of all of its processes, and of files in memory, mapped, open or not."""
-        own, shared, files = 0, 0, {}
+        """Memory of all of its processes, of files in memory, mapped, open or not, and of what
+        lies in sockets."""
+        own, shared = 0, 0
+        files: dict[str | int, int] = {}
         for pid in below(os.getpid()):
             at = f"/proc/{pid}/task/{living_thread(pid)}"
             with contextlib.suppress(OSError, ValueError), open(f"{at}/statm") as file:
                 pages = file.read().split()
                 own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES + _tables_bytes(at)
                 shared += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
-            files |= _files_in_memory(at)
+            files |= _open_memory(at)
         in_files = sum(files.values()) + sum(map(bytes_in, self.in_memory))
         return own + max(shared, in_files)
 
@@ -338,13 +345,17 @@ def _tables_bytes(at: str) -> int:
     return 0
 
 
-def _files_in_memory(at: str) -> dict[int, int]:
-    """Bytes of the files without a folder that a process has open, by their numbers."""
-    found = {}
+def _open_memory(at: str) -> dict[str | int, int]:
+    """Bytes that the files without a folder take which a process has open, by their numbers, and
+    that its sockets may."""
+    found: dict[str | int, int] = {}
     with contextlib.suppress(OSError):
         for entry in os.scandir(f"{at}/fd"):
             with contextlib.suppress(OSError):
-                if os.readlink(entry.path).startswith("/memfd:"):
+                target = os.readlink(entry.path)
+                if target.startswith("socket:"):
+                    found[target] = SOCKET_BYTES
+                elif target.startswith("/memfd:"):
                     about = os.stat(entry.path)
                     found[about.st_ino] = about.st_blocks * 512
     return found
