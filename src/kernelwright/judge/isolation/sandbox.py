@@ -338,7 +338,12 @@ def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
     lacks_network = "network" not in granted
     only_local = lacks_network or not plan.needs_loopback
     try:
-        seccomp.install(only_local_sockets=only_local, keeps_cores=bool(plan.cores))
+        seccomp.install(
+            only_local_sockets=only_local,
+            keeps_cores=bool(plan.cores),
+            # The user's own files are in sight, and may be its own as well.
+            keeps_rights="filesystem" not in granted and plan.cache is None,
+        )
     except OSError:
         return set()
     return {"calls", "network"} if lacks_network else {"calls"}

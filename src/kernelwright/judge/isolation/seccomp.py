@@ -64,23 +64,35 @@ DENIED_WITH = {
 
 PLACING = {"sched_setaffinity": (203, 122)}
 """What widens the cores that a process may use, to those of its group."""
+BESIDE_OPENING = {
+    "chmod": (90, 53), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, 54), "fchown": (93, 55), "lchown": (94, 54), "fchownat": (260, 54),
+    "utime": (132, 88), "utimes": (235, 88), "futimesat": (261, 88), "utimensat": (280, 88),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+    "removexattrat": (466, 466), "file_setattr": (469, 469),
+}  # fmt: skip
+"""What an owner may do to a file without opening it for writing, which Landlock does not ask for:
+its rights, owner, times and attributes."""
 
 
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
-def install(*, only_local_sockets: bool, keeps_cores: bool = False) -> None:
+def install(
+    *, only_local_sockets: bool, keeps_cores: bool = False, keeps_rights: bool = False
+) -> None:
     """Filter the calls of this process and all that it starts, for good.
 
     With ``only_local_sockets`` it can open no socket but Unix ones, which is also what is left of
     "no network" where network namespaces are refused. With ``keeps_cores`` it stays on those that
-    it is given.
+    it is given. With ``keeps_rights`` it changes no file but by writing to it.
 
     Raises:
         OSError: the kernel refuses, or the processor's calls are not known here.
     """
-    denied = DENIED | PLACING if keeps_cores else DENIED
+    denied = DENIED | (PLACING if keeps_cores else {}) | (BESIDE_OPENING if keeps_rights else {})
     code = b"".join(_instructions(denied, only_local_sockets))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
