@@ -38,15 +38,6 @@ class ModelNew(torch.nn.Module):
             open(PACKAGE)
         elif what == "not be the first to be ended":
             open("/proc/self/oom_score_adj", "wb", buffering=0).write(b"0")
-        elif what == "change rights":
-            os.chmod(torch.__file__, 0o644)
-        elif what == "change rights of what is open":
-            os.fchmod(os.open(torch.__file__, os.O_RDONLY), 0o644)
-        elif what == "change attributes":
-            os.setxattr(torch.__file__, "user.kept", b"")
-        elif what == "change times":
-            about = os.stat(torch.__file__)
-            os.utime(torch.__file__, ns=(about.st_atime_ns, about.st_mtime_ns))
         elif what == "signal":
             os.kill(JUDGE, 0)
         elif what == "trace":
@@ -152,10 +143,6 @@ HOLDS = (
     ("memory", "memory"),
     ("calls", "trace"),
     ("calls", "namespace"),
-    ("calls", "change rights"),
-    ("calls", "change rights of what is open"),
-    ("calls", "change attributes"),
-    ("calls", "change times"),
     ("calls", "wake by a timer"),
     ("calls", "a timer in a file"),
     ("calls", "an interval timer"),

@@ -337,12 +337,14 @@ def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
     """With seccomp, and the network where namespaces did not give that."""
     lacks_network = "network" not in granted
     only_local = lacks_network or not plan.needs_loopback
+    # The user's own files and servers are in sight, and it may be that user.
+    is_beside = "filesystem" not in granted and plan.cache is None
     try:
         seccomp.install(
             only_local_sockets=only_local,
             keeps_cores=bool(plan.cores),
-            # The user's own files are in sight, and may be its own as well.
-            keeps_rights="filesystem" not in granted and plan.cache is None,
+            keeps_rights=is_beside,
+            keeps_to_itself=is_beside and not plan.needs_loopback,
         )
     except OSError:
         return set()

@@ -74,6 +74,10 @@ BESIDE_OPENING = {
 }  # fmt: skip
 """What an owner may do to a file without opening it for writing, which Landlock does not ask for:
 its rights, owner, times and attributes."""
+REACHING = {"socket": SOCKET, "connect": (42, 203)}
+REACHING_WITH = {"socketpair": ((53, 199), SECOND, JUMP_ANY_BIT, (2,))}
+"""What leads to servers whose sockets lie in folders, of which Landlock asks nothing either. Of
+pairs of sockets those alone reach one that send datagrams (SOCK_DGRAM, SOCK_RAW): sendto(2)."""
 
 
 class _Program(ctypes.Structure):
@@ -81,25 +85,37 @@ class _Program(ctypes.Structure):
 
 
 def install(
-    *, only_local_sockets: bool, keeps_cores: bool = False, keeps_rights: bool = False
+    *,
+    only_local_sockets: bool,
+    keeps_cores: bool = False,
+    keeps_rights: bool = False,
+    keeps_to_itself: bool = False,
 ) -> None:
     """Filter the calls of this process and all that it starts, for good.
 
     With ``only_local_sockets`` it can open no socket but Unix ones, which is also what is left of
     "no network" where network namespaces are refused. With ``keeps_cores`` it stays on those that
-    it is given. With ``keeps_rights`` it changes no file but by writing to it.
+    it is given. With ``keeps_rights`` it changes no file but by writing to it, and with
+    ``keeps_to_itself`` it calls no server.
 
     Raises:
         OSError: the kernel refuses, or the processor's calls are not known here.
     """
     denied = DENIED | (PLACING if keeps_cores else {}) | (BESIDE_OPENING if keeps_rights else {})
-    code = b"".join(_instructions(denied, only_local_sockets))
+    denied_with = dict(DENIED_WITH)
+    if keeps_to_itself:
+        denied, denied_with = denied | REACHING, denied_with | REACHING_WITH
+    code = b"".join(_instructions(denied, denied_with, only_local_sockets))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     kernel.prctl(kernel.PR_SET_SECCOMP, kernel.SECCOMP_MODE_FILTER, ctypes.addressof(program))
 
 
-def _instructions(denied: Mapping[str, tuple[int, int]], only_local_sockets: bool) -> list[bytes]:
+def _instructions(
+    denied: Mapping[str, tuple[int, int]],
+    denied_with: Mapping[str, tuple[tuple[int, int], int, int, tuple[int, ...]]],
+    only_local_sockets: bool,
+) -> list[bytes]:
     machine = os.uname().machine
     if machine not in MACHINES:
         raise OSError(f"no table of system calls for {machine}")
@@ -116,7 +132,7 @@ def _instructions(denied: Mapping[str, tuple[int, int]], only_local_sockets: boo
         code += [_one(JUMP_EQUAL, numbers[column], if_false=1), _one(RETURN, ERROR | EPERM)]
     # What is asked of it lies in memory, where no filter sees it; the C library does without it.
     code += [_one(JUMP_EQUAL, CLONE3[column], if_false=1), _one(RETURN, ERROR | ENOSYS)]
-    for numbers, at, comparison, values in DENIED_WITH.values():
+    for numbers, at, comparison, values in denied_with.values():
         code += _deny_with(numbers[column], at, comparison, values)
     code += [
         _one(JUMP_EQUAL, CLONE[column], if_false=5),

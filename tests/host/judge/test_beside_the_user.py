@@ -1,0 +1,68 @@
+"""What a candidate may do where namespaces are refused: it may be the user then, whose files and
+servers are in sight."""
+
+import contextlib
+import os
+import pickle
+import socket
+import tempfile
+
+import pytest
+
+from kernelwright.judge.children.forking import Zygote
+
+SOURCE = """
+import os, socket, torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, what):
+        os.stat(AT)
+        if what == "change rights":
+            os.chmod(AT, 0o700)
+        elif what == "change rights of what is open":
+            os.fchmod(os.open("/proc/self/exe", os.O_RDONLY), 0o755)
+        elif what == "change attributes":
+            os.setxattr(AT, "user.kept", b"")
+        elif what == "change times":
+            os.utime(AT)
+        elif what == "call a server":
+            socket.socket(socket.AF_UNIX).connect(AT + "/server")
+        elif what == "write to a server":
+            ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+            ends[0].sendto(b".", AT + "/log")
+        return torch.zeros(1)
+"""
+WHAT = ("change rights", "change rights of what is open", "change attributes", "change times")
+SERVERS = ("call a server", "write to a server")
+
+
+@pytest.fixture(scope="module")
+def child():
+    """Without namespaces, beside a folder with two servers that are open to all."""
+    with tempfile.TemporaryDirectory() as at, contextlib.ExitStack() as stack:
+        os.chmod(at, 0o777)
+        for name, kind in (("server", socket.SOCK_STREAM), ("log", socket.SOCK_DGRAM)):
+            one = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
+            one.bind(f"{at}/{name}")
+            os.chmod(f"{at}/{name}", 0o777)
+            if kind == socket.SOCK_STREAM:
+                one.listen()
+        zygote = stack.enter_context(contextlib.closing(Zygote({}, threads=1)))
+        found = zygote.fork(refuse=frozenset({"processes", "network", "filesystem"}))
+        stack.callback(found.close)
+        if "calls" not in found.granted:
+            pytest.skip("this machine filters no system calls")
+        source = SOURCE.replace("AT", repr(at))
+        told = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
+        assert "error" not in (found.request("build", weights={}, setting={}, **told) or {})
+        yield found
+
+
+@pytest.mark.parametrize("what", [*WHAT, *SERVERS])
+def test_it_changes_no_file_that_it_may_not_open_and_calls_no_server(child, what):
+    child.request("prepare", arguments=["nothing"])
+    child.stop()
+    assert "error" not in child.call(timeout_s=20).reply
+    child.request("prepare", arguments=[what])
+    child.stop()
+    assert "Permission" in str(child.call(timeout_s=20).reply["error"]["type"])
