@@ -196,8 +196,9 @@ OF_SOME: dict[str, Distribution] = {
 third, and in the last the first argument of every width: the rows of others are like its rows."""
 
 
-EQUAL_TERMS = frozenset({"shifted", FAR, BELOW, CONSTANT, "one_hot", "sparse", "near_one"})
-"""Distributions whose sums have many equal or nearly equal terms."""
+EQUAL_TERMS = frozenset({"shifted", FAR, BELOW, CONSTANT, "one_hot", "sparse", "near_one", "small"})
+"""Distributions whose sums have many equal or nearly equal terms: exponentials of small numbers
+are nearly one."""
 FAR_FROM_NOUGHT = frozenset({FAR, BELOW})
 """Those on which a variance loses to its mean what a plain loop's sum is off by, many times over:
 rows of 1,024 by 1e-3. Under "shifted" as much would hide E[x²]-E[x]²."""
