@@ -1,4 +1,4 @@
-"""Where the terms of a sum are nearly equal their roundings are too, and a plain loop loses more."""
+"""Where a sum's terms are nearly equal their roundings are too, and a plain loop loses more."""
 
 import torch
 
