@@ -19,6 +19,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
+from kernelwright.judge.children import children
 from kernelwright.judge.children.turns import Turns
 
 pytestmark = [
@@ -155,6 +156,18 @@ def test_the_reference_itself_passes_and_is_timed(judge):
 
 def test_a_triton_kernel_passes_and_is_timed(judge):
     evaluation = judged(judge, "triton", Candidate(TRITON, "triton"))
+    assert evaluation.passed, evaluation.reasons
+    assert evaluation.timing is not None
+
+
+def test_it_works_where_namespaces_are_refused(monkeypatch):
+    # As in most containers: Landlock stands in, and CUDA writes to /proc when it starts.
+    refused = frozenset({"processes", "network", "filesystem"})
+    monkeypatch.setattr(children, "REFUSALS", (refused,))
+    task, settings = Task("linear_relu", "builtin", REFERENCE), Settings(device="cuda")
+    with Judge(task, device=Device.parse("cuda"), settings=settings) as one:
+        evaluation = judged(one, "no namespaces", candidate("return self.right(x)"))
+    print("guarantees:", evaluation.guarantees)
     assert evaluation.passed, evaluation.reasons
     assert evaluation.timing is not None
 

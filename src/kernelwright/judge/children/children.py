@@ -24,7 +24,7 @@ from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region
 from kernelwright.judge.refusal import Refused, says_no_memory
 
-REFUSALS = tuple(map(frozenset, ((), ("processes",), ("filesystem",), ("processes", "filesystem"))))
+REFUSALS = tuple(map(frozenset, ((), ("processes",), ("processes", "filesystem"))))
 """Guarantees to do without, tried in this order until the device works."""
 
 
@@ -84,7 +84,7 @@ class Children:
                 cache=cache,
                 refuse=refuse,
                 memory_share=memory_share,
-                needs_loopback=self._place.kind != "cpu",
+                on_gpu=self._place.kind != "cpu",
             )
             return Runner(child, self._place, like, threads=self._threads, region=region)
 

@@ -36,7 +36,7 @@ def compiler_cache() -> Path:
     """Where the library's compilers keep their work between runs, without what builds that were
     killed left of theirs; no candidate sees it."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = root / "kernelwright" / "baselines"
+    folder = root / "kernelwright" / f"baselines-{os.geteuid()}"  # sudo and containers keep homes
     folder.mkdir(parents=True, exist_ok=True)
     for at in itertools.chain(*map(folder.glob, TEMPORARY)):
         _remove_if_old(at)
@@ -67,8 +67,7 @@ def _remove_if_old(at: Path) -> None:
 def _sweep(at: Path, locks: Path) -> None:
     """Remove what was being built with this folder, unless somebody still builds it."""
     name = at.name.removesuffix(IN_WORK)
-    # It stays where somebody holds the lock; another judge may sweep it too. No lock is made here,
-    # which would be the judge's own: its children are another user.
+    # It stays where somebody holds the lock; another judge may sweep it too.
     with contextlib.suppress(OSError):
         held = lock(locks / f"{name.split('.')[0]}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB, os.O_RDWR)
         try:

@@ -81,7 +81,7 @@ class Zygote:
         refuse: frozenset[str] = frozenset(),
         memory_share: float = MEMORY_SHARE,
         cores: tuple[int, ...] = (),
-        needs_loopback: bool = False,
+        on_gpu: bool = False,
     ) -> Child:
         """A new isolated child with these ``variables`` of its environment besides the zygote's;
         its scratch is ``cache`` if given, which is kept. When it first stands still it is confined
@@ -94,12 +94,11 @@ class Zygote:
             self.wait_ready()
             scratch = os.path.join(self.scratch.path, str(next(self.counter)))
             os.mkdir(scratch)
-        uid = FIRST_UID if cache else FIRST_UID + 1 + secrets.randbelow(100_000_000)
-        if sandbox.can_become(uid):
-            for folder in filter(None, (scratch, cache)):
-                os.chown(folder, uid, uid)
-        # Those with a cache run what is trusted, and all of them are one user: the settings of
-        # several judges together have more threads than a candidate should.
+        # What has a cache is trusted and stays this user, to whom all that it keeps there belongs.
+        # The settings of several judges together have more threads than a candidate should.
+        uid = os.geteuid() if cache else FIRST_UID + secrets.randbelow(100_000_000)
+        if cache is None and sandbox.can_become(uid):
+            os.chown(scratch, uid, uid)
         n_processes = None if cache else sandbox.most_processes(uid)
         memory_bytes = int(psutil.virtual_memory().available * memory_share)
         plan = sandbox.Plan(
@@ -111,7 +110,7 @@ class Zygote:
             cache=None if cache is None else str(cache),
             cores=cores,
             refuse=refuse,
-            needs_loopback=needs_loopback,
+            on_gpu=on_gpu,
         )
         worker, worker_end = socket.socketpair()
         warden, warden_end = socket.socketpair()

@@ -22,12 +22,13 @@ from typing import Any, NoReturn
 from kernelwright.judge.children import wire, worker
 from kernelwright.judge.children.folders import Disk, bytes_in
 from kernelwright.judge.isolation import kernel_calls as kernel
-from kernelwright.judge.isolation import sandbox
+from kernelwright.judge.isolation import namespaces, sandbox
 from kernelwright.judge.isolation.processes import below, is_still, is_stopped, living_thread
 from kernelwright.judge.refusal import TOOK_TOO_MUCH
 
 MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
 FILLED = "the disk that its scratch lies on lost most of its free space"
+CLINGS = "it took back that it is the first to be ended where memory is short"
 WATCH_S, REST_S = 0.1, 1.0
 """Between looks at what its processes take, and while the worker stands still: a look takes half a
 millisecond of a core that another's timed call may need."""
@@ -52,7 +53,7 @@ def open_door(plan: sandbox.Plan, worker_fd: int, bell_fd: int, warden_fd: int) 
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
-        entered = sandbox.enter_namespaces(plan)
+        entered = namespaces.enter_namespaces(plan)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         pid = os.fork()
         if pid == 0:
@@ -65,7 +66,7 @@ def open_door(plan: sandbox.Plan, worker_fd: int, bell_fd: int, warden_fd: int) 
 
 
 def _run_warden(
-    plan: sandbox.Plan, entered: sandbox.Entered, worker_fd: int, bell_fd: int, warden_fd: int
+    plan: sandbox.Plan, entered: namespaces.Entered, worker_fd: int, bell_fd: int, warden_fd: int
 ) -> NoReturn:
     """Finish the isolation, fork the worker, then serve the judge."""
     try:
@@ -74,12 +75,12 @@ def _run_warden(
         granted = set(entered.granted)
         with contextlib.suppress(OSError):
             kernel.leave_keyrings()
-        if "filesystem" in granted:
-            try:
-                sandbox.build_root(plan)
-            except OSError:
-                granted.discard("filesystem")
-        is_moved = "filesystem" in granted
+        if is_moved := "filesystem" in granted:
+            namespaces.build_root(plan)
+        with contextlib.suppress(OSError):
+            # Of what fills the memory unseen a candidate is the first to be ended, and long before
+            # a library setting, which may be the larger process.
+            Path("/proc/self/oom_score_adj").write_text("1000" if plan.cache is None else "500")
         os.chdir(sandbox.SCRATCH if is_moved else plan.cache or plan.scratch)
         out_read, out_write = os.pipe()
         pid = os.fork()
@@ -109,7 +110,7 @@ def _run_warden(
 
 
 def _run_worker(
-    plan: sandbox.Plan, entered: sandbox.Entered, granted: set[str], fds: tuple[int, int, int]
+    plan: sandbox.Plan, entered: namespaces.Entered, granted: set[str], fds: tuple[int, int, int]
 ) -> NoReturn:
     try:
         # Above what they are moved to, so that no move overwrites one that is still needed.
@@ -119,11 +120,6 @@ def _run_worker(
         for fd, number in ((out_fd, 1), (out_fd, 2), (worker_fd, 3), (bell_fd, 4)):
             os.dup2(fd, number)
         os.closerange(5, 65536)
-        with contextlib.suppress(OSError):
-            # Of what fills the memory unseen a candidate is the first to be ended, and long before
-            # a library setting, which may be the larger process.
-            is_trusted = plan.cache is not None
-            Path("/proc/self/oom_score_adj").write_text("500" if is_trusted else "1000")
         if "filesystem" not in granted:
             os.environ.update(sandbox.scratch_variables(plan.cache or plan.scratch))
         tempfile.tempdir = None  # what its parent found may not be there
@@ -216,13 +212,16 @@ class _Warden:
         return own + max(shared, in_files)
 
     def look(self) -> None:
-        """End everything where it took more memory than it may, or a disk fills up, and where the
-        worker has ended: others hold its channels open, and the judge would wait for them."""
+        """End everything where it took more memory than it may, a disk fills up, or it would have
+        others ended before itself, and where the worker has ended: others hold its channels open,
+        and the judge would wait for them."""
         why = ""
         if self.memory_bytes() > self.max_memory_bytes:
             why = TOOK_TOO_MUCH
         elif self.disk is not None and self.disk.is_filled():
             why = FILLED
+        elif any(_place_in_line(pid) < _place_in_line("self") for pid in below(os.getpid())):
+            why = CLINGS
         if why:
             self.log += f"\nkilled: {why}\n".encode()
             self.signal_all(signal.SIGKILL)
@@ -334,6 +333,13 @@ class _Warden:
         self.drain()
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
         return {"code": code, "log": self.log.decode(errors="replace")}
+
+
+def _place_in_line(pid: int | str) -> int:
+    """How soon a process is ended where memory is short: the larger, the sooner (proc(5))."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+    return 1000  # it has ended
 
 
 def _tables_bytes(at: str) -> int:

@@ -40,6 +40,7 @@ def main() -> None:
 def serve(control: socket.socket) -> None:
     """Fork a child for every plan, and another zygote for every environment to serve."""
     from kernelwright.judge.children import warden, wire
+    from kernelwright.judge.isolation import namespaces
 
     wire.send_reply(control, {"ready": os.getpid()})
     while True:
@@ -47,6 +48,8 @@ def serve(control: socket.socket) -> None:
             request, fds = wire.receive_request(control)
         except wire.Closed:
             os._exit(0)
+        if not isinstance(request, dict):
+            request = namespaces.attainable(request)
         if os.fork() == 0:
             control.close()
             if isinstance(request, dict):

@@ -1,10 +1,8 @@
 """Isolation of a candidate's process, with whatever this machine grants.
 
-Two routes lead to the same place. Root (with CAP_SYS_ADMIN) makes the namespaces directly and
-then becomes a user that exists nowhere else; an ordinary user makes them inside a user namespace.
-Where both are refused the limits and ``no_new_privs`` remain, and the verdict says what is
-missing. The file system is an allow-list: a fresh root that holds the system's programs and
-libraries, Python and torch, read-only, and one writable scratch folder in memory.
+Root becomes a user that exists nowhere else; rights and system calls are given up for good. Where
+namespaces are refused (`namespaces.py`) Landlock stands in, as far as the kernel has it, and the
+verdict says what is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from pathlib import Path
 
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge.isolation import kernel_calls as kernel
-from kernelwright.judge.isolation import landlock, loopback, seccomp
+from kernelwright.judge.isolation import landlock, seccomp
 
 SCRATCH = "/tmp"
 """Where the writable folder is seen by the candidate, when the file system is isolated."""
@@ -107,9 +105,9 @@ class Plan:
     """Where it stays once it has been built, if it may use some of the cores only."""
     refuse: frozenset[str] = field(default_factory=frozenset)
     """Namespaces to do without, by the guarantee that they give; other means then take over."""
-    needs_loopback: bool = False
-    """Whether programs in it talk to each other over the network, as a GPU's profiler does; such
-    sockets hold memory that nobody counts."""
+    on_gpu: bool = False
+    """Whether it uses a GPU: its profiler's programs talk to each other over the network, by
+    sockets whose memory nobody counts, and its driver names threads by writing below ``/proc``."""
 
 
 def visible_folders() -> tuple[str, ...]:
@@ -144,14 +142,6 @@ def child_environment(extra: Mapping[str, str], *, scratch: str, threads: int) -
     return environment | dict(extra)
 
 
-@dataclass(frozen=True)
-class Entered:
-    """Which namespaces a process has entered, and whether through a user namespace."""
-
-    granted: frozenset[str] = frozenset()
-    in_user_namespace: bool = False
-
-
 def scratch_variables(scratch: str) -> dict[str, str]:
     """The variables that point to the scratch folder."""
     names = (
@@ -164,90 +154,6 @@ def scratch_variables(scratch: str) -> dict[str, str]:
     return dict.fromkeys(names, scratch) | {"CUDA_CACHE_PATH": scratch + "/cuda"}
 
 
-def enter_namespaces(plan: Plan) -> Entered:
-    """Enter new namespaces in the calling process.
-
-    Its next child is the first process of a new process namespace, if 'processes' was granted.
-    """
-    wanted = {"processes": ("pid", "ipc"), "network": ("net",), "filesystem": ("mount",)}
-    granted = {name for name in wanted if name not in plan.refuse}
-    names = [n for g in granted for n in wanted[g]]
-    is_root = os.geteuid() == 0
-    for route in ((), ("user",)) if is_root else (("user",),):
-        try:
-            uid, gid = os.geteuid(), os.getegid()
-            kernel.unshare(*route, *names)
-        except OSError:
-            continue
-        if "network" in granted and plan.needs_loopback:
-            with contextlib.suppress(OSError):
-                loopback.bring_up()
-        if route:
-            Path("/proc/self/setgroups").write_text("deny")
-            Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
-            Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
-        return Entered(frozenset(granted), bool(route))
-    return Entered()
-
-
-def build_root(plan: Plan) -> None:
-    """Move the calling process into a fresh, read-only root with a scratch folder.
-
-    Raises:
-        OSError: this machine does not allow it.
-    """
-    root = plan.scratch
-    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
-    # First what is writable: Python itself may lie under the scratch, in /tmp.
-    size = plan.limits.scratch_bytes
-    for folder in IN_MEMORY:
-        os.makedirs(root + folder)
-        flags = kernel.MS_NOSUID | kernel.MS_NODEV
-        most = f"size={size},nr_inodes={N_SCRATCH_FILES}"
-        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"{most},mode=1777")
-    if plan.cache is not None:
-        kernel.mount(plan.cache, root + SCRATCH, None, kernel.MS_BIND)
-    for folder in (*SYSTEM, *plan.visible):
-        _show(folder, root)
-    os.makedirs(root + "/etc")
-    for name in ETC:
-        _show("/etc/" + name, root)
-    _show("/sys", root)
-    gpus = [p.name for p in Path("/dev").glob("nvidia*") if not p.is_dir()]
-    for name in (*DEVICES, *gpus):
-        _show_device("/dev/" + name, root)
-    os.makedirs(root + "/proc")
-    kernel.mount("proc", root + "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
-    remount = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID
-    kernel.mount(None, root, None, remount)
-    kernel.pivot_root(root)
-
-
-def _show(path: str, root: str) -> None:
-    """Let the new root show a file or folder of the old one, read-only."""
-    if os.path.islink(path) and path in SYSTEM:
-        os.symlink(os.readlink(path), root + path)
-        return
-    if not os.path.exists(path):
-        return
-    target = root + path
-    if os.path.isdir(path):
-        os.makedirs(target, exist_ok=True)
-    else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        Path(target).touch()
-    kernel.mount(path, target, None, kernel.MS_BIND | kernel.MS_REC)
-    kernel.make_read_only(target)
-
-
-def _show_device(path: str, root: str) -> None:
-    with contextlib.suppress(OSError):
-        if stat.S_ISCHR(os.stat(path).st_mode):
-            Path(root + path).touch()
-            kernel.mount(path, root + path, None, kernel.MS_BIND)
-
-
 def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) -> set[str]:
     """Become an unprivileged user without capabilities, with limits, for good.
 
@@ -257,8 +163,7 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
         OSError: refused.
     """
     limits = plan.limits
-    if "filesystem" in granted:
-        # What was written there stands, as that it is the first to be ended where memory is short.
+    if "filesystem" in granted and not plan.on_gpu:
         kernel.make_read_only("/proc")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
@@ -272,7 +177,7 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
             os.setresgid(plan.uid, plan.uid, plan.uid)
             os.setresuid(plan.uid, plan.uid, plan.uid)
         else:
-            os.chown(plan.cache or plan.scratch, 0, 0)
+            os.chown(plan.scratch, 0, 0)
     if limits.n_processes is not None:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NPROC, (limits.n_processes, limits.n_processes))
@@ -323,6 +228,9 @@ def _restrict_files(plan: Plan, granted: set[str]) -> set[str]:
     read = [*SYSTEM, *plan.visible, *(f"/etc/{name}" for name in ETC), "/sys", "/proc"]
     write = [plan.cache or plan.scratch, *map(str, Path("/dev").glob("nvidia*"))]
     write += [f"/dev/{name}" for name in DEVICES]
+    if plan.on_gpu and not os.access("/proc/sys/kernel/core_pattern", os.W_OK):
+        # CUDA does not start otherwise (error 304). Who may set the kernel itself must do without.
+        write.append("/proc")
     try:
         return landlock.restrict(
             readable=read if "filesystem" in missing else None,
@@ -336,7 +244,7 @@ def _restrict_files(plan: Plan, granted: set[str]) -> set[str]:
 def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
     """With seccomp, and the network where namespaces did not give that."""
     lacks_network = "network" not in granted
-    only_local = lacks_network or not plan.needs_loopback
+    only_local = lacks_network or not plan.on_gpu
     # The user's own files and servers are in sight, and it may be that user.
     is_beside = "filesystem" not in granted and plan.cache is None
     try:
@@ -344,7 +252,7 @@ def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
             only_local_sockets=only_local,
             keeps_cores=bool(plan.cores),
             keeps_rights=is_beside,
-            keeps_to_itself=is_beside and not plan.needs_loopback,
+            keeps_to_itself=is_beside and not plan.on_gpu,
         )
     except OSError:
         return set()

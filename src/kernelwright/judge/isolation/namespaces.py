@@ -1,0 +1,144 @@
+"""New namespaces for a candidate's process, and the root that is built in them.
+
+Root (with CAP_SYS_ADMIN) makes them directly, an ordinary user inside a user namespace. The root
+is an allow-list: the system's programs and libraries, Python and torch, read-only, and what is
+writable in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kernelwright.judge.isolation import kernel_calls as kernel
+from kernelwright.judge.isolation import loopback, sandbox
+
+_can_build: dict[frozenset[str], bool] = {}
+"""Whether a root can be built here, by the namespaces to do without."""
+
+
+@dataclass(frozen=True)
+class Entered:
+    """Which namespaces a process has entered, and whether through a user namespace."""
+
+    granted: frozenset[str] = frozenset()
+    in_user_namespace: bool = False
+
+
+def attainable(plan: sandbox.Plan) -> sandbox.Plan:
+    """``plan``, without a root and a process namespace of its own where those cannot be had.
+
+    A machine may grant namespaces and deny what makes them of use: AppArmor denies a container all
+    mounts, and the kernel a new /proc where parts of the old one are hidden. Inside another process
+    namespace the old one is of no use. It is tried once in a process.
+    """
+    if "filesystem" not in plan.refuse:
+        if plan.refuse not in _can_build:
+            _can_build[plan.refuse] = _try_to_build(plan)
+        if _can_build[plan.refuse]:
+            return plan
+    return replace(plan, refuse=plan.refuse | {"processes", "filesystem"})
+
+
+def _try_to_build(plan: sandbox.Plan) -> bool:
+    """Whether processes that end with this call can enter namespaces and build a root there."""
+    done, tell = os.pipe()
+    if os.fork() == 0:
+        try:
+            if "filesystem" in enter_namespaces(plan).granted and os.fork() == 0:
+                build_root(plan)
+                os.write(tell, b"+")
+        finally:
+            os._exit(0)
+    os.close(tell)
+    try:
+        return os.read(done, 1) == b"+"
+    finally:
+        os.close(done)
+
+
+def enter_namespaces(plan: sandbox.Plan) -> Entered:
+    """Enter new namespaces in the calling process.
+
+    Its next child is the first process of a new process namespace, if 'processes' was granted.
+    """
+    wanted = {"processes": ("pid", "ipc"), "network": ("net",), "filesystem": ("mount",)}
+    granted = {name for name in wanted if name not in plan.refuse}
+    names = [n for g in granted for n in wanted[g]]
+    is_root = os.geteuid() == 0
+    for route in ((), ("user",)) if is_root else (("user",),):
+        try:
+            uid, gid = os.geteuid(), os.getegid()
+            kernel.unshare(*route, *names)
+        except OSError:
+            continue
+        if "network" in granted and plan.on_gpu:
+            with contextlib.suppress(OSError):
+                loopback.bring_up()
+        if route:
+            Path("/proc/self/setgroups").write_text("deny")
+            Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+            Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+        return Entered(frozenset(granted), bool(route))
+    return Entered()
+
+
+def build_root(plan: sandbox.Plan) -> None:
+    """Move the calling process into a fresh, read-only root with a scratch folder.
+
+    Raises:
+        OSError: this machine does not allow it.
+    """
+    root = plan.scratch
+    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
+    # First what is writable: Python itself may lie under the scratch, in /tmp.
+    size = plan.limits.scratch_bytes
+    for folder in sandbox.IN_MEMORY:
+        os.makedirs(root + folder)
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV
+        most = f"size={size},nr_inodes={sandbox.N_SCRATCH_FILES}"
+        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"{most},mode=1777")
+    if plan.cache is not None:
+        kernel.mount(plan.cache, root + sandbox.SCRATCH, None, kernel.MS_BIND)
+    for folder in (*sandbox.SYSTEM, *plan.visible):
+        _show(folder, root)
+    os.makedirs(root + "/etc")
+    for name in sandbox.ETC:
+        _show("/etc/" + name, root)
+    _show("/sys", root)
+    gpus = [p.name for p in Path("/dev").glob("nvidia*") if not p.is_dir()]
+    for name in (*sandbox.DEVICES, *gpus):
+        _show_device("/dev/" + name, root)
+    os.makedirs(root + "/proc")
+    kernel.mount("proc", root + "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
+    remount = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID
+    kernel.mount(None, root, None, remount)
+    kernel.pivot_root(root)
+
+
+def _show(path: str, root: str) -> None:
+    """Let the new root show a file or folder of the old one, read-only."""
+    if os.path.islink(path) and path in sandbox.SYSTEM:
+        os.symlink(os.readlink(path), root + path)
+        return
+    if not os.path.exists(path):
+        return
+    target = root + path
+    if os.path.isdir(path):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        Path(target).touch()
+    kernel.mount(path, target, None, kernel.MS_BIND | kernel.MS_REC)
+    kernel.make_read_only(target)
+
+
+def _show_device(path: str, root: str) -> None:
+    with contextlib.suppress(OSError):
+        if stat.S_ISCHR(os.stat(path).st_mode):
+            Path(root + path).touch()
+            kernel.mount(path, root + path, None, kernel.MS_BIND)

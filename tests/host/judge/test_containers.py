@@ -1,0 +1,125 @@
+"""Where a container denies some of what isolates, and what a GPU's driver asks of it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+
+import pytest
+
+from kernelwright.judge.children.child import ChildEnded
+from kernelwright.judge.children.forking import Zygote
+from kernelwright.judge.isolation import seccomp
+
+SOURCE = """
+import os, threading, torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, what):
+        if what == "name a thread":  # as CUDA does when it starts
+            ready = threading.Event()
+            thread = threading.Thread(target=ready.wait)
+            thread.start()
+            with open(f"/proc/{os.getpid()}/task/{thread.native_id}/comm", "w") as file:
+                file.write("named")
+            ready.set()
+        elif what == "end others first":
+            with open("/proc/self/oom_score_adj", "w") as file:
+                file.write("0")
+        elif what == "read":
+            open("/etc/shells")
+        elif what == "keep":
+            open("kept", "w")
+        return torch.zeros(1)
+"""
+DENYING = """#!{python} -I
+import os, sys
+sys.path[:0] = {path!r}
+from kernelwright.judge.isolation import kernel_calls, seccomp
+
+CAP_SYS_RESOURCE = 24
+if os.geteuid() == 0:  # Docker does not give it
+    kernel_calls.prctl(kernel_calls.PR_CAPBSET_DROP, CAP_SYS_RESOURCE)
+seccomp.DENIED, seccomp.DENIED_WITH = {denied!r}, {{}}
+kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+seccomp.install(only_local_sockets=False)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine that denies some system calls and gives root no right to be ended last."""
+    made = []
+
+    def denying(*names):
+        program = tmp_path / "python"
+        denied = {name: seccomp.DENIED[name] for name in names}
+        told = {"python": sys.executable, "path": sys.path, "denied": denied}
+        program.write_text(DENYING.format(**told))
+        program.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(program))
+        made.append(Zygote({}, threads=1))
+        return made[-1]
+
+    yield denying
+    for zygote in made:
+        zygote.close()
+
+
+def start(zygote, **how):
+    child = zygote.fork(**how)
+    program = {"source": SOURCE, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
+    assert "error" not in child.request("build", weights={}, setting={}, **program)
+    return child
+
+
+def call(child, what):
+    child.request("prepare", arguments=[what])
+    child.stop()
+    return child.call(timeout_s=20).reply
+
+
+@pytest.mark.parametrize("denied", ["mount", "unshare"])
+def test_a_child_runs_where_a_container_denies(machine, denied):
+    child = start(machine(denied))
+    assert "tensor" in call(child, "nothing")
+    if "filesystem" in child.granted:  # by Landlock
+        assert "error" in call(child, "read")
+    child.close()
+
+
+@pytest.mark.parametrize("denied", [(), ("unshare",)], ids=["nothing", "unshare"])
+def test_what_library_settings_keep_is_the_users_own(machine, denied, tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    zygote = machine(*denied)
+    children = [start(zygote, cache=cache) for _ in range(2)]
+    for child in children:
+        assert "tensor" in call(child, "keep")
+        child.close()
+    assert (cache / "kept").stat().st_uid == cache.stat().st_uid == os.geteuid()
+
+
+@pytest.mark.parametrize("denied", [(), ("unshare",)], ids=["nothing", "unshare"])
+def test_a_gpus_driver_may_name_its_threads(machine, denied):
+    child = start(machine(*denied), on_gpu=True)
+    if os.access("/proc/sys/kernel/core_pattern", os.W_OK) and "user" not in child.granted:
+        pytest.skip("it stays root, as Python lies in root's home, and could set the kernel")
+    assert "tensor" in call(child, "name a thread")
+    child.close()
+
+
+def test_who_would_have_others_ended_first_is_ended(machine):
+    child = start(machine(), on_gpu=True)
+    call(child, "end others first")
+    child.go_on()
+    deadline_s = time.monotonic() + 20
+    with pytest.raises(ChildEnded) as ended:
+        while time.monotonic() < deadline_s:
+            child.request("prepare", arguments=["nothing"])
+            time.sleep(0.1)
+    assert "it took back that it is the first to be ended" in ended.value.log
+    child.close()
