@@ -228,9 +228,9 @@ def _restrict_files(plan: Plan, granted: set[str]) -> set[str]:
     read = [*SYSTEM, *plan.visible, *(f"/etc/{name}" for name in ETC), "/sys", "/proc"]
     write = [plan.cache or plan.scratch, *map(str, Path("/dev").glob("nvidia*"))]
     write += [f"/dev/{name}" for name in DEVICES]
-    if plan.on_gpu and not os.access("/proc/sys/kernel/core_pattern", os.W_OK):
-        # CUDA does not start otherwise (error 304). Who may set the kernel itself must do without.
-        write.append("/proc")
+    can_set_the_kernel = os.access("/proc/sys/kernel/core_pattern", os.W_OK)
+    if plan.on_gpu and (plan.cache is not None or not can_set_the_kernel):
+        write.append("/proc")  # or CUDA does not start (error 304); what has a cache is trusted
     try:
         return landlock.restrict(
             readable=read if "filesystem" in missing else None,

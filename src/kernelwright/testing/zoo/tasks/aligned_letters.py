@@ -8,8 +8,8 @@ from torch.nn.functional import ctc_loss
 class Model(nn.Module):
     def forward(self, scores, letters):
         n_steps, n_texts = scores.shape[:2]
-        steps = torch.full((n_texts,), n_steps)
-        lengths = torch.full((n_texts,), letters.shape[1])
+        steps = torch.full((n_texts,), n_steps, device=letters.device)
+        lengths = torch.full_like(steps, letters.shape[1])
         return ctc_loss(scores.log_softmax(-1), letters, steps, lengths, reduction="none")
 
 
