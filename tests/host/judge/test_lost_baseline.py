@@ -121,7 +121,7 @@ def test_a_library_whose_linking_was_killed_is_built_anew(tmp_path, monkeypatch,
     settings = Settings(threads=1)
     with Judge(TASK, settings=settings, nursery=nursery) as judge:
         assert "compile" in judge.evaluate(CANDIDATE).timing.samples_ns
-    libraries = list(tmp_path.glob("kernelwright/baselines/??/*.so"))
+    libraries = list(tmp_path.glob("kernelwright/baselines-*/??/*.so"))
     assert libraries
     for library in libraries:  # as it is when g++ and inductor are killed
         library.write_bytes(b"")
@@ -139,5 +139,5 @@ def test_a_judge_that_ends_leaves_no_folder_beside_what_was_compiled(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         assert judge.evaluate(CANDIDATE).status is Status.PASSED
-        assert list(tmp_path.glob("kernelwright/baselines/tmp*/candidate.py"))
-    assert not list(tmp_path.glob("kernelwright/baselines/tmp*"))
+        assert list(tmp_path.glob("kernelwright/baselines-*/tmp*/candidate.py"))
+    assert not list(tmp_path.glob("kernelwright/baselines-*/tmp*"))

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -121,7 +122,7 @@ def _run_worker(
             os.dup2(fd, number)
         os.closerange(5, 65536)
         if "filesystem" not in granted:
-            os.environ.update(sandbox.scratch_variables(plan.cache or plan.scratch))
+            _keep_in(plan.cache or plan.scratch)
         tempfile.tempdir = None  # what its parent found may not be there
         granted |= sandbox.give_up_rights(
             plan, granted, in_user_namespace=entered.in_user_namespace
@@ -133,6 +134,21 @@ def _run_worker(
         worker.serve(sock, socket.socket(fileno=4))
     finally:
         os._exit(0)
+
+
+def _keep_in(scratch: str) -> None:
+    """Have compilers and other libraries keep their files in this scratch folder.
+
+    Source:
+        torch/_inductor/codecache.py: where headers lie is settled when it is imported, as a nursery
+        has.
+    """
+    os.environ.update(sandbox.scratch_variables(scratch))
+    codecache = sys.modules.get("torch._inductor.codecache")
+    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
+        if hasattr(codecache, name):
+            below = os.path.relpath(getattr(codecache, name), sandbox.SCRATCH)
+            setattr(codecache, name, os.path.join(scratch, below))
 
 
 @dataclass
