@@ -34,7 +34,7 @@ from kernelwright.judge.machine.outputs import Claim, check_claims
 from kernelwright.judge.machine.pages import owed_ns
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
-from kernelwright.judge.machine.spoil import Spoil
+from kernelwright.judge.machine.spoil import Ambush, Spoil
 from kernelwright.judge.numerics.pieces import same_bits
 from kernelwright.judge.refusal import DIED, Refused
 
@@ -203,14 +203,14 @@ class Runner:
             self._guard(self.child.clear, "stop", 0.0)
 
     def call(
-        self, *, limit_s: float, take: bool, glance: Glance | None = None, may_be_long: bool = False
-    ) -> Call:
+        self, *, limit_s: float, take: bool, glance: Glance | None = None,
+        may_be_long: bool = False, in_ambush: bool = False,
+    ) -> Call:  # fmt: skip
         """One forward on the arguments that were put; with ``take``, its outputs too.
 
-        Where it ``may_be_long`` nobody polls for its end, and its time says little.
-
-        The child learns whether they are taken when the clock has stopped. With ``glance`` it is
-        looked at on the way.
+        Where it ``may_be_long`` nobody polls for its end; its time says little then, or
+        ``in_ambush``. The child learns whether they are taken when the clock has stopped. With
+        ``glance`` it is looked at on the way.
 
         Units:
             ``elapsed_ns`` in nanoseconds.
@@ -221,7 +221,8 @@ class Runner:
         if copied:
             how["then"] = self._copy
             if not self.keeps_arguments:
-                spoil = how["at_bell"] = Spoil(self.memory[: end_of(self.slots)], self.place)
+                make = Ambush if in_ambush else Spoil
+                spoil = how["at_bell"] = make(self.memory[: end_of(self.slots)], self.place)
         self._word, how["word"] = "", self._word
         call = functools.partial(self.child.call, timeout_s=limit_s, **how)
         answer = self._guard(call, "run", limit_s)

@@ -69,6 +69,28 @@ def driver(name: str, *arguments: object) -> None:
         raise RuntimeError(f"{name} fails with CUDA error {code}")
 
 
+def kernels(code: bytes, *names: str) -> list[ctypes.c_void_p]:
+    """The kernels of these names in PTX or machine code, in the calling thread's context."""
+    module, found = ctypes.c_void_p(), []
+    driver("cuModuleLoadData", ctypes.byref(module), code)
+    for name in names:
+        found.append(ctypes.c_void_p())
+        driver("cuModuleGetFunction", ctypes.byref(found[-1]), module, name.encode())
+    return found
+
+
+def launch(
+    kernel: ctypes.c_void_p, *given: int, stream: torch.cuda.Stream, shape: tuple[int, int] = (1, 1)
+) -> None:
+    """Start a kernel that is ``given`` words of 64 bits, with so many blocks of so many threads."""
+    words = [ctypes.c_uint64(word) for word in given]
+    addresses = (ctypes.c_void_p * len(words))(*map(ctypes.addressof, words))
+    blocks, threads, one = *map(ctypes.c_uint, shape), ctypes.c_uint(1)
+    grid, shared = (blocks, one, one, threads, one, one), ctypes.c_uint(0)
+    on = ctypes.c_void_p(stream.cuda_stream)
+    driver("cuLaunchKernel", kernel, *grid, shared, on, addresses, None)
+
+
 def unit(index: int) -> str:
     """The GPU's own name, by which the driver and its management library know it."""
     return f"GPU-{torch.cuda.get_device_properties(index).uuid}"

@@ -7,8 +7,6 @@ again and again sees that, however short the other's work is.
 
 from __future__ import annotations
 
-import ctypes
-
 import torch
 
 from kernelwright.judge.machine import gpu
@@ -47,17 +45,11 @@ class Pauses:
     def __init__(self, index: int) -> None:
         self._longest = torch.zeros(1, dtype=torch.int64, device=f"cuda:{index}")
         self._stream = torch.cuda.Stream(index)
-        module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
-        gpu.driver("cuModuleLoadData", ctypes.byref(module), PTX)
-        gpu.driver("cuModuleGetFunction", ctypes.byref(self._function), module, b"longest_pause")
+        [self._kernel] = gpu.kernels(PTX, "longest_pause")
 
     def start(self, span_ns: int) -> None:
         """Start the kernel, which runs for so long, beside what else the judge has to do."""
-        given = (ctypes.c_uint64(self._longest.data_ptr()), ctypes.c_uint64(span_ns))
-        addresses = (ctypes.c_void_p * len(given))(*(ctypes.addressof(each) for each in given))
-        one = (ctypes.c_uint(1),) * 6
-        shared = (ctypes.c_uint(0), ctypes.c_void_p(self._stream.cuda_stream), addresses, None)
-        gpu.driver("cuLaunchKernel", self._function, *one, *shared)
+        gpu.launch(self._kernel, self._longest.data_ptr(), span_ns, stream=self._stream)
 
     def longest_ns(self) -> int:
         """The longest pause of the kernel that was started last; waits for its end."""

@@ -16,6 +16,7 @@ from kernelwright.judge.machine import cpu
 from kernelwright.judge.refusal import memory_apart
 
 if TYPE_CHECKING:
+    from kernelwright.judge.machine.gate import Gate
     from kernelwright.judge.machine.pauses import Pauses
 
 N_PROBES, AT_ONCE_S = 8, 0.5e-3
@@ -82,6 +83,10 @@ class Place(Protocol):
         """Whether it works for another process while ``meanwhile`` is done, and just after."""
         ...
 
+    def gate(self) -> Gate:
+        """What keeps the device for the judge until it says a word; on a GPU."""
+        ...
+
     def make_room(self) -> None:
         """Give back memory that the judge's allocator only keeps, where it is much."""
         ...
@@ -133,6 +138,9 @@ class Cpu:
         meanwhile()
         return False
 
+    def gate(self) -> Gate:
+        raise NotImplementedError("what has stopped has nothing left that it put off")
+
     def make_room(self) -> None:
         """Nothing to do: malloc's caches are small."""
 
@@ -171,6 +179,7 @@ class Gpu:
         self.unit = gpu.unit(self.index)
         self.sight = {gpu.SEEN: gpu.seen_as(self.index)}
         self._pauses: Pauses | None = None
+        self._gate: Gate | None = None
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         self.make_room()
@@ -211,6 +220,12 @@ class Gpu:
         self._pauses.start(PAUSED_NS)
         meanwhile()
         return self._pauses.longest_ns() > PAUSE_NS
+
+    def gate(self) -> Gate:
+        from kernelwright.judge.machine.gate import Gate
+
+        self._gate = self._gate or Gate(self.index)
+        return self._gate
 
     def make_room(self) -> None:
         told = torch.cuda.memory_stats_as_nested_dict(self.index)  # all at once: before every call

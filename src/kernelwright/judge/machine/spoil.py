@@ -14,6 +14,7 @@ import secrets
 
 import torch
 
+from kernelwright.judge.machine.gate import WORD_BYTES
 from kernelwright.judge.machine.place import Place
 
 WINDOW_BYTES = 32 << 20
@@ -30,7 +31,7 @@ class Spoil:
 
     def __init__(self, inputs: torch.Tensor, place: Place) -> None:
         size = min(inputs.numel(), WINDOW_BYTES)
-        start = secrets.randbelow(inputs.numel() - size + 1)
+        start = secrets.randbelow((inputs.numel() - size) // WORD_BYTES + 1) * WORD_BYTES
         self._window = inputs[start : start + size]
         self._kept = torch.empty_like(self._window)
         self._place = place
@@ -44,3 +45,21 @@ class Spoil:
     def restore(self) -> None:
         """Put back what was kept: what the child wrote to its inputs shows, but nothing later."""
         self._window.copy_(self._kept)
+
+
+class Ambush(Spoil):
+    """One that has the device from before the call on: what a child has put off waits behind it,
+    however short it is. The call takes longer, and is not timed."""
+
+    def __init__(self, inputs: torch.Tensor, place: Place) -> None:
+        super().__init__(inputs[: inputs.numel() // WORD_BYTES * WORD_BYTES], place)
+        self._gate = place.gate()
+        self._is_kept = False
+        self._gate.shut(self._window, self._kept)
+
+    def __call__(self) -> None:
+        self._is_kept = self._gate.open()
+
+    def restore(self) -> None:
+        if self._is_kept:  # or the call took longer than the gate waits, and nothing was destroyed
+            super().restore()

@@ -130,8 +130,10 @@ class Stopwatch:
         take: bool = False,
         glance: Glance | None = None,
         vigil: Vigil | None = None,
+        in_ambush: bool = False,
     ) -> Call:
-        """One timed call, from standstill to standstill, with ``vigil`` watched before it.
+        """One timed call, from standstill to standstill, with ``vigil`` watched before it; or one
+        ``in_ambush``, whose time says little.
 
         Units:
             Nanoseconds of the judge's clock, less the cost of an empty call.
@@ -142,8 +144,13 @@ class Stopwatch:
             self._place.make_room()
             if self._flush is not None:
                 self._flush()
-            call = runner.call(limit_s=self.limit_s, take=take, glance=glance)
+            how = {"take": take, "glance": glance, "in_ambush": in_ambush}
+            call = runner.call(limit_s=self.limit_s, **how)
         return replace(call, elapsed_ns=self._net_ns(call.elapsed_ns))
+
+    def _surprise(self, runner: Runner, arguments: list[Any], *, take: bool = False) -> Call:
+        """A call whose result alone counts."""
+        return self.turn(runner, arguments, take=take, in_ambush=self._place.kind != "cpu")
 
     def rank(
         self, runners: Mapping[str, Runner], arguments: list[Any], n_rounds: int
@@ -315,7 +322,7 @@ class Stopwatch:
             del arguments, calls  # the next round's need their memory
             ratios.append(samples[strongest][-1] / samples[CANDIDATE][-1])
         self._watch_on(candidate, fresh, vigil, check)
-        check.recheck_rest(draws, self.turn)
+        check.recheck_rest(draws, self._surprise)
         if looks is not None:
             self.look_on(candidate, arguments_of, seed, looks, samples[CANDIDATE])
         check.finish()
@@ -338,7 +345,7 @@ class Stopwatch:
         if vigil.is_due():
             return functools.partial(self._watch, candidate, vigil=vigil)
         if check.is_surprised():
-            return lambda arguments: check.recheck(draws, self.turn)
+            return lambda arguments: check.recheck(draws, self._surprise)
         if looks is not None and looks.is_due(order):
             return functools.partial(self.look, candidate, looks=looks, samples_ns=samples_ns)
         return None
