@@ -5,14 +5,16 @@ import contextlib
 import os
 import pickle
 import socket
+import subprocess
 import tempfile
 
 import pytest
 
 from kernelwright.judge.children.forking import Zygote
+from kernelwright.judge.isolation import kernel_calls
 
 SOURCE = """
-import os, socket, torch
+import os, resource, socket, torch
 
 class ModelNew(torch.nn.Module):
     def forward(self, what):
@@ -30,10 +32,27 @@ class ModelNew(torch.nn.Module):
         elif what == "write to a server":
             ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
             ends[0].sendto(b".", AT + "/log")
+        elif what == "let another run later":
+            os.setpriority(os.PRIO_PROCESS, ANOTHER, os.getpriority(os.PRIO_PROCESS, ANOTHER))
+        elif what == "let all of a user's run later":
+            os.setpriority(os.PRIO_USER, 0, os.getpriority(os.PRIO_USER, 0))
+        elif what == "let another run when nobody else does":
+            os.sched_setscheduler(ANOTHER, os.SCHED_OTHER, os.sched_param(0))
+        elif what == "put another on a core":
+            os.sched_setaffinity(ANOTHER, os.sched_getaffinity(ANOTHER))
+        elif what == "limit another":
+            resource.prlimit(ANOTHER, resource.RLIMIT_CORE, (0, 0))
         return torch.zeros(1)
 """
 WHAT = ("change rights", "change rights of what is open", "change attributes", "change times")
 SERVERS = ("call a server", "write to a server")
+OTHERS = (
+    "let another run later",
+    "let all of a user's run later",
+    "let another run when nobody else does",
+    "put another on a core",
+    "limit another",
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +71,18 @@ def child():
         stack.callback(found.close)
         if "calls" not in found.granted:
             pytest.skip("this machine filters no system calls")
-        source = SOURCE.replace("AT", repr(at))
+        without = kernel_calls.forswear_capabilities  # as every child is
+        command = ["sleep", "1000"]
+        another = stack.enter_context(subprocess.Popen(command, preexec_fn=without))
+        stack.callback(another.kill)
+        source = SOURCE.replace("AT", repr(at)).replace("ANOTHER", str(another.pid))
         told = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
         assert "error" not in (found.request("build", weights={}, setting={}, **told) or {})
         yield found
 
 
-@pytest.mark.parametrize("what", [*WHAT, *SERVERS])
-def test_it_changes_no_file_that_it_may_not_open_and_calls_no_server(child, what):
+@pytest.mark.parametrize("what", [*WHAT, *SERVERS, *OTHERS])
+def test_it_changes_no_file_that_it_may_not_open_calls_no_server_and_slows_nobody(child, what):
     child.request("prepare", arguments=["nothing"])
     child.stop()
     assert "error" not in child.call(timeout_s=20).reply

@@ -47,7 +47,7 @@ N_SCRATCH_FILES = 200_000
 """In one scratch folder: an empty file takes a kilobyte that no limit on its bytes counts, and the
 kernel allows one for every two pages of the machine."""
 MEANING = {
-    "processes": "the candidate sees and signals no process but its own",
+    "processes": "the candidate signals no process but its own, and reads no other's memory",
     "network": "no network",
     "filesystem": "files read-only and on an allow-list, one scratch folder",
     "user": "runs as another user, without capabilities",
@@ -253,6 +253,7 @@ def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
             keeps_cores=bool(plan.cores),
             keeps_rights=is_beside,
             keeps_to_itself=is_beside and not plan.on_gpu,
+            slows_nobody=plan.cache is None and os.geteuid() != plan.uid,  # it is their user
         )
     except OSError:
         return set()

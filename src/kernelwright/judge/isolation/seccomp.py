@@ -79,6 +79,17 @@ REACHING_WITH = {"socketpair": ((53, 199), SECOND, JUMP_ANY_BIT, (2,))}
 """What leads to servers whose sockets lie in folders, of which Landlock asks nothing either. Of
 pairs of sockets those alone reach one that send datagrams (SOCK_DGRAM, SOCK_RAW): sendto(2)."""
 
+SLOWING = {
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
+}  # fmt: skip
+"""What has processes of the same user run later than others, or now and then only."""
+SLOWING_ANOTHER = {
+    name: (numbers, FIRST_ARGUMENT_AT, JUMP_AT_LEAST, (1,))
+    for name, numbers in {**PLACING, "prlimit64": (302, 261)}.items()
+}
+"""What a process may ask for itself, which is number nought, and no other."""
+
 
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
@@ -90,19 +101,23 @@ def install(
     keeps_cores: bool = False,
     keeps_rights: bool = False,
     keeps_to_itself: bool = False,
+    slows_nobody: bool = False,
 ) -> None:
     """Filter the calls of this process and all that it starts, for good.
 
     With ``only_local_sockets`` it can open no socket but Unix ones, which is also what is left of
     "no network" where network namespaces are refused. With ``keeps_cores`` it stays on those that
     it is given. With ``keeps_rights`` it changes no file but by writing to it, and with
-    ``keeps_to_itself`` it calls no server.
+    ``keeps_to_itself`` it calls no server. With ``slows_nobody`` it changes no process's place
+    among others, and no other's cores and limits.
 
     Raises:
         OSError: the kernel refuses, or the processor's calls are not known here.
     """
     denied = DENIED | (PLACING if keeps_cores else {}) | (BESIDE_OPENING if keeps_rights else {})
     denied_with = dict(DENIED_WITH)
+    if slows_nobody:
+        denied, denied_with = denied | SLOWING, denied_with | SLOWING_ANOTHER
     if keeps_to_itself:
         denied, denied_with = denied | REACHING, denied_with | REACHING_WITH
     code = b"".join(_instructions(denied, denied_with, only_local_sockets))
