@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
 import sys
 import time
 
@@ -15,7 +16,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, WarmProgram
 from kernelwright.judge.children.child import ChildEnded
 from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation import seccomp
+from kernelwright.judge.isolation import kernel_calls, seccomp
 
 SOURCE = """
 import os, threading, torch
@@ -65,6 +66,17 @@ seccomp.install(only_local_sockets=False)
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
+STANDING_STILL = """
+from kernelwright.judge.children.forking import Zygote
+
+zygote = Zygote({}, threads=1)
+child = zygote.fork()
+child.stop()
+print(*child.granted)
+child.close()
+zygote.close()
+"""
+
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
@@ -106,6 +118,19 @@ def test_a_child_runs_where_a_container_denies(machine, denied):
     if "filesystem" in child.granted:  # by Landlock
         assert "error" in call(child, "read")
     child.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="capabilities are root's")
+@pytest.mark.parametrize("capability", [0, 5, 6, 7], ids=["chown", "kill", "setgid", "setuid"])
+def test_root_stays_who_it_is_without_what_being_another_takes(capability):
+    def drop():
+        kernel_calls.prctl(kernel_calls.PR_CAPBSET_DROP, capability)
+
+    command = [sys.executable, "-c", STANDING_STILL]
+    done = subprocess.run(command, preexec_fn=drop, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "memory" in done.stdout.split()
+    assert "user" not in done.stdout.split()
 
 
 @pytest.mark.parametrize("denied", [(), ("unshare",)], ids=["nothing", "unshare"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -33,6 +34,8 @@ PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 CAPABILITY_VERSION_3 = 0x20080522  # include/uapi/linux/capability.h
 LAST_CAPABILITY = 40
+ACTING_FOR_OTHERS = 1 << 0 | 1 << 5 | 1 << 6 | 1 << 7
+"""CAP_CHOWN, CAP_KILL, CAP_SETGID and CAP_SETUID."""
 
 
 def _check(result: int, what: str) -> None:
@@ -115,6 +118,13 @@ def prctl(option: int, argument: int, second: int = 0) -> None:
     words = (ctypes.c_ulong(argument), ctypes.c_ulong(second), zero, zero)
     result = _libc.prctl(ctypes.c_int(option), *words)
     _check(result, f"prctl {option}")
+
+
+def may_act_for_others() -> bool:
+    """Whether this process has the capabilities to turn into another user, and to give it files and
+    signal it."""
+    _, found = Path("/proc/self/status").read_text().split("CapEff:")
+    return int(found.split()[0], 16) & ACTING_FOR_OTHERS == ACTING_FOR_OTHERS
 
 
 def forswear_capabilities() -> None:

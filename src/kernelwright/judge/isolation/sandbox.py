@@ -206,11 +206,13 @@ def most_processes(uid: int) -> int:
 
 
 def can_become(uid: int) -> bool:
-    """Whether this process may turn into another user: root, where that user is known.
+    """Whether this process may turn into another user, give it a folder and signal it: root, where
+    that user is known.
 
-    A rootless container's root is one user outside, and most numbers mean nobody there.
+    A rootless container's root is one user outside, and most numbers mean nobody there. Another
+    container's may have no capabilities.
     """
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or not kernel.may_act_for_others():
         return False
     known = (map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines())
     return any(first <= uid < first + count for first, _, count in known)
