@@ -33,6 +33,8 @@ class ModelNew(torch.nn.Module):
         elif what == "end others first":
             with open("/proc/self/oom_score_adj", "w") as file:
                 file.write("0")
+        elif what == "set the kernel":
+            open("/proc/sys/kernel/core_pattern", "a")
         elif what == "read":
             open("/etc/shells")
         elif what == "keep":
@@ -57,9 +59,10 @@ import os, sys
 sys.path[:0] = {path!r}
 from kernelwright.judge.isolation import kernel_calls, seccomp
 
-CAP_SYS_RESOURCE = 24
-if os.geteuid() == 0:  # Docker does not give it
-    kernel_calls.prctl(kernel_calls.PR_CAPBSET_DROP, CAP_SYS_RESOURCE)
+CAP_SYS_RESOURCE = 24  # Docker does not give it
+if os.geteuid() == 0:
+    for capability in (CAP_SYS_RESOURCE, *{without}):
+        kernel_calls.prctl(kernel_calls.PR_CAPBSET_DROP, capability)
 seccomp.DENIED, seccomp.DENIED_WITH = {denied!r}, {{}}
 kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
 seccomp.install(only_local_sockets=False)
@@ -83,10 +86,10 @@ def machine(tmp_path, monkeypatch):
     """A machine that denies some system calls and gives root no right to be ended last."""
     made = []
 
-    def denying(*names):
+    def denying(*names, without=()):
         program = tmp_path / "python"
         denied = {name: seccomp.DENIED[name] for name in names}
-        told = {"python": sys.executable, "path": sys.path, "denied": denied}
+        told = {"python": sys.executable, "path": sys.path, "denied": denied, "without": without}
         program.write_text(DENYING.format(**told))
         program.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(program))
@@ -165,6 +168,13 @@ def test_a_gpus_driver_may_name_its_threads(machine, denied):
     if os.access("/proc/sys/kernel/core_pattern", os.W_OK) and "user" not in child.granted:
         pytest.skip("it stays root, as Python lies in root's home, and could set the kernel")
     assert "tensor" in call(child, "name a thread")
+    child.close()
+
+
+def test_who_stays_root_does_not_set_the_kernel(machine):
+    child = start(machine(without=[7]), on_gpu=True)
+    assert "user" not in child.granted
+    assert "error" in call(child, "set the kernel")
     child.close()
 
 

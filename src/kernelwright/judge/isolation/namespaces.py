@@ -16,6 +16,8 @@ from pathlib import Path
 from kernelwright.judge.isolation import kernel_calls as kernel
 from kernelwright.judge.isolation import loopback, sandbox
 
+SETS_THE_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+"""What root may write to below ``/proc`` without any capability, and is the whole machine's."""
 _can_build: dict[frozenset[str], bool] = {}
 """Whether a root can be built here, by the namespaces to do without."""
 
@@ -115,6 +117,10 @@ def build_root(plan: sandbox.Plan) -> None:
         _show_device("/dev/" + name, root)
     os.makedirs(root + "/proc")
     kernel.mount("proc", root + "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
+    for at in (f"{root}/proc/{name}" for name in SETS_THE_KERNEL):
+        if os.path.exists(at):
+            kernel.mount(at, at, None, kernel.MS_BIND)
+            kernel.make_read_only(at)
     remount = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID
     kernel.mount(None, root, None, remount)
     kernel.pivot_root(root)
