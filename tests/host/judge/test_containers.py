@@ -16,7 +16,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, WarmProgram
 from kernelwright.judge.children.child import ChildEnded
 from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation import kernel_calls, seccomp
+from kernelwright.judge.isolation import kernel_calls, landlock, seccomp
 
 SOURCE = """
 import os, threading, torch
@@ -57,7 +57,7 @@ def get_init_inputs():
 DENYING = """#!{python} -I
 import os, sys
 sys.path[:0] = {path!r}
-from kernelwright.judge.isolation import kernel_calls, seccomp
+from kernelwright.judge.isolation import kernel_calls, landlock, seccomp
 
 CAP_SYS_RESOURCE = 24  # Docker does not give it
 if os.geteuid() == 0:
@@ -79,6 +79,7 @@ print(*child.granted)
 child.close()
 zygote.close()
 """
+LANDLOCK = {"landlock": (landlock.CREATE_RULESET, landlock.CREATE_RULESET)}
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def machine(tmp_path, monkeypatch):
 
     def denying(*names, without=()):
         program = tmp_path / "python"
-        denied = {name: seccomp.DENIED[name] for name in names}
+        denied = {name: (seccomp.DENIED | LANDLOCK)[name] for name in names}
         told = {"python": sys.executable, "path": sys.path, "denied": denied, "without": without}
         program.write_text(DENYING.format(**told))
         program.chmod(0o755)
@@ -175,6 +176,12 @@ def test_who_stays_root_does_not_set_the_kernel(machine):
     child = start(machine(without=[7]), on_gpu=True)
     assert "user" not in child.granted
     assert "error" in call(child, "set the kernel")
+    child.close()
+
+
+def test_a_users_variables_are_not_kept_where_all_processes_can_be_read(machine):
+    child = start(machine("unshare", "landlock"))
+    assert ("environment" in child.granted) == ("user" in child.granted)
     child.close()
 
 

@@ -53,7 +53,7 @@ MEANING = {
     "user": "runs as another user, without capabilities",
     "memory": "limits on memory, processes and file size",
     "calls": "no system calls for tracing, mounting, keys, modules or other users of the kernel",
-    "environment": "the user's environment variables are not passed on",
+    "environment": "the user's environment variables are neither passed on nor to be read",
     "freeze": "stopped whenever it is not being called",
     "copy-free": "outputs are read from its memory after the clock has stopped",
 }
@@ -185,8 +185,11 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     # Reading its memory afterwards needs a dumpable process; changing the user had cleared it.
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
-    gained = {"memory", "environment"} | ({"user"} if os.geteuid() == plan.uid else set())
-    return gained | _restrict_files(plan, granted) | _filter_calls(plan, granted)
+    gained = {"memory"} | ({"user"} if os.geteuid() == plan.uid else set())
+    gained |= _restrict_files(plan, granted) | _filter_calls(plan, granted)
+    # Or it reads them where /proc tells of the judge and of all else that its user runs.
+    is_apart = in_user_namespace or (granted | gained) & {"user", "processes", "filesystem"}
+    return gained | ({"environment"} if is_apart else set())
 
 
 def most_processes(uid: int) -> int:
