@@ -79,6 +79,18 @@ print(*child.granted)
 child.close()
 zygote.close()
 """
+BOTH_KINDS = """
+import pathlib, tempfile
+from kernelwright.judge.children.forking import Zygote
+
+zygote = Zygote({}, threads=1)
+with tempfile.TemporaryDirectory() as cache:
+    for cache in (pathlib.Path(cache), None):
+        child = zygote.fork(cache=cache)
+        print(child.is_readable)
+        child.close()
+zygote.close()
+"""
 LANDLOCK = {"landlock": (landlock.CREATE_RULESET, landlock.CREATE_RULESET)}
 
 
@@ -170,6 +182,15 @@ def test_a_gpus_driver_may_name_its_threads(machine, denied):
         pytest.skip("it stays root, as Python lies in root's home, and could set the kernel")
     assert "tensor" in call(child, "name a thread")
     child.close()
+
+
+@pytest.mark.parametrize("denied", [("unshare",), ("unshare", "landlock")], ids=len)
+def test_outputs_of_a_candidate_and_of_the_library_are_taken_in_one_way(machine, denied):
+    machine(*denied, without=[19])
+    done = subprocess.run([sys.executable, "-c", BOTH_KINDS], capture_output=True, text=True)
+    of_library, of_candidate = done.stdout.split()
+    assert of_library == of_candidate
+    assert of_library == "True" or "landlock" in denied
 
 
 def test_who_stays_root_does_not_set_the_kernel(machine):

@@ -63,12 +63,19 @@ class Glance:
 class Child:
     """One isolated worker with its warden."""
 
-    def __init__(self, worker: socket.socket, bell: socket.socket, warden: socket.socket) -> None:
+    def __init__(
+        self,
+        worker: socket.socket,
+        bell: socket.socket,
+        warden: socket.socket,
+        *,
+        may_read: bool = True,
+    ) -> None:
         self.worker, self.bell, self.warden = worker, bell, warden
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         greeting, self.pid = wire.receive_greeting(worker, deadline_s=deadline_s)
         self.pidfd = os.pidfd_open(self.pid)
-        self.is_readable = cpu.may_read(self.pid)
+        self.is_readable = may_read and cpu.may_read(self.pid)
         held = {"freeze", "copy-free"} if self.is_readable else {"freeze"}
         self.granted: frozenset[str] = frozenset(greeting["granted"]) | held
         self.mapped = cpu.mappings(self.pid) if self.is_readable else []

@@ -34,8 +34,7 @@ PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 CAPABILITY_VERSION_3 = 0x20080522  # include/uapi/linux/capability.h
 LAST_CAPABILITY = 40
-ACTING_FOR_OTHERS = 1 << 0 | 1 << 5 | 1 << 6 | 1 << 7
-"""CAP_CHOWN, CAP_KILL, CAP_SETGID and CAP_SETUID."""
+CHOWN, KILL, SETGID, SETUID, SYS_PTRACE = (1 << number for number in (0, 5, 6, 7, 19))
 
 
 def _check(result: int, what: str) -> None:
@@ -120,11 +119,10 @@ def prctl(option: int, argument: int, second: int = 0) -> None:
     _check(result, f"prctl {option}")
 
 
-def may_act_for_others() -> bool:
-    """Whether this process has the capabilities to turn into another user, and to give it files and
-    signal it."""
+def capabilities() -> int:
+    """Those that this process has now, a bit for each."""
     _, found = Path("/proc/self/status").read_text().split("CapEff:")
-    return int(found.split()[0], 16) & ACTING_FOR_OTHERS == ACTING_FOR_OTHERS
+    return int(found.split()[0], 16)
 
 
 def forswear_capabilities() -> None:
