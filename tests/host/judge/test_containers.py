@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -191,6 +192,23 @@ def test_outputs_of_a_candidate_and_of_the_library_are_taken_in_one_way(machine,
     of_library, of_candidate = done.stdout.split()
     assert of_library == of_candidate
     assert of_library == "True" or "landlock" in denied
+
+
+def test_a_rootless_containers_root_makes_children_of_both_kinds():
+    uid, gid = os.geteuid(), os.getegid()
+
+    def enter():
+        kernel_calls.unshare("user")
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+
+    command = [sys.executable, "-c", BOTH_KINDS]
+    try:
+        done = subprocess.run(command, preexec_fn=enter, capture_output=True, text=True)
+    except subprocess.SubprocessError:
+        pytest.skip("this machine refuses user namespaces")
+    assert done.stdout.split() == ["True", "True"], done.stderr
 
 
 def test_who_stays_root_does_not_set_the_kernel(machine):

@@ -210,15 +210,15 @@ def most_processes(uid: int) -> int:
 
 
 def can_become(uid: int) -> bool:
-    """Whether this process may turn into another user, give it a folder and signal it: root, where
-    that user is known.
+    """Whether this process may turn into that other user, give it a folder and signal it: root,
+    where it is known.
 
     A rootless container's root is one user outside, and most numbers mean nobody there. Another
     container's may have no capabilities. Docker's may not read another user's processes: where
     Landlock keeps a candidate from the user's files, that outputs are read from it counts for more.
     """
     held = kernel.capabilities()
-    if os.geteuid() != 0 or ACTING_FOR_OTHERS & ~held:
+    if os.geteuid() != 0 or uid == 0 or ACTING_FOR_OTHERS & ~held:
         return False
     if not held & kernel.SYS_PTRACE and landlock.version():
         return False
