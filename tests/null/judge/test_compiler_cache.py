@@ -2,9 +2,12 @@
 
 import fcntl
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
+from kernelwright.core.errors import DeviceError
 from kernelwright.judge.children.compiler_cache import compiler_cache
 
 HEADERS = "torchinductor_candidate/precompiled_headers"
@@ -63,3 +66,34 @@ def test_temporary_files_of_yesterday_go(cache):
             os.utime(at, (0, 0))
     compiler_cache()
     assert [at.name for at in entries if at.exists()] == ["tmpnew", "cc", "43"]
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """No folder of the user's to keep things in; where temporary files lie."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_without_a_home_it_is_among_temporary_files(nowhere):
+    """As in containers that are read-only, or whose user is a number."""
+    cache = compiler_cache()
+    assert cache.is_relative_to(nowhere) and compiler_cache() == cache
+    assert cache.stat().st_mode & 0o077 == 0
+
+
+def test_nothing_is_kept_where_another_may_have_put_something(nowhere):
+    compiler_cache().chmod(0o777)
+    with pytest.raises(DeviceError, match="XDG_CACHE_HOME"):
+        compiler_cache()
+
+
+def test_a_user_may_have_no_home(nowhere, monkeypatch):
+    def without_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", without_home)
+    assert compiler_cache().is_relative_to(nowhere)

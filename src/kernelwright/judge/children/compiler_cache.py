@@ -18,11 +18,13 @@ import itertools
 import os
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernelwright.judge.children.locks import lock
+from kernelwright.core.errors import DeviceError
+from kernelwright.judge.children.locks import lock, users_path
 
 BUILT = (".so", ".o", ".gch")
 """How the names of what g++ writes end: the sources beside it are whole."""
@@ -34,10 +36,12 @@ TEMPORARY, DAY_S = ("tmp*", "cc??????.*"), 86_400
 
 def compiler_cache() -> Path:
     """Where the library's compilers keep their work between runs, without what builds that were
-    killed left of theirs; no candidate sees it."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = root / "kernelwright" / f"baselines-{os.geteuid()}"  # sudo and containers keep homes
-    folder.mkdir(parents=True, exist_ok=True)
+    killed left of theirs; no candidate sees it.
+
+    Raises:
+        DeviceError: there is nowhere to keep it.
+    """
+    folder = _kept()
     for at in itertools.chain(*map(folder.glob, TEMPORARY)):
         _remove_if_old(at)
     for at in folder.glob(f"??/*{IN_WORK}"):
@@ -45,6 +49,32 @@ def compiler_cache() -> Path:
     for at in folder.glob(f"torchinductor_*/precompiled_headers/*{IN_WORK}"):
         _sweep(at, at.parent / "locks")
     return folder
+
+
+def _kept() -> Path:
+    """A folder that this user keeps: in its home or, where that is read-only, as in containers, or
+    there is none, among temporary files, if nobody else can have put anything there."""
+    with contextlib.suppress(OSError, RuntimeError):
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        at = root / "kernelwright" / f"baselines-{os.geteuid()}"  # sudo and containers keep homes
+        at.mkdir(parents=True, exist_ok=True)
+        if os.access(at, os.W_OK | os.X_OK):
+            return at
+    at = users_path("baselines")
+    try:
+        at.mkdir(mode=0o700, exist_ok=True)
+        about = at.lstat()
+        is_own = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+        if is_own and not about.st_mode & 0o022:
+            return at
+        seen = f"{at}, which another user may write to"
+    except OSError as error:
+        seen = str(error)
+    raise DeviceError(
+        "the library's compilers have nowhere to keep their work",
+        seen=seen,
+        do="let XDG_CACHE_HOME name a folder of yours that can be written to",
+    )
 
 
 @contextlib.contextmanager
