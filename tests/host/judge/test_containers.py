@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import DeviceError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, WarmProgram
@@ -92,7 +94,7 @@ with tempfile.TemporaryDirectory() as cache:
         child.close()
 zygote.close()
 """
-LANDLOCK = {"landlock": (landlock.CREATE_RULESET, landlock.CREATE_RULESET)}
+BESIDE_DENIED = {"landlock": (landlock.CREATE_RULESET,) * 2, "capset": (126, 91)}
 
 
 @pytest.fixture
@@ -102,7 +104,7 @@ def machine(tmp_path, monkeypatch):
 
     def denying(*names, without=()):
         program = tmp_path / "python"
-        denied = {name: (seccomp.DENIED | LANDLOCK)[name] for name in names}
+        denied = {name: (seccomp.DENIED | BESIDE_DENIED)[name] for name in names}
         told = {"python": sys.executable, "path": sys.path, "denied": denied, "without": without}
         program.write_text(DENYING.format(**told))
         program.chmod(0o755)
@@ -209,6 +211,27 @@ def test_a_rootless_containers_root_makes_children_of_both_kinds():
     except subprocess.SubprocessError:
         pytest.skip("this machine refuses user namespaces")
     assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+@pytest.mark.parametrize("limit, most", [("NOFILE", 256), ("FSIZE", 1 << 30), ("DATA", 2 << 30)])
+def test_a_child_runs_below_the_users_own_limits(limit, most):
+    done = _run_below(getattr(resource, f"RLIMIT_{limit}"), most)
+    assert "memory" in done.stdout.split(), done.stderr
+
+
+def test_what_keeps_a_child_from_starting_is_told(machine):
+    with pytest.raises(DeviceError, match="capset: Operation not permitted"):
+        machine("capset").fork()
+
+
+def _run_below(limit, most):
+    def lower():
+        if os.geteuid() == 0:
+            kernel_calls.prctl(kernel_calls.PR_CAPBSET_DROP, 24)  # CAP_SYS_RESOURCE
+        resource.setrlimit(limit, (most, most))
+
+    command = [sys.executable, "-c", STANDING_STILL]
+    return subprocess.run(command, preexec_fn=lower, capture_output=True, text=True)
 
 
 def test_who_stays_root_does_not_set_the_kernel(machine):

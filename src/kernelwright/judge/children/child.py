@@ -74,6 +74,8 @@ class Child:
         self.worker, self.bell, self.warden = worker, bell, warden
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         greeting, self.pid = wire.receive_greeting(worker, deadline_s=deadline_s)
+        if "failed" in greeting:
+            raise OSError(greeting["failed"])
         self.pidfd = os.pidfd_open(self.pid)
         self.is_readable = may_read and cpu.may_read(self.pid)
         held = {"freeze", "copy-free"} if self.is_readable else {"freeze"}

@@ -126,7 +126,7 @@ class Zygote:
         except (wire.Closed, wire.Late, wire.Garbled, OSError) as error:
             raise DeviceError(
                 "no isolated process can be made",
-                seen=repr(error),
+                seen=str(error) or repr(error),
                 do="see `kernelwright doctor` for what this machine grants; free memory or disk",
             ) from error
 

@@ -16,6 +16,7 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -54,9 +55,10 @@ def open_door(plan: sandbox.Plan, worker_fd: int, bell_fd: int, warden_fd: int) 
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
-        entered = namespaces.enter_namespaces(plan)
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-        pid = os.fork()
+        with _telling(worker_fd):
+            entered = namespaces.enter_namespaces(plan)
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+            pid = os.fork()
         if pid == 0:
             _run_warden(plan, entered, *fds)
         for fd in fds:
@@ -64,6 +66,16 @@ def open_door(plan: sandbox.Plan, worker_fd: int, bell_fd: int, warden_fd: int) 
         os.waitpid(pid, 0)
     finally:
         os._exit(0)
+
+
+@contextlib.contextmanager
+def _telling(worker_fd: int) -> Iterator[None]:
+    """Tell the judge, which waits for a greeting, what keeps a child from starting."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        wire.send_reply(socket.socket(fileno=worker_fd), {"failed": str(error)})
+        os._exit(1)
 
 
 def _run_warden(
@@ -77,14 +89,16 @@ def _run_warden(
         with contextlib.suppress(OSError):
             kernel.leave_keyrings()
         if is_moved := "filesystem" in granted:
-            namespaces.build_root(plan)
+            with _telling(worker_fd):
+                namespaces.build_root(plan)
         with contextlib.suppress(OSError):
             # Of what fills the memory unseen a candidate is the first to be ended, and long before
             # a library setting, which may be the larger process.
             Path("/proc/self/oom_score_adj").write_text("1000" if plan.cache is None else "500")
         os.chdir(sandbox.SCRATCH if is_moved else plan.cache or plan.scratch)
         out_read, out_write = os.pipe()
-        pid = os.fork()
+        with _telling(worker_fd):
+            pid = os.fork()
         if pid == 0:
             os.close(warden_fd)
             _run_worker(plan, entered, granted, (worker_fd, bell_fd, out_write))
@@ -124,9 +138,10 @@ def _run_worker(
         if "filesystem" not in granted:
             _keep_in(plan.cache or plan.scratch)
         tempfile.tempdir = None  # what its parent found may not be there
-        granted |= sandbox.give_up_rights(
-            plan, granted, in_user_namespace=entered.in_user_namespace
-        )
+        with _telling(3):
+            granted |= sandbox.give_up_rights(
+                plan, granted, in_user_namespace=entered.in_user_namespace
+            )
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         sock = socket.socket(fileno=3)

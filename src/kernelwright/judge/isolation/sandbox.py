@@ -166,10 +166,10 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
     limits = plan.limits
     if "filesystem" in granted and not plan.on_gpu:
         kernel.make_read_only("/proc")
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limits.n_files, limits.n_files))
-    resource.setrlimit(resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _limit(resource.RLIMIT_NOFILE, limits.n_files)
+    _limit(resource.RLIMIT_DATA, limits.memory_bytes)
     kernel.forswear_capabilities()
     is_reachable = "filesystem" in granted or all(map(_is_open_to_all, plan.visible))
     if can_become(plan.uid) and not in_user_namespace:
@@ -191,6 +191,13 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
     # Or it reads them where /proc tells of the judge and of all else that its user runs.
     is_apart = in_user_namespace or (granted | gained) & {"user", "processes", "filesystem"}
     return gained | ({"environment"} if is_apart else set())
+
+
+def _limit(what: int, most: int) -> None:
+    """Lower a limit for good, unless the user's own is lower."""
+    _, own = resource.getrlimit(what)
+    least = most if own == resource.RLIM_INFINITY else min(most, own)
+    resource.setrlimit(what, (least, least))
 
 
 def most_processes(uid: int) -> int:
