@@ -36,7 +36,7 @@ class _OwnModules(_abc.MetaPathFinder, _abc.Loader):
     def exec_module(self, module):
         text, file = _OWN_MODULES[module.__name__][1], f"<{{module.__name__}}>"
         _linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        exec(compile(text, file, "exec"), module.__dict__)
+        exec(compile(text, file, "exec", optimize=0), module.__dict__)
 
 
 _sys.meta_path.append(_OwnModules())

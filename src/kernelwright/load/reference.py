@@ -212,7 +212,8 @@ def execute(task: Task, name: str | None = None) -> dict[str, Any]:
         own_neighbours(task.source, task.import_roots),
         made_in(torch.get_default_dtype()),  # or it would be every later task's
     ):
-        exec(compile(task.source, filename, "exec"), module.__dict__)
+        # With its assertions, as in the children, also where this Python leaves them out (-O).
+        exec(compile(task.source, filename, "exec", optimize=0), module.__dict__)
         module.__dict__[DEFAULT_DTYPE] = torch.get_default_dtype()
     return module.__dict__
 
