@@ -188,10 +188,11 @@ def test_who_leaves_enough_or_took_little_is_not_ended(before, after):
     [
         (too_much(70 << 30), True),
         (describe_end(ChildEnded(-9, "")), True),  # by Linux, where all memory is taken
+        (describe_end(ChildEnded(None, "")), True),  # likewise, with its warden
         (describe_end(ChildEnded(-9, f"killed: {TOOK_TOO_MUCH}")), False),
         (describe_end(ChildEnded(-11, "")), False),
     ],
-    ids=["blamed", "killed", "killed for its own", "crashed"],
+    ids=["blamed", "killed", "killed with its warden", "killed for its own", "crashed"],
 )
 def test_who_may_have_lacked_memory_for_others_is_judged_once_more(reason, again):
     subject = Subject("task", "workload", "candidate", Environment("cuda:sm_90", {}))

@@ -36,7 +36,7 @@ from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
 from kernelwright.judge.machine.spoil import Ambush, Spoil
 from kernelwright.judge.numerics.pieces import same_bits
-from kernelwright.judge.refusal import DIED, Refused
+from kernelwright.judge.refusal import DIED, UNTOLD, Refused
 
 CPU_SHARE = 0.9
 """Of the processor time that is held against a claim: between the judge's stop and the
@@ -390,7 +390,7 @@ class Runner:
 def describe_end(error: ChildEnded) -> str:
     """How a child ended, with the last lines that it printed."""
     if error.code is None:
-        how = "the process stopped answering"
+        how = UNTOLD
     elif error.code < 0:
         how = f"{DIED} {-error.code}"
     else:

@@ -25,6 +25,7 @@ from kernelwright.judge.machine.place import Place
 from kernelwright.judge.refusal import (
     DIED,
     TOOK_TOO_MUCH,
+    UNTOLD,
     Refused,
     memory_apart,
     says_no_memory,
@@ -77,7 +78,7 @@ def lacked_memory(evaluation: Evaluation) -> bool:
     is_said = says_no_memory(said) or TOO_MUCH in said
     # Where memory runs out Linux kills who is judged first of all, whoever took it.
     is_killed = f"{DIED} {signal.SIGKILL:d}" in said and TOOK_TOO_MUCH not in said
-    return evaluation.status is Status.INFRA_ERROR or is_said or is_killed
+    return evaluation.status is Status.INFRA_ERROR or is_said or is_killed or UNTOLD in said
 
 
 def wait_for_room(place: Place, task: Task) -> None:
