@@ -4,7 +4,13 @@ import pytest
 import torch
 
 from kernelwright.judge.numerics.compare import FACTOR, expect
-from kernelwright.judge.reference.nudges import by_rounding, loose_places, nudges, pooled
+from kernelwright.judge.reference.nudges import (
+    by_rounding,
+    in_last_digits,
+    loose_places,
+    nudges,
+    pooled,
+)
 
 
 def test_two_inputs_part_ways():
@@ -33,9 +39,25 @@ def test_two_inputs_part_ways():
 def test_narrow_inputs_move_by_what_the_reference_rounds_to(own_error, dtype, least, most, factor):
     x = torch.rand(1000, generator=torch.Generator().manual_seed(0)).add(0.5).to(dtype)
     expected = expect([x.double() + own_error], [x.double()], [32.0])
-    (moved,), _, factors = by_rounding([x], expected, [32.0])
+    (moved,), factors = by_rounding(lambda given, _: given, [x], expected, [32.0])
     share = float((moved / x.double() - 1).abs().max())
     assert least < share <= most and factors == [factor]
+
+
+def test_each_output_is_moved_by_what_it_is_computed_in():
+    """Beside a result that is rounded to bfloat16, of the same inputs, one is in float32, and one
+    in float64."""
+    x = torch.rand(1000, generator=torch.Generator().manual_seed(0)).add(0.5).bfloat16()
+    own = [(x * x), x.float() * x.float(), x.double() * x.double()]
+    expected = expect(own, [x.double() * x.double()] * 3, [32.0] * 3)
+
+    def run(given, _):
+        return [given[0] * given[0]] * 3
+
+    moved, factors = by_rounding(run, [x], expected, [32.0] * 3)
+    shares = [float((m / e - 1).abs().max()) for m, e in zip(moved, expected.exact, strict=True)]
+    assert 2e-3 < shares[0] < 1e-2 and 3e-8 < shares[1] < 2e-7 and shares[2] < 1e-15
+    assert factors == [FACTOR, 32.0, 32.0]
 
 
 @pytest.mark.parametrize("hides", [1.0, -1e9, -torch.inf])
@@ -58,7 +80,7 @@ def test_what_is_exact_is_not_moved():
     x, labels = torch.randn(64, 8), torch.randint(0, 10, (64, 8)).float()
     signs = torch.randint(0, 2, (64, 8)) * 2.0 - 1
     given = [x, labels, signs]
-    (moved, *exact), moved_weight, _ = by_rounding(given, expect([x], [x.double()], [16.0]), [16.0])
+    (moved, *exact), moved_weight = in_last_digits(given, torch.float32)
     assert bool((moved != x.double()).any())
     assert all(map(torch.equal, exact, (labels.double(), signs.double())))
     for some in nudges(given, zeros_too=False):
@@ -69,7 +91,7 @@ def test_what_is_exact_is_not_moved():
 
 def test_where_all_numbers_are_whole_they_are_moved():
     counts = torch.randint(0, 100, (64, 8)).float()
-    (moved,), _, _ = by_rounding([counts], expect([counts], [counts.double()], [16.0]), [16.0])
+    (moved,), _ = in_last_digits([counts], torch.float32)
     assert bool((moved != counts.double()).any())
 
 

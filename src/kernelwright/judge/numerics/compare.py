@@ -91,6 +91,8 @@ class Expected:
     allowed: list[float]
     """The allowed error of each output."""
     reference_error: float
+    errors: list[float] = field(default_factory=list)
+    """The reference's own error in each output, of which that is the largest."""
     sound: list[float] = field(default_factory=list)
     """The error of each output that any sound implementation may have everywhere."""
     beyond: list[float] = field(default_factory=list)
@@ -162,7 +164,7 @@ def expect(
         for o, e, f in zip(own, exact, finite, strict=True)
     ]
     error = max(errors, default=0.0)
-    of_all = (allowed, error, sound, beyond, typical)
+    of_all = (allowed, error, errors, sound, beyond, typical)
     return Expected(exact, own, scales, finite, *of_all, moved=moved)
 
 

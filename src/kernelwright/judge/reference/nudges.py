@@ -39,6 +39,8 @@ likely to hang on ties."""
 FEW_NUMBERS, N_POOLED = 256, 8
 """Of an output: the largest error of so few is luck, so the reference's is taken from as many runs
 more, on inputs that are moved. A mean of cosines whose terms cancel was refused in two of six."""
+SINGLE_ERROR = 2.0**-30
+"""Of a row's largest value: rounding a result of float64 to float32 is off by up to 2^-25."""
 N_LOOKED_AT = 1 << 10
 """Numbers that tell whether all are whole."""
 N_SIZED = 1 << 16
@@ -57,26 +59,58 @@ def widen(t: torch.Tensor) -> torch.Tensor:
 
 
 def by_rounding(
-    arguments: list[Any], expected: Expected, growths: list[float], *, times: float = 1.0
-) -> tuple[list[Any], Change, list[float]]:
-    """``arguments`` in float64, every element changed by about one unit in the last place of what
-    the reference computes in, or by so many ``times`` it; how its weights are changed likewise; and
-    by how many times the effect of one each output may be off.
-
-    That is its own dtype, or float32 where a reference widens it at once: one that rounds to a
-    narrow type shows that in its own error. It does so a few times, and adds up in float32. What is
-    exact stays: nobody rounds a mask, or labels.
+    run: Callable[[list[Any], Change], list[torch.Tensor] | None],
+    arguments: list[Any],
+    expected: Expected,
+    growths: list[float],
+    *,
+    times: float = 1.0,
+) -> tuple[list[torch.Tensor] | None, list[float]]:
+    """The results in float64, None where that fails, of a ``run`` with ``arguments`` and weights
+    that are off by a last digit, see ``in_last_digits``, or by so many ``times`` it; and by how
+    many times the effect of one each output may be off. Each output by a digit of its own: beside
+    one that is rounded to bfloat16 another may be computed in float32.
     """
-    is_narrow = are_narrow(arguments) and expected.reference_error > NARROW_ERROR
-    own = (lambda t: t) if is_narrow else _in_float32
+    types = computed_in(arguments, expected)
+    found = {one: run(*in_last_digits(arguments, one, times)) for one in dict.fromkeys(types)}
+    pairs = zip(types, growths, strict=True)
+    factors = [max(CONDITION_FACTOR, growth) if one else FACTOR for one, growth in pairs]
+    if any(results is None for results in found.values()):
+        return None, factors
+    return [found[one][number] for number, one in enumerate(types)], factors
+
+
+def computed_in(arguments: list[Any], expected: Expected) -> list[torch.dtype | None]:
+    """The type that the reference widens what is narrower to at once, for each output: float32, or
+    float64 where it gives that; None where it rounds to a narrow type, as its own error shows."""
+    has_narrow = are_narrow(arguments)
+
+    def found(own: torch.Tensor, error: float) -> torch.dtype | None:
+        if has_narrow and error > NARROW_ERROR:
+            return None
+        is_double = own.dtype == torch.float64 and error <= SINGLE_ERROR
+        return torch.float64 if is_double else torch.float32
+
+    return list(map(found, expected.own, expected.errors))
+
+
+def in_last_digits(
+    arguments: list[Any], least: torch.dtype | None, times: float = 1.0
+) -> tuple[list[Any], Change]:
+    """``arguments`` in float64, every element changed by about one unit in the last place of what
+    the reference computes in, or by so many ``times`` it; and how its weights are changed likewise.
+
+    That is its own dtype, or ``least`` where it is narrower. Who rounds to a narrow type does so a
+    few times, and adds up in float32. What is exact stays: nobody rounds a mask, or labels.
+    """
     exact = _are_exact(arguments, whole_too=True)
-    moved = _changed(arguments, exact, lambda t: _moved(own(t), 1.0, 1, times))
+    moved = _changed(arguments, exact, lambda t: _moved(_in_at_least(least, t), 1.0, 1, times))
 
     def moved_weight(t: torch.Tensor) -> torch.Tensor:
-        return widen(t) if is_mask(t) or _is_whole_valued(t) else _moved(own(t), 1.0, 2, times)
+        is_exact = is_mask(t) or _is_whole_valued(t)
+        return widen(t) if is_exact else _moved(_in_at_least(least, t), 1.0, 2, times)
 
-    factors = [FACTOR if is_narrow else max(CONDITION_FACTOR, growth) for growth in growths]
-    return moved, moved_weight, factors
+    return moved, moved_weight
 
 
 def _are_exact(arguments: list[Any], *, whole_too: bool) -> list[bool]:
@@ -101,9 +135,9 @@ def are_narrow(arguments: list[Any]) -> bool:
     return any(t.is_floating_point() and t.element_size() < 4 for t in leaves(arguments))
 
 
-def _in_float32(t: torch.Tensor) -> torch.Tensor:
-    """At least."""
-    return t.float() if t.is_floating_point() and t.element_size() < 4 else t
+def _in_at_least(least: torch.dtype | None, t: torch.Tensor) -> torch.Tensor:
+    is_number = t.is_floating_point() or t.is_complex()
+    return t.to(torch.promote_types(t.dtype, least)) if least and is_number else t
 
 
 def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:

@@ -179,10 +179,10 @@ class Oracle:
     def moved(
         self, draw: Draw, arguments: list[Any], expected: Expected, times: float
     ) -> tuple[list[torch.Tensor] | None, list[float]]:
-        """``nudges.by_rounding``, with the results in float64 or None for what is moved."""
+        """``nudges.by_rounding`` of a draw."""
         growths = self.growth_ulp(draw, is_floor=False)
-        nudged, change, factors = nudges.by_rounding(arguments, expected, growths, times=times)
-        return self.in_float64(draw.weights, nudged, change), factors
+        run = partial(self.in_float64, draw.weights)
+        return nudges.by_rounding(run, arguments, expected, growths, times=times)
 
     def _takes(self, changed: list[Any], usual: list[Any]) -> bool:
         """Whether the reference gives as many numbers as always, finite where those of ``usual``
