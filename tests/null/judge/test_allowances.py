@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernelwright.judge.numerics.allowances import conditioned, lie_on_borders
+from kernelwright.judge.numerics.allowances import conditioned, lie_on_borders, useful_part
 from kernelwright.judge.numerics.compare import Expected, compare, expect
 from kernelwright.judge.refusal import WrongValues
 
@@ -74,3 +74,16 @@ def test_as_many_numbers_may_be_far_off_as_move_with_the_inputs_last_digits():
     compare([exact.float() + off], wanted)
     with pytest.raises(WrongValues, match=r"only 25.00% of them are ill-conditioned"):
         compare([exact.float() + 1e-4], wanted)
+
+
+def test_what_is_nothing_but_rounding_hides_no_other_output():
+    """As the mean of what has been normalised: float64 has another noise in place of nought."""
+    x = torch.rand(64, 64, dtype=torch.float64) + 0.5
+    noise, chosen = torch.rand(64, dtype=torch.float64) * 1e-8, x.argmax(-1)
+    own, exact = [x.float(), noise.float(), chosen], [x, noise * 1e-8, chosen]
+    wanted = useful_part(expect(own, exact, [8.0] * 3))
+    assert wanted.reference_error < 1e-6
+    assert compare([own[0], -own[1], (chosen + 1) % 64], wanted).error < 1e-6
+    with pytest.raises(WrongValues, match="output 0"):
+        compare([own[0] * 1.001, *own[1:]], wanted)
+    assert useful_part(expect(own[1:], exact[1:], [8.0] * 2)) is None

@@ -14,6 +14,7 @@ from kernelwright.judge.numerics.compare import (
     LOOSE_SHARE,
     NARROW_ERROR,
     SPREAD,
+    USELESS,
     Expected,
 )
 from kernelwright.judge.numerics.growth import ULP32
@@ -100,6 +101,28 @@ def lie_on_borders(by: Moving, expected: Expected, narrow: torch.dtype) -> bool:
             if n_jumped > MANY_JUMPS * exact.numel():
                 return True
     return False
+
+
+def useful_part(expected: Expected) -> Expected | None:
+    """``expected`` without the outputs of which the reference is off by more than USELESS, as the
+    mean of what has been normalised is, and without whole numbers, which may hang on those: beside
+    them others are what they are. None where no other is left."""
+    are_left = [
+        exact.is_floating_point() and error <= USELESS
+        for exact, error in zip(expected.exact, expected.errors, strict=True)
+    ]
+    if not any(are_left):
+        return None
+    allowed = [a if one else math.inf for one, a in zip(are_left, expected.allowed, strict=True)]
+    beyond = [b if one else 1.0 for one, b in zip(are_left, expected.beyond, strict=True)]
+    moved = [m and one for one, m in zip(are_left, expected.moved, strict=True)]
+    loose = [
+        None if exact.is_floating_point() else torch.ones_like(exact, dtype=torch.bool)
+        for exact in expected.exact
+    ]
+    error = max(e for one, e in zip(are_left, expected.errors, strict=True) if one)
+    of_all = {"allowed": allowed, "beyond": beyond, "moved": moved, "loose": loose}
+    return replace(expected, reference_error=error, **of_all)
 
 
 def _counts(

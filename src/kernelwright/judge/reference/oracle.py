@@ -39,7 +39,7 @@ from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.entries import Path, anew, new_entries, with_entries
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.machine.overlaps import extent_of, overlapping
-from kernelwright.judge.numerics.allowances import lie_on_borders
+from kernelwright.judge.numerics.allowances import lie_on_borders, useful_part
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected, expect
 from kernelwright.judge.numerics.growth import Terms, count_terms, growths
 from kernelwright.judge.numerics.hidden import with_hidden
@@ -180,8 +180,7 @@ class Oracle:
         self, draw: Draw, arguments: list[Any], expected: Expected, times: float
     ) -> tuple[list[torch.Tensor] | None, list[float]]:
         """``nudges.by_rounding`` of a draw."""
-        growths = self.growth_ulp(draw, is_floor=False)
-        run = partial(self.in_float64, draw.weights)
+        run, growths = partial(self.in_float64, draw.weights), self.growth_ulp(draw, is_floor=False)
         return nudges.by_rounding(run, arguments, expected, growths, times=times)
 
     def _takes(self, changed: list[Any], usual: list[Any]) -> bool:
@@ -261,7 +260,8 @@ class Oracle:
             return self._compute(draw, arguments)
         if not (warnings or self.precision):
             is_useless = expected.reference_error > USELESS
-            if is_useless and (not is_given or draw.distribution == OWN_WEIGHTS):
+            expected = useful_part(expected) if is_useless and not is_given else expected
+            if expected is None or (is_useless and draw.distribution == OWN_WEIGHTS):
                 return None  # nobody can say what is right
             moved = partial(self.moved, draw, arguments, expected)
             if is_own and (is_useless or lie_on_borders(moved, expected, narrow)):
@@ -269,7 +269,7 @@ class Oracle:
                 known = {"is_conditioned": True, "is_explained": True}
                 expected = replace(expected, loose_share=LOOSE_SHARE, **known)
                 warnings = widened.OTHER_IN_FLOAT64
-        loose = nudges.all_loose(own) if draw.distribution == LARGE else []
+        loose = nudges.all_loose(own) if draw.distribution == LARGE else expected.loose
         typical = expected.typical if is_own and not warnings else []  # few values may be exact
         expected = replace(expected, warnings=(*warnings, *noise), loose=loose, typical=typical)
         if self.precision:
