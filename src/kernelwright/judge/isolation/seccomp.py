@@ -40,13 +40,15 @@ DENIED = {
     "io_setup": (206, 0),
     "timer_create": (222, 107), "mq_notify": (244, 184), "timerfd_create": (283, 85),
     "setitimer": (38, 103), "alarm": (37, 103), "memfd_secret": (447, 447), "shmget": (29, 194),
-    "semget": (64, 190), "msgget": (68, 186),
+    "landlock_create_ruleset": (444, 444),
+    "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
 }  # fmt: skip
-"""The last four: nobody sees or counts such memory, and that of the last three outlives whoever
-made it: semaphores may take 64 GB. Those before have the kernel work when nobody asks: a signal
-wakes who has been stopped, and a timer that half a million items of epoll wait for takes its core
-from whoever is timed meanwhile; what io_setup is for reads on, and all programs of a machine have
-65,536 such requests together. (On aarch64 an alarm is an interval timer.)"""
+"""The last six: nobody sees or counts such memory, of which one set of Landlock's rules takes 5 MB,
+and but for two it outlives whoever made it: semaphores may take 64 GB. Those before have the kernel
+work when nobody asks: a signal wakes who has been stopped, and a timer that half a million items of
+epoll wait for takes its core from whoever is timed meanwhile; what io_setup is for reads on, and
+all programs of a machine have 65,536 such requests together. (On aarch64 an alarm is an interval
+timer.)"""
 SECOND, THIRD = FIRST_ARGUMENT_AT + 8, FIRST_ARGUMENT_AT + 16
 DENIED_WITH = {
     # Any of CLONE_NEW*: in a user namespace of its own a process has every capability. Any signal
