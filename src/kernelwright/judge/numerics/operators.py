@@ -14,6 +14,7 @@ from kernelwright.judge.numerics.compare import FACTOR
 from kernelwright.judge.numerics.growth import (
     MAX_BIASED_GROWTH,
     MAX_GROWTH,
+    SUM_ULP,
     ULP32,
     n_added,
     summation_growth,
@@ -25,8 +26,8 @@ class Rounding(TorchDispatchMode):
     """While it is entered, whatever an operator computes is off by one unit in float32's last
     place, or by as much as a sum of so many terms may be, or so many ``times`` that, up or down by
     chance: every number for itself, or all of a tensor ``alike``, which does not average out. What
-    is computed in place is left as it is. FACTOR times what comes of it is allowed; of the longest
-    sums no more than what any sum may be off.
+    is computed in place is left as it is. FACTOR times what comes of it is allowed; of a sum alone
+    no more than what any sum may be off.
 
     Source: Monte Carlo arithmetic (Parker, 1997).
     """
@@ -46,8 +47,8 @@ class Rounding(TorchDispatchMode):
             return found
         n_terms = _n_terms(func, args, kwargs, given, found)
         growth = summation_growth(n_terms, equal_terms=self._equal_terms)
-        most = MAX_BIASED_GROWTH if self._equal_terms else MAX_GROWTH
-        off = self._unit * max(1.0, min(growth, most / FACTOR))
+        growth = min(growth, MAX_BIASED_GROWTH if self._equal_terms else MAX_GROWTH)
+        off = self._unit * max(1.0, min(growth, (SUM_ULP + growth) / FACTOR))
         return tree_map(lambda t: self._changed(t, off) if _is_number(t) else t, found)
 
     def _changed(self, t: torch.Tensor, off: float) -> torch.Tensor:
