@@ -243,3 +243,12 @@ def test_a_mean_is_shifted_so_far_that_sums_of_squares_mean_nothing():
     x = torch.randn(64, 64)
     (far,) = transform([x], "far", 3)
     assert float(far.mean()) == pytest.approx(3000, rel=0.1)
+
+
+def test_an_input_that_bears_no_change_keeps_no_other_from_it():
+    """Else all are known by heart, where an arc cosine takes nothing beyond one."""
+    cosines, x, y = torch.tensor([-1.0, 0.3, 1.0]), torch.randn(8), torch.randn(8, 8)
+    fixed, (warning,) = find_fixed(lambda seed: [x, cosines, y], lambda given: [given[1].acos()])
+    assert fixed.which == [True, False, True] and warning.startswith("some inputs")
+    given = renew([x, cosines, y], fixed, 1)
+    assert torch.equal(given[1], cosines) and not torch.equal(given[2], y)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge.inputs.admissible import MOST_TRIES, halves
 from kernelwright.judge.inputs.bounds import in_bounds
 from kernelwright.judge.inputs.distributions import VARIED, laid_out
 from kernelwright.judge.inputs.integers import resample_integers
@@ -44,8 +45,8 @@ class Fixed:
 
 def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
     """Which tensors are to be varied, because they are the same in two draws, and what to warn of:
-    a task may seed its own. Whole numbers are where nothing else is new in a call. None are where
-    ``run``, the reference, does not take others: indices, or tables of probabilities."""
+    a task may seed its own. Whole numbers are where nothing else is new in a call. None are that
+    ``run``, the reference, does not take others of: indices, or tables of probabilities."""
     given = draw(0)
     pairs = list(zip(leaves(given), leaves(draw(1)), strict=True))
     is_same = [a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
@@ -59,13 +60,36 @@ def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
         fixed = [one and not is_one_number(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
     if not any(fixed):
         return Fixed(fixed), []
-    for how in (Fixed(fixed, is_shuffled=True), Fixed(fixed)):
+
+    def is_taken(how: Fixed) -> bool:
         others = (renew(given, how, seed) for seed in range(N_TRIED))
-        if all(takes(run, other, instead_of=given) for other in others):
+        return all(takes(run, other, instead_of=given) for other in others)
+
+    for how in (Fixed(fixed, is_shuffled=True), Fixed(fixed)):
+        if is_taken(how):
             return how, []
-    return Fixed([]), [
-        "inputs that are the same in every draw are not varied: the reference takes no others"
+    some = _some(fixed, is_taken)
+    which = "some inputs" if any(some.which) else "inputs"
+    return some, [
+        f"{which} that are the same in every draw are not varied: the reference takes no others"
     ]
+
+
+def _some(fixed: list[bool], is_taken: Callable[[Fixed], bool]) -> Fixed:
+    """As many of what is ``fixed`` as the reference takes varied beside one another: what bears no
+    change must keep no other from it."""
+    chosen: list[int] = []
+    waiting = halves([place for place, one in enumerate(fixed) if one])
+    for _ in range(MOST_TRIES):
+        if not waiting:
+            break
+        places = waiting.pop()
+        tried = [*chosen, *places]
+        if is_taken(Fixed([place in tried for place in range(len(fixed))])):
+            chosen = tried
+        else:
+            waiting += halves(places)
+    return Fixed([place in chosen for place in range(len(fixed))] if chosen else [])
 
 
 def takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:

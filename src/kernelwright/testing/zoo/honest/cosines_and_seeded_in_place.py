@@ -1,0 +1,17 @@
+"""The same in place.
+
+task: cosines_and_seeded
+devices: cpu|cuda
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width, width))
+
+    def forward(self, cosines, x):
+        return (x @ self.weight).tanh_().mul_(cosines.acos()[:, None])
