@@ -7,6 +7,7 @@ from kernelwright.judge.numerics.compare import FACTOR, expect
 from kernelwright.judge.reference.nudges import (
     by_rounding,
     in_last_digits,
+    loose_as_computed,
     loose_places,
     nudges,
     pooled,
@@ -120,3 +121,24 @@ def test_a_product_is_allowed_no_more_than_before():
 
     wanted = expect(run([x, y]), run([x.double(), y.double()]), [8.0])
     assert pooled([run, run], [x, y], wanted).allowed == wanted.allowed
+
+
+@pytest.mark.parametrize("rounds", [True, False])
+def test_whole_numbers_hang_on_the_digits_that_they_are_computed_in(rounds):
+    """Flags of bfloat16 inputs that float32 is compared for hang on few of those inputs' digits."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(512, 64, generator=generator).bfloat16()
+    weight = torch.randn(64, 64, generator=generator)
+
+    def run(arguments):
+        return [arguments[0].double() @ weight.double() > 3.0]
+
+    def own(arguments):
+        scores = arguments[0].float() @ weight
+        return [(scores.bfloat16() if rounds else scores) > 3.0]
+
+    expected = expect(own([x]), run([x]), [16.0])
+    (loose,) = loose_as_computed([run, own], [x], expected, zeros_too=False)
+    rounded = (x.float() @ weight).bfloat16() > 3.0
+    assert bool(((rounded != expected.exact[0]) & ~loose).any()) != rounds
+    assert (int(loose.sum()) > 64) == rounds

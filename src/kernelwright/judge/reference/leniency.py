@@ -43,7 +43,7 @@ def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expe
     zeros_too = _may_move_noughts(oracle, draw)
     wider = nudges.tied(run, arguments, wider) if zeros_too else wider
     how = {"zeros_too": zeros_too}
-    loose = expected.loose or nudges.loose_places(runs, arguments, expected.own, **how)
+    loose = expected.loose or nudges.loose_as_computed(runs, arguments, expected, **how)
     wider = replace(wider, loose=loose, loose_share=LOOSE_SHARE if is_own else 1.0)
     return oracle.keep(("expected", draw), wider)
 

@@ -41,6 +41,9 @@ FEW_NUMBERS, N_POOLED = 256, 8
 more, on inputs that are moved. A mean of cosines whose terms cancel was refused in two of six."""
 SINGLE_ERROR = 2.0**-30
 """Of a row's largest value: rounding a result of float64 to float32 is off by up to 2^-25."""
+FEWEST_TOLD = 64
+"""Whole numbers that hang on a narrow type's last digits: of so many one is another, and tens of
+them as a rule, where the reference rounds to it."""
 N_LOOKED_AT = 1 << 10
 """Numbers that tell whether all are whole."""
 N_SIZED = 1 << 16
@@ -256,6 +259,31 @@ def loose_places(
         return []
     moved = _moved_results(runs, arguments, zeros_too=zeros_too)
     return looser(loose, moved, own, by_row=zeros_too)
+
+
+def loose_as_computed(
+    runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
+) -> list[torch.Tensor | None]:
+    """``loose_places``, by float32's last digits where the reference widens narrow inputs at once:
+    its own whole numbers are float64's then in nearly all of the places that hang on narrow ones.
+    """
+    found = loose_places(runs, arguments, expected.own, zeros_too=zeros_too)
+    rows = zip(found, expected.own, expected.exact, strict=True) if found else ()
+    are_wide = [mask is not None and _are_told(mask, own != exact) for mask, own, exact in rows]
+    if not (are_narrow(arguments) and any(are_wide)):
+        return found
+    wide = map_tensors(partial(_in_at_least, torch.float32), arguments)
+    closer = loose_places(runs, wide, expected.own, zeros_too=zeros_too)
+    return [
+        one if is_wide else mask for mask, one, is_wide in zip(found, closer, are_wide, strict=True)
+    ]
+
+
+def _are_told(loose: torch.Tensor, differ: torch.Tensor) -> bool:
+    """Whether so many numbers hang on narrow digits, and so few differ, that no narrow type was
+    rounded to."""
+    n_loose = int(loose.sum())
+    return n_loose >= FEWEST_TOLD and int(differ.sum()) * FEWEST_TOLD < n_loose
 
 
 def looser(
