@@ -252,3 +252,6 @@ def test_an_input_that_bears_no_change_keeps_no_other_from_it():
     assert fixed.which == [True, False, True] and warning.startswith("some inputs")
     given = renew([x, cosines, y], fixed, 1)
     assert torch.equal(given[1], cosines) and not torch.equal(given[2], y)
+    words = torch.randint(100, (9, 40))
+    fixed, (warning,) = find_fixed(lambda seed: [cosines, words], lambda given: [given[0].acos()])
+    assert fixed.which == [False, True] and warning.startswith("some inputs")

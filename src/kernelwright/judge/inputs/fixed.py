@@ -56,8 +56,11 @@ def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
         one and not is_whole(a) and (is_all or not is_mask(a))
         for one, (a, _) in zip(is_same, pairs, strict=True)
     ]
-    if not any(fixed) and is_all:
-        fixed = [one and not is_one_number(a) for one, (a, _) in zip(is_same, pairs, strict=True)]
+    whole = [
+        one and is_all and is_whole(a) and not is_one_number(a)
+        for one, (a, _) in zip(is_same, pairs, strict=True)
+    ]
+    fixed = fixed if any(fixed) else whole
     if not any(fixed):
         return Fixed(fixed), []
 
@@ -69,6 +72,8 @@ def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
         if is_taken(how):
             return how, []
     some = _some(fixed, is_taken)
+    if not any(some.which) and any(whole) and is_taken(Fixed(whole)):
+        some = Fixed(whole)
     which = "some inputs" if any(some.which) else "inputs"
     return some, [
         f"{which} that are the same in every draw are not varied: the reference takes no others"
