@@ -36,6 +36,15 @@ def test_a_norm_hides_no_logit_from_large_weights():
     assert before < 10 and after > 100
 
 
+def test_a_result_that_is_nothing_but_rounding_hides_none_from_large_weights():
+    def with_a_check(one, x):
+        return one(x), torch.nn.functional.layer_norm(x, (64,)).mean(-1)
+
+    module = torch.nn.Sequential(torch.nn.LayerNorm(64), torch.nn.Linear(64, 256))
+    module = randomised(module, 7, lambda one: one(X))
+    assert large(module, with_a_check)(X).abs().max() > 100
+
+
 def test_numbers_are_of_all_sizes_and_keep_their_signs_and_noughts():
     module = torch.nn.Linear(64, 64)
     with torch.no_grad():

@@ -69,7 +69,11 @@ def enlarged(
     """A copy with large weights but those to be ``kept``, by its name among sets of weights: the
     largest with which what ``run`` gives is finite, and near what ``run_moved`` gives, on inputs
     that are moved in their last digits. None where no larger weights are."""
-    is_telling = partial(_is_telling, run, run_moved, module)
+    try:
+        told = [distance < USELESS for distance in _distances(run, run_moved, module)]
+    except FAILURES:
+        return {}
+    is_telling = partial(_is_telling, run, run_moved, module, told)
     for factor in FACTORS:
         twin = copied(module)
         enlarge_weights(twin, seed, factor, kept, ordered)
@@ -83,15 +87,27 @@ def enlarged(
 
 
 def _is_telling(
-    run: Run, run_moved: Run, instead_of: torch.nn.Module, twin: torch.nn.Module
+    run: Run,
+    run_moved: Run,
+    instead_of: torch.nn.Module,
+    told: Sequence[bool],
+    twin: torch.nn.Module,
 ) -> bool:
-    """Whether results with a copy's weights say how right others are."""
-    if not is_borne(run, twin, instead_of=instead_of):
+    """Whether results with a copy's weights say how right others are; those that say nothing with
+    the usual ones either, as what is nought but for rounding, are not asked."""
+    if not (any(told) and is_borne(run, twin, instead_of=instead_of)):
         return False
     try:
-        return furthest(flatten(run(twin)), flatten(run_moved(twin))) < USELESS
+        found = zip(told, _distances(run, run_moved, twin), strict=True)
+        return all(distance < USELESS for one, distance in found if one)
     except FAILURES:
         return False
+
+
+def _distances(run: Run, run_moved: Run, module: torch.nn.Module) -> list[float]:
+    """How far each result moves."""
+    pairs = zip(flatten(run(module)), flatten(run_moved(module)), strict=True)
+    return [furthest([one], [other]) for one, other in pairs]
 
 
 @torch.no_grad()
