@@ -27,7 +27,7 @@ class Recorder:
     def flush(self, place):
         return lambda: self.asked.append("flush")
 
-    def call(self, *, limit_s, take, glance):
+    def call(self, *, limit_s, take, glance, in_ambush):
         self.asked.append("call")
         return Call(1_000, [], None)
 
