@@ -12,6 +12,7 @@ from kernelwright.judge.reference.nudges import (
     nudges,
     pooled,
 )
+from kernelwright.judge.reference.widened import run_in_float64
 
 
 def test_two_inputs_part_ways():
@@ -142,3 +143,12 @@ def test_whole_numbers_hang_on_the_digits_that_they_are_computed_in(rounds):
     rounded = (x.float() @ weight).bfloat16() > 3.0
     assert bool(((rounded != expected.exact[0]) & ~loose).any()) != rounds
     assert (int(loose.sum()) > 64) == rounds
+
+
+def test_weights_are_moved_where_a_type_asked_for_by_name_is_another():
+    """They were not, and a determinant that is nought but for rounding was refused."""
+    layer = torch.nn.Linear(8, 8)
+    _, change = in_last_digits([torch.rand(3)], torch.float32)
+    moved = run_in_float64(layer, lambda twin: twin.weight.detach(), change=change)
+    share = float((moved / layer.weight.double() - 1).abs().max())
+    assert 3e-8 < share <= 6e-8
