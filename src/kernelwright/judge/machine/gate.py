@@ -3,7 +3,7 @@
 Contexts take turns on a GPU, each for some milliseconds. While this one has its turn nothing of
 another's runs, and what the word lets through is next: where another process says that it is done
 and has work left, that work finds the memory destroyed. Without the kernel the GPU would do it
-while the judge's first one is on its way, some 20 \u00b5s.
+while the judge's first one is on its way.
 """
 
 from __future__ import annotations
