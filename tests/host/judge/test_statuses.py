@@ -105,7 +105,7 @@ WRONG = {
         Status.WRONG_VALUES,
         "",
     ),
-    "network": ("socket.create_connection(('1.1.1.1', 53))", Status.RUNTIME_ERROR, "create_connec"),
+    "network": ("socket.create_connection(('1.1.1.1', 53))", Status.RUNTIME_ERROR, "1.1.1.1"),
     "process": ("subprocess.Popen(['sleep', '60']); return self.right(x)", Status.REJECTED, "proc"),
 }
 
