@@ -246,12 +246,12 @@ class _Warden:
         """End everything where it took more memory than it may, a disk fills up, or it would have
         others ended before itself, and where the worker has ended: others hold its channels open,
         and the judge would wait for them."""
-        why = ""
+        why, own_place = "", _place_in_line("self")
         if self.memory_bytes() > self.max_memory_bytes:
             why = TOOK_TOO_MUCH
         elif self.disk is not None and self.disk.is_filled():
             why = FILLED
-        elif any(_place_in_line(pid) < _place_in_line("self") for pid in below(os.getpid())):
+        elif any(_place_in_line(pid) < own_place for pid in below(os.getpid())):
             why = CLINGS
         if why:
             self.log += f"\nkilled: {why}\n".encode()
