@@ -139,12 +139,9 @@ def are_narrow(arguments: list[Any]) -> bool:
 
 
 def _in_at_least(least: torch.dtype | None, t: torch.Tensor) -> torch.Tensor:
-    if least is None or not (t.is_floating_point() or t.is_complex()):
+    if least is None or is_whole(t):
         return t
-    n_bytes = t.element_size() // (2 if t.is_complex() else 1)
-    # Nothing is asked of torch where nothing is narrower: weights are changed while float32 that is
-    # asked for by name is float64 (widened.py).
-    return t if n_bytes >= least.itemsize else t.to(torch.promote_types(t.dtype, least))
+    return t.to(torch.promote_types(t.dtype, least))
 
 
 def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:

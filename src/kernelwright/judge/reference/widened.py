@@ -78,8 +78,10 @@ def run_in_float64(
     """What ``run`` gives for the module ``in_float64``; None if that fails."""
     for naming in namings:
         try:
-            with memory_apart(), made_in(torch.float64), naming():
-                return run(in_float64(module, change))
+            with memory_apart(), made_in(torch.float64):
+                twin = in_float64(module, change)  # before names mean other types
+                with naming():
+                    return run(twin)
         except MemoryError:
             torch.cuda.empty_cache()
             return None
