@@ -13,7 +13,7 @@ import torch
 from kernelwright.core.device import Device
 from kernelwright.judge.machine import gate
 from kernelwright.judge.machine.place import Gpu
-from kernelwright.judge.machine.spoil import Ambush
+from kernelwright.judge.machine.spoil import WINDOW_BYTES
 
 pytestmark = [
     pytest.mark.gpu,
@@ -26,21 +26,37 @@ def place():
     return Gpu(Device.parse("cuda"))
 
 
-@pytest.mark.parametrize("n_bytes", [32, 1000, 100 << 20])
-def test_inputs_are_destroyed_at_the_word_and_come_back(place, n_bytes):
+@pytest.mark.parametrize("in_ambush", [False, True])
+@pytest.mark.parametrize("n_bytes", [4096, 12288, 100 << 20])
+def test_inputs_are_destroyed_at_the_word_and_come_back(place, n_bytes, in_ambush):
     inputs = torch.randint(0, 200, (n_bytes,), dtype=torch.uint8, device="cuda")
     before = inputs.clone()
-    ambush = Ambush(inputs, place)
-    ambush()
-    assert (inputs == 0xFF).sum() >= min(n_bytes // 16 * 16, 32 << 20)
-    ambush.restore()
+    torch.cuda.synchronize()
+    with place.spoil(inputs, is_alone=True, in_ambush=in_ambush) as spoil:
+        assert torch.equal(inputs, before)
+        spoil()
+        assert (inputs == 0xFF).sum() == min(n_bytes, WINDOW_BYTES)
     assert torch.equal(inputs, before)
+
+
+@pytest.mark.parametrize("in_ambush", [False, True])
+def test_a_device_goes_on_where_no_bell_rings(place, in_ambush):
+    inputs = torch.zeros(1 << 20, dtype=torch.uint8, device="cuda")
+    torch.cuda.synchronize()
+    with (
+        pytest.raises(RuntimeError, match="no bell"),
+        place.spoil(inputs, is_alone=True, in_ambush=in_ambush),
+    ):
+        raise RuntimeError("no bell")
+    torch.cuda.synchronize()
+    assert not inputs.any()
 
 
 def test_where_the_word_comes_too_late_nothing_is_destroyed(place):
     inputs = torch.zeros(1 << 20, dtype=torch.uint8, device="cuda")
-    ambush = Ambush(inputs, place)
-    time.sleep(gate.SPAN_NS / 1e9 + 0.2)
-    ambush()
-    ambush.restore()
+    torch.cuda.synchronize()
+    with place.spoil(inputs, is_alone=True, in_ambush=True) as ambush:
+        time.sleep(gate.SPAN_NS / 1e9 + 0.2)
+        ambush()
+        assert not inputs.any()
     assert not inputs.any()

@@ -63,8 +63,7 @@ def test_inputs_are_destroyed_in_a_window_and_come_back(monkeypatch):
     monkeypatch.setattr(spoil, "WINDOW_BYTES", 100)
     inputs = torch.arange(250, dtype=torch.uint8)
     before = inputs.clone()
-    one = Spoil(inputs, Cpu())
-    one()
-    assert int((inputs == spoil.RUBBISH).sum()) == 100
-    one.restore()
+    with Spoil(inputs) as one:
+        one()
+        assert int((inputs == spoil.RUBBISH).sum()) == 100
     assert torch.equal(inputs, before)

@@ -29,12 +29,12 @@ from kernelwright.judge.machine.layout import (
     leaves,
     plan_slots,
     view,
+    whole_pages,
 )
 from kernelwright.judge.machine.outputs import Claim, check_claims
 from kernelwright.judge.machine.pages import owed_ns
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
-from kernelwright.judge.machine.spoil import Ambush, Spoil
 from kernelwright.judge.numerics.pieces import same_bits
 from kernelwright.judge.refusal import DIED, UNTOLD, Refused
 
@@ -217,18 +217,18 @@ class Runner:
         """
         is_polled = self.place.is_spinning and not may_be_long
         how: dict[str, Any] = {"spin": is_polled, "glance": glance, "rings_first": not self.is_read}
-        copied, spoil = take and not self.is_read, None
+        copied, spoil = take and not self.is_read, contextlib.nullcontext()
         if copied:
             how["then"] = self._copy
             if not self.keeps_arguments:
-                make = Ambush if in_ambush else Spoil
-                spoil = how["at_bell"] = make(self.memory[: end_of(self.slots)], self.place)
+                inputs = self.memory[: whole_pages(end_of(self.slots))]
+                terms = {"is_alone": self.child.seat is None, "in_ambush": in_ambush}
+                spoil = how["at_bell"] = self.place.spoil(inputs, **terms)
         self._word, how["word"] = "", self._word
         call = functools.partial(self.child.call, timeout_s=limit_s, **how)
-        answer = self._guard(call, "run", limit_s)
+        with spoil:
+            answer = self._guard(call, "run", limit_s)
         self._raise_error(answer.reply)
-        if spoil is not None:
-            spoil.restore()
         if answer.others:
             if self.n_calls:  # the first may leave a compiler's processes behind
                 raise Refused(Status.REJECTED, "it leaves processes running after a call")

@@ -1,4 +1,4 @@
-"""A kernel of the judge's own that keeps a GPU until a word is said, and destroys memory then.
+"""Kernels of the judge's own that keep a GPU until a word is said, and destroy memory.
 
 Contexts take turns on a GPU, each for some milliseconds. While this one has its turn nothing of
 another's runs, and what the word lets through is next: where another process says that it is done
@@ -8,13 +8,16 @@ while the judge's first one is on its way.
 
 from __future__ import annotations
 
+import ctypes
+
 import torch
 
 from kernelwright.judge.machine import gpu
+from kernelwright.judge.machine.spoil import WORD_BYTES
 
 SPAN_NS = 20_000_000
 """How long it waits at most, for it delays what it waits for; then it lets go without harm."""
-WORD_BYTES, SHAPE = 16, (1024, 256)
+SHAPE = (1024, 256)
 PTX = b"""
 .version 7.0
 .target sm_70
@@ -80,26 +83,42 @@ class Gate:
     """The kernels, on one GPU."""
 
     def __init__(self, index: int) -> None:
-        self._word = torch.zeros(1, dtype=torch.int32).pin_memory()
+        self._pinned = torch.zeros(1, dtype=torch.int32).pin_memory()
+        self._word = ctypes.c_int32.from_address(self._pinned.data_ptr())
         self._heard = torch.zeros(1, dtype=torch.int32, device=f"cuda:{index}")
+        self._always = torch.ones_like(self._heard)
+        self._told = self._always
         self._stream = torch.cuda.Stream(index)
         self._wait, self._destroy = gpu.kernels(PTX, "wait_for", "destroy")
+        # A kernel is loaded when it is first started, which may wait for all that the device does.
+        self._start_destroy(self._heard[:0], self._heard[:0])
+        torch.cuda.synchronize(index)
 
-    def shut(self, memory: torch.Tensor, kept: torch.Tensor) -> None:
-        """From now on the GPU is kept, and ``memory`` goes to ``kept`` when the word is said.
+    def shut(self, memory: torch.Tensor, kept: torch.Tensor, *, keeps_device: bool) -> None:
+        """``memory`` goes to ``kept`` when the word is said; until then the judge's kernel runs
+        where it ``keeps_device``, and others' do else.
 
         Shapes:
             memory, kept: (n_bytes,) uint8, whole words of 16 bytes on their borders.
         """
         self._stream.synchronize()  # one that nobody opened would take the next word for its own
-        self._word[0] = 0
-        heard, n_words = self._heard.data_ptr(), memory.numel() // WORD_BYTES
-        gpu.launch(self._wait, self._word.data_ptr(), heard, SPAN_NS, stream=self._stream)
-        given = (memory.data_ptr(), kept.data_ptr(), n_words, heard)
-        gpu.launch(self._destroy, *given, stream=self._stream, shape=SHAPE)
+        self._word.value = 0
+        word = self._pinned.data_ptr()
+        if keeps_device:
+            heard = self._heard.data_ptr()
+            gpu.launch(self._wait, word, heard, SPAN_NS, stream=self._stream)
+        else:
+            gpu.wait_for(word, stream=self._stream)
+        self._told = self._heard if keeps_device else self._always
+        self._start_destroy(memory, kept)
 
     def open(self) -> bool:
         """Say the word, and return when all is done: whether it was waited for until then."""
-        self._word[0] = 1
+        self._word.value = 1
         self._stream.synchronize()
-        return bool(self._heard)
+        return self._told is self._always or bool(self._told)
+
+    def _start_destroy(self, memory: torch.Tensor, kept: torch.Tensor) -> None:
+        places = memory.data_ptr(), kept.data_ptr(), memory.numel() // WORD_BYTES
+        given = (*places, self._told.data_ptr())
+        gpu.launch(self._destroy, *given, stream=self._stream, shape=SHAPE)

@@ -10,6 +10,7 @@ Source:
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 
 import torch
@@ -18,6 +19,7 @@ from kernelwright.core.errors import DeviceError
 
 SEEN = "CUDA_VISIBLE_DEVICES"
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
+AT_LEAST = 0  # CU_STREAM_WAIT_VALUE_GEQ, cuda.h
 PINNED, ON_DEVICE, FILE_DESCRIPTOR, READ_AND_WRITE = 1, 1, 1, 3  # enums of cuda.h
 
 
@@ -51,6 +53,11 @@ class _Bytes:
         }
 
 
+@functools.cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
 def driver(name: str, *arguments: object) -> None:
     """Call the CUDA driver.
 
@@ -58,7 +65,7 @@ def driver(name: str, *arguments: object) -> None:
         DeviceError: the GPU has too little memory.
         RuntimeError: it reports another error.
     """
-    code = getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments)
+    code = getattr(_library(), name)(*arguments)
     if code == OUT_OF_MEMORY:
         raise DeviceError(
             "the GPU has too little memory for the candidate beside its baselines",
@@ -89,6 +96,12 @@ def launch(
     grid, shared = (blocks, one, one, threads, one, one), ctypes.c_uint(0)
     on = ctypes.c_void_p(stream.cuda_stream)
     driver("cuLaunchKernel", kernel, *grid, shared, on, addresses, None)
+
+
+def wait_for(address: int, *, stream: torch.cuda.Stream) -> None:
+    """Have a stream wait until the word of 32 bits at an address of pinned memory is 1 or more."""
+    given = ctypes.c_uint64(address), ctypes.c_uint32(1), ctypes.c_uint(AT_LEAST)
+    driver("cuStreamWaitValue32_v2", ctypes.c_void_p(stream.cuda_stream), *given)
 
 
 def unit(index: int) -> str:

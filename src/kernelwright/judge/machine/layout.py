@@ -123,7 +123,7 @@ def plan_slots(value: Any, offset_bytes: int = 0) -> tuple[Any, int]:
     def place(tensor: torch.Tensor) -> Slot:
         nonlocal end
         slot = Slot(end, tuple(tensor.shape), tuple(tensor.stride()), dtype_name(tensor.dtype))
-        end += -(-slot.span_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        end += whole_pages(slot.span_bytes)
         return slot
 
     return map_tensors(place, value), end
@@ -132,6 +132,11 @@ def plan_slots(value: Any, offset_bytes: int = 0) -> tuple[Any, int]:
 def end_of(slots: Any) -> int:
     """The end of the last slot, in bytes."""
     return max((slot.offset_bytes + slot.span_bytes for slot in leaves(slots)), default=0)
+
+
+def whole_pages(n_bytes: int) -> int:
+    """So many bytes, and those after them up to where another slot may begin."""
+    return -(-n_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def view(slot: Slot, memory: torch.Tensor) -> torch.Tensor:

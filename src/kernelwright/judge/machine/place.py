@@ -13,6 +13,7 @@ import torch
 
 from kernelwright.core.device import BUILT_TOGETHER, Device
 from kernelwright.judge.machine import cpu
+from kernelwright.judge.machine.spoil import Spoil, Trap
 from kernelwright.judge.refusal import memory_apart
 
 if TYPE_CHECKING:
@@ -83,8 +84,13 @@ class Place(Protocol):
         """Whether it works for another process while ``meanwhile`` is done, and just after."""
         ...
 
-    def gate(self) -> Gate:
-        """What keeps the device for the judge until it says a word; on a GPU."""
+    def spoil(self, inputs: torch.Tensor, *, is_alone: bool, in_ambush: bool) -> Spoil:
+        """What destroys inputs at a bell, for one who may have the device to himself; on a GPU
+        ``in_ambush``, if that is asked.
+
+        Shapes:
+            inputs: (n_bytes,) uint8, whole pages.
+        """
         ...
 
     def make_room(self) -> None:
@@ -138,8 +144,9 @@ class Cpu:
         meanwhile()
         return False
 
-    def gate(self) -> Gate:
-        raise NotImplementedError("what has stopped has nothing left that it put off")
+    def spoil(self, inputs: torch.Tensor, *, is_alone: bool, in_ambush: bool) -> Spoil:
+        """No trap: what has stopped has nothing left that it put off."""
+        return Spoil(inputs)
 
     def make_room(self) -> None:
         """Nothing to do: malloc's caches are small."""
@@ -221,11 +228,13 @@ class Gpu:
         meanwhile()
         return self._pauses.longest_ns() > PAUSE_NS
 
-    def gate(self) -> Gate:
+    def spoil(self, inputs: torch.Tensor, *, is_alone: bool, in_ambush: bool) -> Spoil:
+        if not is_alone:
+            return Spoil(inputs, self.settle)
         from kernelwright.judge.machine.gate import Gate
 
         self._gate = self._gate or Gate(self.index)
-        return self._gate
+        return Trap(inputs, self._gate, in_ambush=in_ambush)
 
     def make_room(self) -> None:
         told = torch.cuda.memory_stats_as_nested_dict(self.index)  # all at once: before every call

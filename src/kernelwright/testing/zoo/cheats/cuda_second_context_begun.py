@@ -2,10 +2,10 @@
 
 task: wide_chain
 expect: tampered|wrong_values|passed
-max_speedup: 1.4
+max_speedup: 1.5
 devices: cuda
 catalogue: T1
-note: known to escape, 1.61 to 1.75 on an H200; with its own context synchronised 1.19 to 1.29
+note: what is left of its kernel then is its time too, as in cuda_returns_when_begun
 """
 
 import ctypes
