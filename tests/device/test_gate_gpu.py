@@ -33,8 +33,7 @@ def test_inputs_are_destroyed_at_the_word_and_come_back(place, n_bytes, in_ambus
     before = inputs.clone()
     torch.cuda.synchronize()
     with place.spoil(inputs, is_alone=True, in_ambush=in_ambush) as spoil:
-        assert torch.equal(inputs, before)
-        spoil()
+        spoil()  # nothing else may be started before: a new kernel is loaded when all is done
         assert (inputs == 0xFF).sum() == min(n_bytes, WINDOW_BYTES)
     assert torch.equal(inputs, before)
 

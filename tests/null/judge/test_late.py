@@ -21,14 +21,14 @@ def test_an_honest_candidate_is_charged_next_to_nothing():
     draw = random.Random(1)
     charged = [late_ns(copies(draw, 14), copies(draw, 14)) for _ in range(500)]
     assert sum(ns > 0 for ns in charged) < 0.05 * 500
-    assert max(charged) < 5_000
+    assert max(charged) < 8_000
 
 
 @pytest.mark.parametrize("n", [7, 20])
 def test_what_was_put_off_is_added(n):
     draw = random.Random(1)
     charged = sorted(late_ns(copies(draw, n, 30_000), copies(draw, n)) for _ in range(200))
-    assert charged[100] > 15_000  # the sure half of it at least
+    assert charged[20] > 20_000 and charged[100] > 28_000
 
 
 def test_much_of_it_is_tampering_whatever_single_copies_of_a_baseline_took():
@@ -51,4 +51,4 @@ def test_late_work_counts_against_whichever_baseline_runs(beside):
         series.add({name: Call(100_000, [], None, wait) for name, wait in waits.items()})
     found = series.timing("cold")
     assert found.strongest == beside
-    assert min(found.samples_ns["candidate"]) > 115_000
+    assert min(found.samples_ns["candidate"]) > 120_000

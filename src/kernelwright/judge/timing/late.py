@@ -2,8 +2,8 @@
 
 On a GPU the clock stops when the child answers. The judge then waits for the device to come to
 rest (spoil.py), and the child copies its outputs out. What it had put off delays one of the two. A
-baseline's of the same rounds say how long each takes; what a candidate's take beyond that, in
-nearly every round, is added to its time.
+baseline's of the same rounds say how long each takes; what a candidate's take beyond that, where
+they do so in nearly every round, is added to its time.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ LATE_NS, LATE_SHARE = 50_000, 0.5
 
 
 def late_ns(mine: Sequence[int], theirs: Sequence[int]) -> int:
-    """By how much a candidate's waits outlast a baseline's of the same rounds, beyond chance.
+    """By how much a candidate's waits outlast a baseline's of the same rounds; 0 where by chance.
 
     Raises:
         Refused: by so much that it was put off on purpose.
     """
     if not mine or not theirs:
         return 0
-    late = median_interval([a - b for a, b in zip(mine, theirs, strict=True)])[0]
-    if late > max(LATE_NS, LATE_SHARE * statistics.median(theirs)):
+    beyond = [a - b for a, b in zip(mine, theirs, strict=True)]
+    surely = median_interval(beyond)[0]
+    if surely > max(LATE_NS, LATE_SHARE * statistics.median(theirs)):
         raise Refused(
-            Status.TAMPERED, f"work goes on for {late / 1e3:.0f} µs after it says that it is done"
+            Status.TAMPERED, f"work goes on for {surely / 1e3:.0f} µs after it says that it is done"
         )
-    return max(0, int(late))
+    return int(statistics.median(beyond)) if surely > 0 else 0

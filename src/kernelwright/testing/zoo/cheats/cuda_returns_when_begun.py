@@ -2,10 +2,10 @@
 
 task: wide_chain
 expect: tampered|wrong_values|passed
-max_speedup: 1.5
+max_speedup: 1.9
 devices: cuda
 catalogue: T4
-note: the same kernel is waited for in cuda_chain_by_the_driver; what is left of it is its time too
+note: the same kernel, waited for, is cuda_chain_by_the_driver: 1.4 to 1.7 on an H200
 """
 
 import ctypes
