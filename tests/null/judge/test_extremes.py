@@ -1,6 +1,8 @@
 """Inputs far from the task's own: huge ones, and a few among others."""
 
+import pytest
 import torch
+from torch.nn.functional import binary_cross_entropy
 
 from kernelwright.judge.inputs.distributions import transform
 from kernelwright.judge.inputs.draws import Draw
@@ -58,6 +60,22 @@ def test_ends_come_where_the_reference_takes_them_and_nothing_beyond():
 
     assert bool((varied(torch.asin) == 1).any())
     assert not bool((varied(torch.special.ndtri) == 1).any())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_borne_is_no_luck(seed):
+    """Of eight sizes up to 1.1 times a range's end all may lie below it: then no end ever came."""
+
+    def told(given):
+        return [binary_cross_entropy(*given, reduction="none")]
+
+    def bears(changed, own):
+        return all(float(x.min()) >= 0 and float(x.max()) <= 1 for x in changed)
+
+    draw = torch.Generator().manual_seed(seed)
+    own = [torch.rand(64, 64, generator=draw) for _ in range(2)]
+    varied = Variation(bears, told).varied(own, Draw(OUTLIERS, 2 * seed), [False] * 2)
+    assert all(bool((x == 0).any()) and bool((x == 1).any()) for x in varied)
 
 
 def test_between_puts_few_numbers_anywhere_in_the_range():

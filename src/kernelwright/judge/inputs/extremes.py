@@ -19,6 +19,8 @@ OUTLIERS, N_OUTLIERS = "outliers", 8
 """Few enough that whoever looks at one number in a thousand sees none of them."""
 N_IN_A_ROW = 4
 """Of them, in one and the same: of a single one nobody has to say by how much it is the largest."""
+NEARLY = 15 / 16
+"""Of the largest, that the largest of the other sign has: in one row they must not cancel."""
 BETWEEN = "between"
 """In place of outliers where the reference takes nothing beyond the task's own range."""
 ENDS, N_ENDS = "ends", 4
@@ -54,9 +56,10 @@ def outliers(x: torch.Tensor, draw: torch.Generator, largest: float = HUGE) -> t
     width = width_of(x)
     if x.numel() > width >= N_OUTLIERS:
         places[:N_IN_A_ROW] = places[0] // width * width + places[:N_IN_A_ROW] % width
-    sizes = largest * (1 + uniform((N_OUTLIERS,), draw)) / 2
+    shares = (1 + uniform((N_OUTLIERS,), draw)) / 2
+    shares[:2] = torch.tensor((NEARLY, 1.0))  # or it would be luck whether the reference bears them
     signs = torch.arange(N_OUTLIERS, device=x.device) % 2 * 2 - 1
-    changed[places] = (sizes * signs).to(x.dtype)
+    changed[places] = (largest * shares * signs).to(x.dtype)
     return changed.view(x.shape)
 
 
