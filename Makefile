@@ -4,6 +4,8 @@ PYTHON ?= python3
 TASK ?= examples/rms_gate.py
 BUDGET ?= 90s
 BIN := .venv/bin
+# Tests that take no times; the others run one at a time, because they do.
+UNTIMED := tests/null tests/snapshots $(addprefix tests/host/,compose emit emit_gpu port)
 
 .PHONY: optimize test zoo lint clean
 
@@ -11,8 +13,8 @@ optimize: .venv/installed
 	$(BIN)/kernelwright optimize $(TASK) --budget $(BUDGET)
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 tests/null tests/snapshots
-	$(BIN)/python -m pytest -q tests/host tests/device  # one at a time: they measure
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 $(UNTIMED)
+	$(BIN)/python -m pytest -q tests/host tests/device $(addprefix --ignore=,$(UNTIMED))
 
 zoo: .venv/installed-test
 	$(BIN)/python -m kernelwright.testing.zoo

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelwright.judge import WarmProgram
+from kernelwright.judge import WarmProgram, baselines
 
 
 @pytest.fixture(scope="session")
@@ -10,3 +10,10 @@ def nursery():
     """The process that most judges' children come from, as those of a suite do."""
     with WarmProgram() as one:
         yield one
+
+
+@pytest.fixture
+def few_settings(monkeypatch):
+    """Two settings of the library, one of them compiled: they are sooner ready than all."""
+    two = [s for s in baselines.settings("cpu", "") if s.name in ("eager", "compile")]
+    monkeypatch.setattr(baselines, "settings", lambda *_: two)

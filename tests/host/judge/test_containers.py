@@ -164,6 +164,7 @@ def test_what_library_settings_keep_is_the_users_own(machine, denied, tmp_path):
     assert (cache / "kept").stat().st_uid == cache.stat().st_uid == os.geteuid()
 
 
+@pytest.mark.usefixtures("few_settings")
 def test_the_compiler_works_where_namespaces_are_refused(machine, tmp_path, monkeypatch):
     # Forked from what has imported it, where its folders were to be in another's /tmp.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
