@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import resource
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.host.judge.one_child import begin, call
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import DeviceError
@@ -94,6 +94,7 @@ with tempfile.TemporaryDirectory() as cache:
         child.close()
 zygote.close()
 """
+CAP_SETUID, CAP_SYS_PTRACE = 7, 19  # include/uapi/linux/capability.h
 BESIDE_DENIED = {"landlock": (landlock.CREATE_RULESET,) * 2, "capset": (126, 91)}
 
 
@@ -118,16 +119,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def start(zygote, **how):
-    child = zygote.fork(**how)
-    program = {"source": SOURCE, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
-    assert "error" not in child.request("build", weights={}, setting={}, **program)
-    return child
-
-
-def call(child, what):
-    child.request("prepare", arguments=[what])
-    child.stop()
-    return child.call(timeout_s=20).reply
+    return begin(zygote, SOURCE, **how)
 
 
 @pytest.mark.parametrize("denied", ["mount", "unshare"])
@@ -189,7 +181,7 @@ def test_a_gpus_driver_may_name_its_threads(machine, denied):
 
 @pytest.mark.parametrize("denied", [("unshare",), ("unshare", "landlock")], ids=len)
 def test_outputs_of_a_candidate_and_of_the_library_are_taken_in_one_way(machine, denied):
-    machine(*denied, without=[19])
+    machine(*denied, without=[CAP_SYS_PTRACE])
     done = subprocess.run([sys.executable, "-c", BOTH_KINDS], capture_output=True, text=True)
     of_library, of_candidate = done.stdout.split()
     assert of_library == of_candidate
@@ -235,7 +227,7 @@ def _run_below(limit, most):
 
 
 def test_who_stays_root_does_not_set_the_kernel(machine):
-    child = start(machine(without=[7]), on_gpu=True)
+    child = start(machine(without=[CAP_SETUID]), on_gpu=True)
     assert "user" not in child.granted
     assert "error" in call(child, "set the kernel")
     child.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import select
 import signal
 import tempfile
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.host.judge.one_child import begin, call
 
 from kernelwright.judge.children import wire
 from kernelwright.judge.children.child import ChildEnded
@@ -167,17 +167,8 @@ def zygote():
 
 
 def start(zygote, refuse=frozenset(), package="", **how):
-    child = zygote.fork(refuse=refuse, **how)
     source = SOURCE.replace("JUDGE", str(os.getpid())).replace("PACKAGE", repr(package))
-    program = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
-    assert "error" not in child.request("build", weights={}, setting={}, **program)
-    return child
-
-
-def call(child, what):
-    child.request("prepare", arguments=[what])
-    child.stop()
-    return child.call(timeout_s=20).reply
+    return begin(zygote, source, refuse=refuse, **how)
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
@@ -367,11 +358,8 @@ def test_what_compilers_keep_is_no_package(zygote, tmp_path):
     (tmp_path / "q7").mkdir()
     source = "import importlib.util, torch; assert importlib.util.find_spec('q7') is None\n"
     source += "class ModelNew(torch.nn.Module): pass"
-    program = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
-    child = zygote.fork(cache=tmp_path)
     setting = {"import_roots": [sandbox.SCRATCH]}  # the task lies there, outside
-    assert "error" not in child.request("build", weights={}, setting=setting, **program)
-    child.close()
+    begin(zygote, source, setting, cache=tmp_path).close()
 
 
 def test_a_child_that_stays_its_user_has_room_beside_what_that_runs(monkeypatch):

@@ -1,9 +1,10 @@
-"""Kernels of the judge's own that keep a GPU until a word is said, and destroy memory.
+"""Memory that a GPU destroys when a word is said, whether the device is kept until then or not.
 
-Contexts take turns on a GPU, each for some milliseconds. While this one has its turn nothing of
-another's runs, and what the word lets through is next: where another process says that it is done
-and has work left, that work finds the memory destroyed. Without the kernel the GPU would do it
-while the judge's first one is on its way.
+Contexts take turns on a GPU, each for some milliseconds. While a kernel that waits for the word has
+its turn nothing of another's runs, and what the word lets through is next: where another process
+says that it is done and has work left, that work finds the memory destroyed. Where the device is
+not kept a stream waits for the word, and others run as they do: what it lets through has the device
+when they are done, with no time lost on its way there.
 """
 
 from __future__ import annotations
