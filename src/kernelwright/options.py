@@ -178,5 +178,6 @@ def _numbers(given: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _words(given: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in 'rules,swarm'."""
-    return tuple(name for text in given for name in text.split(",") if name)
+    """The names in 'rules,swarm', with blanks or without."""
+    names = (name.strip() for text in given for name in text.split(","))
+    return tuple(name for name in names if name)

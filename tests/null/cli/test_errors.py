@@ -30,6 +30,7 @@ WRONG = {
     "an unknown option": (["optimize", "x.py", "--bugdet", "3"], "--budget"),
     "an unknown command": (["optimse", "x.py"], "optimize"),
     "an unknown dialect": (["optimize", "task.py", "--dialect", "tritn"], "triton"),
+    "blanks, and no model": (["optimize", "task.py", "--proposer", "rules, swarm"], "--model"),
     "an unknown device": (["optimize", "task.py", "--device", "cuba"], "cuda"),
     "an unknown setting's value": (["optimize", "task.py", "--cache", "hot"], "--help"),
     "more threads than cores": (["optimize", "nothing.py", "--threads", "9999"], "0 for all"),
