@@ -65,7 +65,7 @@ MOVED_ULP = 2.0
 
 NARROW_ERROR = 2.0**-14
 """Of a row's largest value: rounding a result to float16 is off by up to 2^-12."""
-TYPICAL, FEWEST_TYPICAL = 0.4, 1024
+TYPICAL, FEWEST_TYPICAL = 0.4, 256
 """Of the unit roundoff of a type narrower than float32: what rounding a result once is off by, as
 the root of a mean square; of so many numbers at least."""
 FEW_OFF = 1 / 32
