@@ -5,6 +5,7 @@ import torch
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, TOUCHED
 from kernelwright.judge.inputs.large_weights import (
     FACTORS,
+    enlarge_weights,
     enlarged,
     sets_of_weights,
     touched,
@@ -24,7 +25,7 @@ def growth(module, twin):
     """By how much each parameter's largest number has grown."""
     own = dict(module.named_parameters())
     return {
-        name: float((p / own[name]).detach().nan_to_num().max())
+        name: float((p / own[name]).detach().nan_to_num().abs().max())
         for name, p in twin.named_parameters()
     }
 
@@ -45,15 +46,26 @@ def test_a_result_that_is_nothing_but_rounding_hides_none_from_large_weights():
     assert large(module, with_a_check)(X).abs().max() > 100
 
 
-def test_numbers_are_of_all_sizes_and_keep_their_signs_and_noughts():
+def test_numbers_are_of_all_sizes_and_all_have_the_other_sign_where_both_occur():
     module = torch.nn.Linear(64, 64)
+    module.shares = torch.nn.Parameter(torch.rand(64) + 0.5)
     with torch.no_grad():
         module.weight[:, 3] = 0.0
     twin = large(module, lambda one, x: one(x))
-    assert torch.equal(module.weight.sign(), twin.weight.sign())
-    ratio = (twin.weight / module.weight)[:, 4:].detach().amax(1)
+    assert torch.equal(module.weight.sign(), -twin.weight.sign())
+    assert bool((twin.shares > 0).all())
+    ratio = -(twin.weight / module.weight)[:, 4:].detach().amin(1)
     assert bool((ratio < 3).any()) and bool((ratio > 8).any()) and bool((ratio >= 1).all())
     assert growth(module, twin)["weight"] > FACTORS[0]
+
+
+def test_single_numbers_are_as_large_as_any():
+    for seed in range(8):
+        module = torch.nn.Module()
+        module.slope = torch.nn.Parameter(torch.tensor([0.25]))
+        module.scale = torch.nn.Parameter(torch.tensor(0.5))
+        enlarge_weights(module, seed, 16.0)
+        assert module.slope.item() == 4.0 and module.scale.item() == 8.0
 
 
 def test_weights_are_smaller_where_the_largest_make_results_infinite():

@@ -3,7 +3,7 @@
 import torch
 
 from kernelwright.judge.inputs.lasting import constants, sorted_ones
-from kernelwright.judge.inputs.weights import randomise_weights, randomised
+from kernelwright.judge.inputs.weights import Boldness, randomise_weights, randomised
 
 
 def test_random_weights_change_signs_where_both_occur():
@@ -109,6 +109,18 @@ def test_parameters_of_one_sign_get_the_other_where_that_is_borne_and_small_numb
     assert 0.2 < float((twin.scale < 0).float().mean()) < 0.8
     twin = randomised(module, 7, lambda twin: twin(x) * twin.scale.log())
     assert bool((twin.scale > 0).all()) and float(twin.scale.detach().min()) < 0.1
+
+
+def test_two_numbers_have_both_signs_and_one_of_them_is_small():
+    module = torch.nn.Module()
+    for seed in range(16):
+        module.scales = torch.nn.Parameter(torch.ones(2))
+        module.shares = torch.nn.Parameter(torch.tensor([0.4, 0.6]))
+        module.slopes = torch.nn.Parameter(torch.tensor([0.4, -0.6]))
+        randomise_weights(module, seed, Boldness.BOLDEST)
+        for parameter in module.parameters():
+            assert bool((parameter > 0).any() and (parameter < 0).any())
+        assert float(module.shares.detach().abs().min()) < 0.06
 
 
 def test_rows_for_padding_stay_noughts():

@@ -14,7 +14,13 @@ import torch
 from kernelwright.judge.inputs.buffers import parts_of, with_other_buffers
 from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, TOUCHED
 from kernelwright.judge.inputs.lasting import constants, sorted_ones
-from kernelwright.judge.inputs.weights import emboldened, is_borne, randomised, sort_again
+from kernelwright.judge.inputs.weights import (
+    emboldened,
+    has_both_signs,
+    is_borne,
+    randomised,
+    sort_again,
+)
 from kernelwright.judge.machine.layout import bytes_of
 from kernelwright.judge.numerics.compare import USELESS
 from kernelwright.judge.numerics.measures import furthest
@@ -119,14 +125,19 @@ def enlarge_weights(
     ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> None:
     """Multiply every slice of every parameter by its own number between one and ``factor``, so that
-    there are some of all sizes; single numbers of matrices become larger than all others. Noughts,
-    signs, buffers and what is to be ``kept`` stay, and what is ``ordered`` is sorted again."""
+    there are some of all sizes, and parameters of one number by all of it; single numbers of
+    matrices become larger than all others. Where a parameter has both signs, every number gets the
+    other: none has one sign in all sets of weights. Noughts, buffers and what is to be ``kept``
+    stay, and what is ``ordered`` is sorted again."""
     draw = torch.Generator().manual_seed(seed)
     for name, parameter in module.named_parameters():
         if name in kept or not parts_of(parameter) or parameter.numel() == 0:
             continue
         slices = parameter.shape[:1] + (1,) * (parameter.dim() - 1)
-        parameter.mul_((factor ** torch.rand(slices, generator=draw)).to(parameter))
+        powers = torch.rand(slices, generator=draw).clamp(min=float(parameter.numel() == 1))
+        parameter.mul_((factor**powers).to(parameter))
+        if has_both_signs(parameter):
+            parameter.neg_()
         if parameter.dim() > 1 and parameter.numel() >= FEWEST:
             places = torch.randint(parameter.numel(), (N_OUTLIERS,), generator=draw)
             index = torch.unravel_index(places.to(parameter.device), parameter.shape)

@@ -167,16 +167,26 @@ def _randomise(
         return
     noughts = x == 0
     is_mask = not is_trained and bool(noughts.any())
-    has_both_signs = bool((x > 0).any() and (x < 0).any())
+    is_signed = has_both_signs(x)
     is_scale = is_one_number(x)
     x.mul_(factor)
-    if is_bold and not (has_both_signs or is_scale or is_mask):
-        x.mul_(torch.where(factor < 0.5 + SMALL_SHARE, SMALL, 1.0).to(x))
+    if is_bold and not (is_signed or is_scale or is_mask):
+        least = factor.min() if x.numel() > 1 else 0.0  # one of few is small as well
+        is_small = (factor < 0.5 + SMALL_SHARE) | (factor == least)
+        x.mul_(torch.where(is_small, SMALL, 1.0).to(x))
     takes_any = is_bold if is_scale else boldness == Boldness.BOLDEST and not is_mask
-    if has_both_signs or (takes_any and x.numel() > 1):
+    if is_signed or (takes_any and x.numel() > 1):
         x.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(x))
+        if not has_both_signs(x):  # few may have come out alike
+            place = torch.randint(x.numel(), (), generator=draw).to(x.device)
+            x[torch.unravel_index(place, x.shape)] *= -1.0
     if is_bold and x.dim() > 1 and not is_mask:
         x.copy_(torch.where(noughts, from_nought(factor), x))
+
+
+def has_both_signs(x: torch.Tensor) -> bool:
+    """Whether some numbers are above nought and some below it; of complex ones none are."""
+    return not x.is_complex() and bool((x > 0).any() and (x < 0).any())
 
 
 def _effect(parameter: torch.Tensor) -> float:
