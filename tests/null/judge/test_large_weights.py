@@ -2,13 +2,14 @@
 
 import torch
 
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, TOUCHED
+from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, SMALL_WEIGHTS, TASK, TOUCHED
 from kernelwright.judge.inputs.large_weights import (
     FACTORS,
     enlarge_weights,
     enlarged,
     sets_of_weights,
     touched,
+    with_small_numbers,
 )
 from kernelwright.judge.inputs.weights import randomised
 
@@ -96,6 +97,24 @@ def test_there_are_no_large_weights_where_there_are_none_or_no_room_is_left():
         assert list(named) == [TASK, OWN_WEIGHTS, *more]
     named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, lambda n: False)
     assert list(named) == [TASK, OWN_WEIGHTS]
+
+
+def decays(twin, x):
+    return x * torch.exp(-twin.decay * 300.0) * torch.exp(-twin.rates[0] * 300.0) * twin.shares[0]
+
+
+def test_numbers_of_one_sign_are_small_once_where_none_came_by_chance():
+    module = torch.nn.Linear(64, 64)
+    module.decay = torch.nn.Parameter(torch.tensor(0.5))
+    module.rates = torch.nn.Parameter(torch.full((4,), 0.5))
+    module.shares = torch.nn.Parameter(torch.rand(4) + 0.5)
+    runs = [lambda one: decays(one, X), lambda one: decays(one, MOVED)]
+    found = with_small_numbers(module, module, *runs)[SMALL_WEIGHTS]
+    assert found.decay.item() == 1 / 32 and bool((found.rates == 1 / 32).all())
+    assert torch.equal(found.shares, module.shares)
+    assert torch.equal(found.weight, module.weight)
+    layer = torch.nn.Linear(64, 64)
+    assert not with_small_numbers(layer, layer, lambda one: one(X), lambda one: one(MOVED))
 
 
 def test_few_numbers_of_each_parameter_are_touched():

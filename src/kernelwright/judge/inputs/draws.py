@@ -21,6 +21,12 @@ TOUCHED = "touched"
 the others to see whether those came that it knows."""
 
 
+SMALL_WEIGHTS = "small_weights"
+"""Likewise, but for those of one number and of one sign, which are small: a slow decay."""
+OTHER_WEIGHTS = (OWN_WEIGHTS, LARGE_WEIGHTS, TOUCHED, SMALL_WEIGHTS)
+"""What is drawn is weights, and the inputs are the task's own."""
+
+
 @dataclass(frozen=True)
 class Draw:
     """One set of inputs: its distribution, its seed, and which weights go with it."""
@@ -32,8 +38,7 @@ class Draw:
 
     @property
     def weights(self) -> str:
-        is_named = self.distribution in (OWN_WEIGHTS, LARGE_WEIGHTS, TOUCHED)
-        return self.distribution if is_named else TASK
+        return self.distribution if self.distribution in OTHER_WEIGHTS else TASK
 
 
 @dataclass(frozen=True)

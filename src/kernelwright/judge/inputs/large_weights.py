@@ -12,9 +12,10 @@ from typing import Any
 import torch
 
 from kernelwright.judge.inputs.buffers import parts_of, with_other_buffers
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, TOUCHED
+from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, SMALL_WEIGHTS, TASK, TOUCHED
 from kernelwright.judge.inputs.lasting import constants, sorted_ones
 from kernelwright.judge.inputs.weights import (
+    SMALL,
     emboldened,
     has_both_signs,
     is_borne,
@@ -23,7 +24,7 @@ from kernelwright.judge.inputs.weights import (
 )
 from kernelwright.judge.machine.layout import bytes_of
 from kernelwright.judge.numerics.compare import USELESS
-from kernelwright.judge.numerics.measures import furthest
+from kernelwright.judge.numerics.measures import furthest, is_one_number
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten, weights_of
@@ -60,6 +61,8 @@ def sets_of_weights(
         large = enlarged(other, seed + 1, *runs, kept, ordered)
         if has_room(2 * n_bytes):  # right after the usual ones, which a candidate then knows
             sets |= touched(other, seed + 2, runs[0], {*kept, *ordered})
+        if has_room(3 * n_bytes):
+            sets |= with_small_numbers(other, module, *runs, kept)
         sets |= large
     return sets
 
@@ -90,6 +93,38 @@ def enlarged(
     own, others = weights_of(module), weights_of(twin)
     is_same = all(torch.equal(own[name], others[name]) for name in own)
     return {} if is_same else {LARGE_WEIGHTS: twin}
+
+
+@torch.no_grad()
+def with_small_numbers(
+    module: torch.nn.Module,
+    own: torch.nn.Module,
+    run: Run,
+    run_moved: Run,
+    kept: Collection[str] = (),
+) -> dict[str, torch.nn.Module]:
+    """A copy in which parameters that are one number in the ``own`` module, and have one sign in
+    this one, are SMALL times what they are, by its name among sets of weights; none where there
+    are none, or where results would say nothing. ``run`` and ``run_moved`` as in ``enlarged``."""
+    twin, given = copied(module), dict(own.named_parameters())
+    small = [
+        parameter
+        for name, parameter in twin.named_parameters()
+        if name not in kept
+        and parts_of(parameter)
+        and parameter.numel()
+        and is_one_number(given[name])
+        and not (parameter.is_complex() or has_both_signs(parameter))
+    ]
+    if not small:
+        return {}
+    for parameter in small:
+        parameter.mul_(SMALL)
+    try:
+        told = [distance < USELESS for distance in _distances(run, run_moved, module)]
+    except FAILURES:
+        return {}
+    return {SMALL_WEIGHTS: twin} if _is_telling(run, run_moved, module, told, twin) else {}
 
 
 def _is_telling(

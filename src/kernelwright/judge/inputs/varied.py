@@ -21,7 +21,7 @@ from kernelwright.judge.inputs.distributions import (
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, TASK, TOUCHED, Draw
+from kernelwright.judge.inputs.draws import OTHER_WEIGHTS, TASK, Draw
 from kernelwright.judge.inputs.extremes import BETWEEN, ENDS, HUGE_INPUTS, OUTLIERS, STRETCHES
 from kernelwright.judge.inputs.integers import WAYS, resample_integers, skew_integers
 from kernelwright.judge.inputs.meeting import with_meetings
@@ -52,7 +52,7 @@ class Variation:
         same. Of integers those that are fixed are drawn anew, or all from those that the task gives
         ``again``, as in ``resample_integers``."""
         name, seed = draw.distribution, draw.seed
-        if name in (TASK, OWN_WEIGHTS, LARGE_WEIGHTS, TOUCHED):
+        if name in (TASK, *OTHER_WEIGHTS):
             return own
         if name == SPECIAL:
             return with_specials(own, seed)

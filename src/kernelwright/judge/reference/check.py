@@ -26,6 +26,7 @@ from kernelwright.judge.inputs.distributions import (
 from kernelwright.judge.inputs.draws import (
     LARGE_WEIGHTS,
     OWN_WEIGHTS,
+    SMALL_WEIGHTS,
     TASK,
     TOUCHED,
     Draw,
@@ -69,6 +70,7 @@ MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
 PLACES = {
     OWN_WEIGHTS: "",
     LARGE_WEIGHTS: "on large weights",
+    SMALL_WEIGHTS: "on weights of which single numbers are small",
     TOUCHED: "when some numbers of each weight have changed",
     SPECIAL: "on inputs with NaN and infinities",
     SKEWED: "where integers are skewed (half of the places hold one of the task's own)",
