@@ -19,8 +19,6 @@ LARGE_WEIGHTS = "large_weights"
 TOUCHED = "touched"
 """Likewise, with the usual weights but for some numbers of each parameter: a candidate may look at
 the others to see whether those came that it knows."""
-
-
 SMALL_WEIGHTS = "small_weights"
 """Likewise, but for those of one number and of one sign, which are small: a slow decay."""
 OTHER_WEIGHTS = (OWN_WEIGHTS, LARGE_WEIGHTS, TOUCHED, SMALL_WEIGHTS)

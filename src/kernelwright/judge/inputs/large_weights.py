@@ -49,8 +49,8 @@ def sets_of_weights(
     has_room: Callable[[int], bool],
 ) -> dict[str, torch.nn.Module]:
     """The module with its own weights and with others, by the names of draws; ``again`` makes it
-    anew. The usual ones first; some that are touched, and large ones, where there is room for
-    as many bytes, see ``enlarged`` for the ``runs``."""
+    anew. The usual ones first; some that are touched, with small numbers, and large ones, where
+    there is room for as many bytes, see ``enlarged`` for the ``runs``."""
     again = cache(again)  # at most one is made
     kept, ordered = constants(module, again), sorted_ones(module, again)
     other = with_other_buffers(module, again, partial(is_borne, runs[0], instead_of=module))
