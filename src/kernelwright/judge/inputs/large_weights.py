@@ -1,9 +1,10 @@
 """Weights as large as training may make them. Behind a norm no input is large, so what is right for
 small numbers only, as a cap by a series or a softmax without its maximum, is seen by them alone.
-And weights of which training has moved a few numbers."""
+And weights of which training has moved a few numbers, or made single ones small."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
@@ -78,11 +79,7 @@ def enlarged(
     """A copy with large weights but those to be ``kept``, by its name among sets of weights: the
     largest with which what ``run`` gives is finite, and near what ``run_moved`` gives, on inputs
     that are moved in their last digits. None where no larger weights are."""
-    try:
-        told = [distance < USELESS for distance in _distances(run, run_moved, module)]
-    except FAILURES:
-        return {}
-    is_telling = partial(_is_telling, run, run_moved, module, told)
+    is_telling = _telling(run, run_moved, module)
     for factor in FACTORS:
         twin = copied(module)
         enlarge_weights(twin, seed, factor, kept, ordered)
@@ -120,11 +117,17 @@ def with_small_numbers(
         return {}
     for parameter in small:
         parameter.mul_(SMALL)
-    try:
-        told = [distance < USELESS for distance in _distances(run, run_moved, module)]
-    except FAILURES:
-        return {}
-    return {SMALL_WEIGHTS: twin} if _is_telling(run, run_moved, module, told, twin) else {}
+    return {SMALL_WEIGHTS: twin} if _telling(run, run_moved, module)(twin) else {}
+
+
+def _telling(
+    run: Run, run_moved: Run, instead_of: torch.nn.Module
+) -> Callable[[torch.nn.Module], bool]:
+    """What ``_is_telling`` says of a copy of a module; that none is where it fails itself."""
+    told: list[bool] = []
+    with contextlib.suppress(*FAILURES):
+        told = [distance < USELESS for distance in _distances(run, run_moved, instead_of)]
+    return partial(_is_telling, run, run_moved, instead_of, told)
 
 
 def _is_telling(
