@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.host.judge.one_child import begin, call
 from kernelwright.judge.children import wire
 from kernelwright.judge.children.child import ChildEnded
 from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation import sandbox
+from kernelwright.judge.isolation import namespaces, sandbox
 
 SOURCE = """
 import ctypes, fcntl, mmap, os, platform, signal, socket, subprocess, threading, time, torch
@@ -351,6 +352,32 @@ def test_where_memory_is_short_a_candidate_ends_before_a_library_setting(zygote,
     assert int(first) > int(last) + 200  # of a thousand, beside what each of them holds
     for child in children:
         child.close()
+
+
+def test_a_root_that_is_removed_while_it_is_built_does_not_come_again(tmp_path, monkeypatch):
+    """As by a judge that is stopped: the folder goes, and with it what is mounted on it."""
+    scratch = tmp_path / "0"
+    scratch.mkdir()
+    (half_done, tell), (told, go_on) = os.pipe(), os.pipe()
+    monkeypatch.setattr(
+        namespaces, "_show_device", lambda *_: (os.write(tell, b"."), os.read(told, 1))
+    )
+    if (child := os.fork()) == 0:
+        try:
+            plan = sandbox.Plan(str(scratch), os.getuid(), sandbox.Limits(1 << 30))
+            namespaces.enter_namespaces(plan)
+            if os.fork() == 0:
+                namespaces.build_root(plan)
+            os.wait()
+        finally:
+            os._exit(0)
+    os.close(tell)
+    if not os.read(half_done, 1):
+        pytest.skip("this machine grants no file system of its own")
+    subprocess.run(["rm", "-rf", scratch], check=True)
+    os.write(go_on, b"." * 100)
+    os.waitpid(child, 0)
+    assert not scratch.exists()
 
 
 def test_what_compilers_keep_is_no_package(zygote, tmp_path):

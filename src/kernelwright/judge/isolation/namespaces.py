@@ -94,9 +94,12 @@ def build_root(plan: sandbox.Plan) -> None:
     Raises:
         OSError: this machine does not allow it.
     """
-    root = plan.scratch
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
+    kernel.mount("tmpfs", plan.scratch, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
+    # Below it from here on: a judge that ends removes the folder, and its mounts go with it. By
+    # its path it would be made anew, outside.
+    os.chdir(plan.scratch)
+    root = "."
     # First what is writable: Python itself may lie under the scratch, in /tmp.
     size = plan.limits.scratch_bytes
     for folder in sandbox.IN_MEMORY:
