@@ -10,6 +10,8 @@ from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.late import late_ns
 from kernelwright.judge.timing.series import Series
 
+CALL_NS = 100_000
+
 
 def copies(draw, n, late=0):
     """A copy takes about 80 µs, and now and then a neighbour makes it take milliseconds."""
@@ -19,7 +21,7 @@ def copies(draw, n, late=0):
 
 def test_an_honest_candidate_is_charged_next_to_nothing():
     draw = random.Random(1)
-    charged = [late_ns(copies(draw, 14), copies(draw, 14)) for _ in range(500)]
+    charged = [late_ns(copies(draw, 14), copies(draw, 14), CALL_NS) for _ in range(500)]
     assert sum(ns > 0 for ns in charged) < 0.05 * 500
     assert max(charged) < 8_000
 
@@ -27,19 +29,25 @@ def test_an_honest_candidate_is_charged_next_to_nothing():
 @pytest.mark.parametrize("n", [7, 20])
 def test_what_was_put_off_is_added(n):
     draw = random.Random(1)
-    charged = sorted(late_ns(copies(draw, n, 30_000), copies(draw, n)) for _ in range(200))
+    charged = sorted(late_ns(copies(draw, n, 30_000), copies(draw, n), CALL_NS) for _ in range(200))
     assert charged[100] > 28_000  # of seven one may hide it
 
 
 def test_much_of_it_is_tampering_whatever_single_copies_of_a_baseline_took():
     draw = random.Random(1)
     with pytest.raises(Refused) as refused:
-        late_ns(copies(draw, 14, 200_000), copies(draw, 14))
+        late_ns(copies(draw, 14, 200_000), copies(draw, 14), CALL_NS)
     assert refused.value.status is Status.TAMPERED
 
 
+def test_a_copy_from_a_core_that_slept_for_long_is_charged_and_accuses_nobody():
+    draw = random.Random(1)
+    charged = late_ns(copies(draw, 14, 90_000), copies(draw, 14), 20_000_000)
+    assert charged > 60_000
+
+
 def test_without_copies_there_is_nothing_to_say():
-    assert late_ns([], []) == 0
+    assert late_ns([], [], CALL_NS) == 0
 
 
 @pytest.mark.parametrize("beside", ["eager", "compile"])

@@ -14,12 +14,16 @@ from collections.abc import Sequence
 from kernelwright.core.evaluation import Status, median_interval
 from kernelwright.judge.refusal import Refused
 
-LATE_NS, LATE_SHARE = 50_000, 0.5
-"""Beyond the first and this share of a baseline's, no doubt is left: noise of request and reply."""
+LATE_NS, LATE_SHARE, CALL_SHARE = 50_000, 0.5, 0.01
+"""Beyond the first, this share of a baseline's and this one of the candidate's own calls, no doubt
+is left: noise of request and reply. After a call that slept for 20 ms the same copy took 60 µs more
+on an idle core; and who puts off less than a hundredth of its work has nothing to hide."""
 
 
-def late_ns(mine: Sequence[int], theirs: Sequence[int]) -> int:
+def late_ns(mine: Sequence[int], theirs: Sequence[int], call_ns: float) -> int:
     """By how much a candidate's waits outlast a baseline's of the same rounds; 0 where by chance.
+
+    ``call_ns`` is what its calls take.
 
     Raises:
         Refused: by so much that it was put off on purpose.
@@ -28,7 +32,7 @@ def late_ns(mine: Sequence[int], theirs: Sequence[int]) -> int:
         return 0
     beyond = [a - b for a, b in zip(mine, theirs, strict=True)]
     surely = median_interval(beyond)[0]
-    if surely > max(LATE_NS, LATE_SHARE * statistics.median(theirs)):
+    if surely > max(LATE_NS, LATE_SHARE * statistics.median(theirs), CALL_SHARE * call_ns):
         raise Refused(
             Status.TAMPERED, f"work goes on for {surely / 1e3:.0f} µs after it says that it is done"
         )

@@ -34,8 +34,9 @@ class Series:
     def timing(self, cache: str) -> Timing:
         """The whole, with work that the candidate had put off added to its times."""
         mine, theirs = (zip(*self.after_ns[name], strict=True) for name in (CANDIDATE, self.beside))
-        late = sum(late_ns(a, b) for a, b in zip(mine, theirs, strict=True))
         found = {name: tuple(samples) for name, samples in self.samples_ns.items()}
+        call_ns = statistics.median(found[CANDIDATE])
+        late = sum(late_ns(a, b, call_ns) for a, b in zip(mine, theirs, strict=True))
         found[CANDIDATE] = tuple(sample + late for sample in found[CANDIDATE])
         # The strongest is the fastest of this very run, so that no lucky ranking flatters.
         medians = {n: statistics.median(s) for n, s in found.items() if n != CANDIDATE}
