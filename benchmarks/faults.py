@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import tempfile
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -113,11 +115,11 @@ def main() -> None:
     kernelbench = open_kernelbench(arguments.kernelbench)
     entries = [e for e in builtin_suite(size="small") if arguments.only in (None, [])
                or e.name in arguments.only]  # fmt: skip
+    how = {"per_task": arguments.per_task, "seed": arguments.seed}
     # All forks come first: torch's threads, which the judge starts here, do not survive a fork.
-    injected = {
-        entry.name: inject(entry, kernelbench, per_task=arguments.per_task, seed=arguments.seed)
-        for entry in entries
-    }
+    with tempfile.TemporaryDirectory() as built:
+        os.environ["TORCH_EXTENSIONS_DIR"] = built
+        injected = {entry.name: inject(entry, kernelbench, **how) for entry in entries}
     for entry in entries:
         judge(entry, injected[entry.name], arguments.device)
     faults = [fault for group in injected.values() for fault in group]
