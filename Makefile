@@ -5,7 +5,7 @@ TASK ?= examples/rms_gate.py
 BUDGET ?= 90s
 BIN := .venv/bin
 # Tests that take no times; the others run one at a time, because they do.
-UNTIMED := tests/null tests/snapshots $(addprefix tests/host/,compose emit emit_gpu port)
+UNTIMED := tests/null tests/snapshots $(addprefix tests/host/,compose emit emit_gpu port propose)
 
 .PHONY: optimize test zoo lint clean
 
