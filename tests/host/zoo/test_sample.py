@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from kernelwright.testing.zoo import Result, cases, run
 
 SAMPLE = (
@@ -26,7 +24,6 @@ SAMPLE = (
 )  # fmt: skip
 
 
-@pytest.mark.timeout(120)
 def test_sample_of_the_zoo() -> None:
     known = {case.name: case for case in cases("cpu")}
     outcomes = run("cpu", [known[name] for name in SAMPLE], timed=False)
