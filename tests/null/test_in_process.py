@@ -91,6 +91,7 @@ def test_steps_are_said_as_they_are_reached():
 def test_the_limit_holds_for_work_that_tells_of_its_steps(tmp_path):
     steps, note = [], tmp_path / "note"
     work = partial(wait, note)
+    in_process(partial(give, 7), nursery=NoNursery())  # the first waits for imports as well
     begun_s = time.monotonic()
     found = in_process(work, nursery=NoNursery(), on_step=steps.append, limit_s=10)
     assert found.is_late and steps == ["begun"] and note.read_text() == "interrupted"
