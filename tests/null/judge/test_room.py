@@ -1,6 +1,6 @@
 """How much memory judging takes is told from a task's text, whatever its forward does."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,6 +16,7 @@ from kernelwright.judge.machine.room import (
     CONTEXTS_BYTES,
     COPIES,
     LIBRARY_COPIES,
+    RELEASED_S,
     held_bytes,
     lacked_memory,
     needed_bytes,
@@ -81,9 +82,21 @@ class Device:
         return self.free + (self.comes_free if self.looks > 3 else 0)
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """A time that passes for nobody but who sleeps."""
+    now = SimpleNamespace(s=0.0)
+
+    def sleep(seconds):
+        now.s += seconds
+
+    monkeypatch.setattr(room, "time", SimpleNamespace(monotonic=lambda: now.s, sleep=sleep))
+    return now
+
+
 @pytest.mark.parametrize(("holds", "blamed"), [(90, 90), (40, 0)])
-def test_who_held_most_of_the_memory_is_told_by_what_comes_free(monkeypatch, holds, blamed):
-    monkeypatch.setattr(room, "RELEASED_S", 0.2)
+@pytest.mark.usefixtures("clock")
+def test_who_held_most_of_the_memory_is_told_by_what_comes_free(holds, blamed):
     device = Device()
 
     def end():
@@ -92,18 +105,16 @@ def test_who_held_most_of_the_memory_is_told_by_what_comes_free(monkeypatch, hol
     assert held_bytes(device, end) == blamed
 
 
-def test_what_another_gives_back_is_not_blamed_on_who_is_ended(monkeypatch):
-    monkeypatch.setattr(room, "RELEASED_S", 0.2)
-    freed_s = time.monotonic() + 0.05
+def test_what_another_gives_back_is_not_blamed_on_who_is_ended(clock):
     device = Device()
-    device.free_bytes = lambda: 5 if time.monotonic() < freed_s else 95
+    device.free_bytes = lambda: 5 if clock.s < RELEASED_S / 4 else 95
     assert held_bytes(device, lambda: None) == 0
 
 
 @pytest.mark.parametrize(("comes_free", "looks"), [(90, 4), (0, 21)])
+@pytest.mark.usefixtures("clock")
 def test_who_lacked_memory_waits_for_it_a_while(monkeypatch, comes_free, looks):
-    monkeypatch.setattr(room, "RELEASED_S", 0.2)
-    monkeypatch.setattr(room, "WAIT_S", 0.2)
+    monkeypatch.setattr(room, "WAIT_S", RELEASED_S)
     device = Device()
     device.most_judges, device.comes_free = 5, comes_free
     wait_for_room(device, Task("a task", "test", TASK.format(forward="return x")))
@@ -134,8 +145,8 @@ def test_any_other_failure_stays_what_it_is():
         raise RuntimeError("sizes of tensors must match")
 
 
-def test_a_judge_starts_anew_when_others_have_given_memory_back(monkeypatch):
-    monkeypatch.setattr(room, "RELEASED_S", 0.02)
+@pytest.mark.usefixtures("clock")
+def test_a_judge_starts_anew_when_others_have_given_memory_back():
     task, device, tries = Task("a task", "test", TASK.format(forward="return x")), Shared(), []
     device.comes_free = 90
 
@@ -160,10 +171,8 @@ def test_a_judge_that_never_finds_room_says_so(monkeypatch):
 
 
 @pytest.mark.parametrize(("holds", "error"), [(90, Refused), (0, MemoryError)])
-def test_who_takes_most_of_the_memory_is_refused_and_who_stood_beside_is_not(
-    monkeypatch, holds, error
-):
-    monkeypatch.setattr(room, "RELEASED_S", 0.05)
+@pytest.mark.usefixtures("clock")
+def test_who_takes_most_of_the_memory_is_refused_and_who_stood_beside_is_not(holds, error):
     device = Shared()
     device.free = 95
 
