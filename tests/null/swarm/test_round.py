@@ -1,11 +1,11 @@
 """A round against a real server: what is asked, kept and proposed, and when it ends."""
 
-import time
+import threading
 from dataclasses import replace
 
 import pytest
 from tests.null.swarm.briefs import BRIEF, CODE, answer, call, proposal, verdict
-from tests.null.swarm.scripted import fail, half, say, slow
+from tests.null.swarm.scripted import fail, half, say
 
 from kernelwright.core.call import Call, Outcome
 from kernelwright.core.candidate import Proposal
@@ -105,10 +105,15 @@ def test_a_call_is_of_its_run_though_the_clock_was_set_back(scripted, brief):
 
 def test_calls_run_side_by_side(scripted, brief, at_once):
     at_once(8)
-    scripted.script = [slow(0.5, say(answer()))]
-    began = time.monotonic()
+    all_are_in = threading.Barrier(8, timeout=20)
+
+    def answer_when_all_are_in(handler):
+        all_are_in.wait()
+        say(answer())(handler)
+
+    scripted.script = [answer_when_all_are_in]
     calls, _ = propose(brief)
-    assert len(calls) == 8 and time.monotonic() - began < 0.5 * 8
+    assert [asked.outcome for asked in calls] == [Outcome.ANSWERED] * 8
 
 
 @pytest.mark.parametrize("takes_turns", [True, False])
