@@ -331,7 +331,7 @@ def test_an_answer_before_the_question_is_garbled(zygote):
     child = start(zygote)
     child.request("prepare", arguments=["nothing"])
     child.worker.send(wire.framed(wire.GO))
-    time.sleep(0.5)
+    assert select.select([child.bell], [], [], 60)[0]
     child.stop()
     with pytest.raises(wire.Garbled):
         child.call(timeout_s=5)
