@@ -54,8 +54,8 @@ def count(n, *, nursery, on_step):
 
 def wait(note, *, nursery, on_step):
     """Say that it has begun, and note how it ends."""
-    on_step("begun")
     try:
+        on_step("begun")
         time.sleep(LONG_S)
     except KeyboardInterrupt:
         Path(note).write_text("interrupted")
