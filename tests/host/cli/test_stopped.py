@@ -18,7 +18,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         while True: time.sleep(0.1)
 """
-LONG_S = 60.0  # to start on a loaded machine
+LONG_S = 120.0  # to start on a loaded machine, from a cold disk
 
 
 @pytest.fixture

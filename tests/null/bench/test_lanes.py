@@ -22,6 +22,7 @@ from kernelwright.judge.machine.place import place_of
 from kernelwright.load.suite import suite_entries
 
 N_GPUS, N_CORES = 2, 16
+LONG_S = 240.0  # to import torch and its compilers from a cold disk on a loaded machine
 FIRST, SECOND = (lanes.Lane(f"GPU-{n}", tuple(range(8 * n, 8 * n + 8))) for n in range(2))
 
 
@@ -122,8 +123,8 @@ def test_a_search_and_its_children_have_the_lane_and_nothing_else():
     core = max(os.sched_getaffinity(0))
     lane = lanes.Lane("GPU-9", (core,))
     with WarmProgram() as nursery:
-        told = in_a_process(seen_in_a_lane, None, Settings(), 60, nursery, lane)
-        free = in_a_process(seen_in_a_lane, None, Settings(), 60, nursery)
+        told = in_a_process(seen_in_a_lane, None, Settings(), LONG_S, nursery, lane)
+        free = in_a_process(seen_in_a_lane, None, Settings(), LONG_S, nursery)
     assert told == ("GPU-9", [[core]] * 2)
     assert free[1] == [sorted(os.sched_getaffinity(0))] * 2
 
