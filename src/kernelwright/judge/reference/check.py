@@ -66,7 +66,7 @@ WARNING_ONLY = {
 NO_RESULT = (Status.RUNTIME_ERROR, Status.WRONG_SHAPE, Status.WRONG_DTYPE)
 """What stands for wrong values where a call gives none."""
 MOST_REPEATS, IN_TURNS, REPEATS_S = 30, 14, 0.08
-"""Further calls on inputs of the first checks, as many as the time allows; one at least."""
+"""Further calls on inputs of the first checks, as many as the time allows; on each one at least."""
 PLACES = {
     OWN_WEIGHTS: "",
     LARGE_WEIGHTS: "on large weights",
@@ -138,7 +138,7 @@ class Check:
         draws = list(before)
         spread, end_s = 0.0, time.monotonic() + REPEATS_S
         for number in range(MOST_REPEATS):
-            if number and time.monotonic() > end_s:
+            if number >= len(draws) and time.monotonic() > end_s:
                 break
             draw = draws[number % len(draws) if number < IN_TURNS else 0]
             arguments = self.oracle.kept_arguments(draw)
