@@ -148,6 +148,14 @@ def test_skewed_integers_are_their_own_and_one_is_in_half_of_the_places():
     assert can_skew(experts) and not can_skew(order) and not can_skew(places)
 
 
+def test_some_of_skewed_integers_come_nowhere():
+    few, many = torch.arange(8).repeat(64), torch.randint(100, (2, 4096))
+    for seed in range(8):
+        both = skew_integers([few, many], seed, are_some_absent=True)
+        assert [len(x.unique()) for x in both] == [7, 93]
+        assert all(x.flatten().bincount().max() / x.numel() > 0.4 for x in both)
+
+
 def test_a_skewed_batch_of_graphs_stays_in_order_between_its_ends():
     graphs = torch.arange(50).repeat_interleave(20)
     (found,) = skew_integers([graphs], 7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 from kernelwright.judge.numerics.measures import is_whole
 
 SKEWED_SHARE = 0.5
+ABSENT_SHARE = 1 / 16
+"""Of an integer tensor's own numbers, one at least, that then come nowhere."""
 FLIPPED = 0.1
 """Of a mask that hides nothing, or all."""
 WAYS = APART, ELSEWHERE, TWICE = range(3)
@@ -67,18 +70,19 @@ def resample_integers(
     return in_bounds(arguments, in_step(arguments, map_tensors(change, arguments)))
 
 
-def skew_integers(arguments: list[Any], seed: int) -> list[Any]:
+def skew_integers(arguments: list[Any], seed: int, *, are_some_absent: bool = False) -> list[Any]:
     """``arguments`` where half of the places of an integer tensor hold one of its own numbers, as
     one expert has most of the words, or one node most of a graph's edges; of masks the rarer one.
     What is in order stays so between its ends; where no row has a number twice, or no tuple is
-    there twice, it is in as many of them as may be."""
+    there twice, it is in as many of them as may be. With ``are_some_absent`` others come nowhere,
+    as an expert without words, or a node without edges."""
     numbers = itertools.count(seed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
         if not can_skew(x):
             return x
         draw = torch.Generator(x.device).manual_seed(next(numbers))
-        return laid_out(_skewed(x, draw), x)
+        return laid_out(_skewed(x, draw, are_some_absent), x)
 
     return in_bounds(arguments, in_step(arguments, map_tensors(change, arguments)))
 
@@ -94,13 +98,17 @@ def can_skew(x: torch.Tensor) -> bool:
     return is_drawn and not (x.dim() > 1 and rows_are_permutations(x))
 
 
-def _skewed(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+def _skewed(x: torch.Tensor, draw: torch.Generator, are_some_absent: bool) -> torch.Tensor:
     values, counts = x.unique(return_counts=True)
     is_hit = torch.rand(x.shape, generator=draw, device=x.device) < SKEWED_SHARE
     if len(values) == 2:
         return kept(x, with_both(x, torch.where(is_hit, values[counts.argmin()], x)))
     chosen = x.flatten()[torch.randint(x.numel(), (), generator=draw, device=x.device)]
     if not has_distinct_rows(x):
+        if are_some_absent:
+            others = values[values != chosen]
+            order = torch.randperm(len(others), generator=draw, device=x.device)
+            is_hit |= torch.isin(x, others[order[: math.ceil(len(others) * ABSENT_SHARE)]])
         found = kept(x, _once(x, torch.where(is_hit, chosen, x)))
         return _rising(x, _with_ends(x, found))
     # In one place of half of the rows, where it is not there already.

@@ -67,7 +67,8 @@ class Variation:
             ways = [partial(resampled, way) for way in WAYS]
             return self._changed(own, (name, 0), ways)
         if name == SKEWED:
-            return self._changed(own, (name, 0), [partial(skew_integers, own, seed)])
+            skewed = partial(skew_integers, own, seed)
+            return self._changed(own, (name, 0), [partial(skewed, are_some_absent=True), skewed])
         if name == MEETING:
             return with_meetings(own, self._run, seed)
         n_turns = n_drawn(own)
