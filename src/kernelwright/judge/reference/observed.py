@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from kernelwright.judge.inputs.distributions import EMPTY, SPECIAL
 from kernelwright.judge.numerics.growth import Adding
 from kernelwright.judge.numerics.noughts import AskingForNoughts
 from kernelwright.judge.numerics.specials import Asking
+from kernelwright.judge.reference.constraining import Constraining
 from kernelwright.load.plain import flatten, nesting
 
 
@@ -34,15 +36,26 @@ class Observed:
     takes_variance: bool
     factorises: bool
     convolves: bool
+    constrains: bool
+    """Whether it writes to its parameters."""
     asked: frozenset[str]
     """The distributions whose numbers it asks for: what it does with those is part of it."""
 
 
-def observe(call: Callable[[], Any], inputs: Sequence[Any] = ()) -> Observed:
-    """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held."""
+def observe(
+    call: Callable[[], Any],
+    inputs: Sequence[Any] = (),
+    parameters: Iterable[torch.Tensor] = (),
+) -> Observed:
+    """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held,
+    and which of them are ``parameters``."""
     tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
     adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForNoughts()}
-    with counted() as counter, torch.no_grad(), adding, asking[SPECIAL], asking[EMPTY]:
+    constraining = Constraining(parameters)
+    watched = (adding, constraining, asking[SPECIAL], asking[EMPTY])
+    with counted() as counter, torch.no_grad(), ExitStack() as entered:
+        for one in watched:
+            entered.enter_context(one)
         result = call()
     outputs = flatten(result)
     return Observed(
@@ -55,5 +68,6 @@ def observe(call: Callable[[], Any], inputs: Sequence[Any] = ()) -> Observed:
         takes_variance=adding.takes_variance,
         factorises=adding.factorises,
         convolves=torch.ops.aten.convolution in counter.flop_counts["Global"],
+        constrains=constraining.is_seen,
         asked=frozenset(name for name, one in asking.items() if one.is_heard),
     )

@@ -46,6 +46,7 @@ from kernelwright.judge.numerics.hidden import with_hidden
 from kernelwright.judge.numerics.measures import are_alike, as_real, differ, is_whole, narrowest
 from kernelwright.judge.reference import fitness, nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
+from kernelwright.judge.reference.constraining import restoring
 from kernelwright.judge.reference.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.reference.kept import Kept
 from kernelwright.judge.reference.observed import Observed, observe
@@ -101,10 +102,12 @@ class Oracle:
         self.fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
         self._study()
+        if self.constrains and not any(self.ours):  # its own are no longer what they were
+            module = restoring(self.reference.build(self.weight_seed), self.device)
         again = partial(self.reference.build, derive_seed(self.secret, "again"))
         seed = derive_seed(self.secret, "other weights")
-        both = self.first_arguments, nudges.moved_once(self.first_arguments)
-        runs = [partial(self._forward, arguments=one) for one in both]
+        own = self.first_arguments
+        runs = [partial(self._forward, arguments=one) for one in (own, nudges.moved_once(own))]
         self.modules = sets_of_weights(module, again, seed, runs, self._kept.has_room)
         self.has_weights = self.modules[TASK] is not module
         seed = derive_seed(self.secret, "others")
@@ -112,9 +115,8 @@ class Oracle:
         self.others = find_others(given, self._look_at, seed)
         self.precision = self.task.precision
         if self.precision:
-            held = [self.first_arguments, list(self.state(TASK).values()), self.example]
-            fitness.require_float32(self.task, leaves(held))
-            self.expected(self.first, self.first_arguments)
+            fitness.require_float32(self.task, leaves([own, self.state(TASK), self.example]))
+            self.expected(self.first, own)
 
     def state(self, weights: str) -> dict[str, torch.Tensor]:
         """The tensors of one set of weights, by name."""
@@ -127,8 +129,8 @@ class Oracle:
 
     def forget_first(self) -> None:
         """Draw them anew from now on, because memory is scarce, where a draw repeats."""
-        pairs = zip(leaves(self.arguments(self.first)), leaves(self._first_arguments), strict=True)
-        if not any(differ(one, two) for one, two in pairs):
+        drawn = leaves(self.arguments(self.first))
+        if not any(map(differ, drawn, leaves(self._first_arguments))):
             self._first_arguments = []
 
     def kept_arguments(self, draw: Draw) -> list[Any]:
@@ -240,7 +242,8 @@ class Oracle:
         own = as_real(run())
         if not is_own and not layout.same_shapes(own, as_real(self.example)):
             return None  # a length or a scale among the inputs decides them
-        if draw.distribution == NUMBERS and not self._repeats(arguments, own):
+        again = as_real(self._forward_unseeded(arguments)) if draw.distribution == NUMBERS else own
+        if not all(map(are_alike, own, again)):
             return None  # a chance that was nought no longer is, as dropout's
         wide = map_tensors(nudges.widen, arguments)
         while (exact := self.in_float64(draw.weights, wide)) is not None:
@@ -339,7 +342,7 @@ class Oracle:
             given = map_tensors(torch.clone, arguments)
             held, seen = leaves(given), self._observed(given)
         results, self.nesting = [t.detach() for t in seen.outputs], seen.nesting
-        self.flops = seen.flops
+        self.flops, self.constrains = seen.flops, seen.constrains
         self._guard.settle()
         self.changed = fitness.written(held, arguments)
         self.mutates_arguments = any(self.changed)
@@ -380,19 +383,16 @@ class Oracle:
         return layout.without_memory(seen.outputs), terms
 
     def _observed(self, arguments: list[Any], misfit: tuple[str, str] = MISFIT) -> Observed:
-        context = f"with {layout.shapes_text(arguments)}"
+        module, context = self.modules[TASK], f"with {layout.shapes_text(arguments)}"
         with task_code(self.task, *misfit, context=context), self._guard():
             held = [arguments, self.state(TASK)]
-            seen = observe(lambda: self._call(self.modules[TASK], arguments), held)
+            seen = observe(lambda: self._call(module, arguments), held, module.parameters())
         self.asked |= seen.asked
         self.convolves |= seen.convolves
         self.overlapping |= overlapping([extent_of(t) for t in seen.outputs])
         self.has_variance |= seen.takes_variance
         self.factorises |= seen.factorises
         return seen
-
-    def _repeats(self, arguments: list[Any], results: list[torch.Tensor]) -> bool:
-        return all(map(are_alike, results, as_real(self._forward_unseeded(arguments))))
 
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
         given = map_tensors(torch.clone, arguments) if self.mutates_arguments else anew(arguments)

@@ -1,0 +1,52 @@
+"""References that write to their parameters, and those that only read them."""
+
+import pytest
+import torch
+
+from kernelwright.core.task import Task
+from kernelwright.judge.inputs.draws import OWN_WEIGHTS
+from kernelwright.judge.reference.oracle import Oracle
+
+TASK = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(16, 8))
+
+    def forward(self, x):
+        {}
+        return x @ self.weight
+
+def get_inputs():
+    return [torch.randn(4, 16)]
+
+def get_init_inputs():
+    return []
+"""
+WRITING = {
+    "a norm": "self.weight.data = torch.renorm(self.weight.data, 2, 0, 1.0)",
+    "a range": "self.weight.data.clamp_(-0.5, 0.5)",
+    "a wide range": "self.weight.data.clamp_(-6.0, 6.0)",
+    "no gradient": "self.weight.clamp_(min=0.25)",
+}
+
+
+@pytest.mark.parametrize("text", WRITING.values(), ids=WRITING)
+def test_what_a_reference_does_to_its_parameters_is_undone_after_every_call(text):
+    oracle = Oracle(Task("t", "builtin", TASK.format(text)), "cpu", 0)
+    assert oracle.constrains
+    own = oracle.reference.build(oracle.weight_seed).weight
+    assert torch.equal(oracle.state(OWN_WEIGHTS)["weight"], own)
+    for weights in oracle.modules:
+        before = oracle.state(weights)["weight"].clone()
+        found = oracle.run(oracle.first_arguments, weights)
+        assert torch.equal(oracle.state(weights)["weight"], before)
+        assert all(map(torch.equal, found, oracle.run(oracle.first_arguments, weights)))
+
+
+def test_who_only_reads_or_fills_a_tensor_of_his_own_constrains_nothing():
+    text = "x = torch.zeros_like(x).copy_(x) + self.weight.clamp(-1, 1).sum()"
+    assert not Oracle(Task("t", "builtin", TASK.format(text)), "cpu", 0).constrains
