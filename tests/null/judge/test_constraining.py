@@ -35,7 +35,7 @@ WRITING = {
 
 
 @pytest.mark.parametrize("text", WRITING.values(), ids=WRITING)
-def test_what_a_reference_does_to_its_parameters_is_undone_after_every_call(text):
+def test_what_a_reference_does_to_its_parameters_is_done_to_a_copy(text):
     oracle = Oracle(Task("t", "builtin", TASK.format(text)), "cpu", 0)
     assert oracle.constrains
     own = oracle.reference.build(oracle.weight_seed).weight

@@ -61,14 +61,14 @@ class Adding(TorchDispatchMode):
 
     def __init__(self, inputs: Iterable[torch.Tensor] = ()) -> None:
         super().__init__()
-        self._by_memory = dict.fromkeys(map(_memory, inputs), 0.0)
+        self._by_memory = dict.fromkeys(map(memory_of, inputs), 0.0)
         self.most = 1.0
         self.takes_variance = self.factorises = self._is_asked = False
         self.is_known = True
 
     def of(self, t: torch.Tensor) -> float:
         """What was noted of a result."""
-        memory = _memory(t)
+        memory = memory_of(t)
         least = 0.0 if memory and not self._is_asked else 1.0
         return max(least, self._by_memory.get(memory, 1.0))
 
@@ -85,13 +85,13 @@ class Adding(TorchDispatchMode):
         self.is_known &= is_moved or n > 1 or not given or _adds_nothing_else(func)
         most = max(most, n)
         self.most = max(self.most, most)
-        written = set(map(_memory, given))
+        written = set(map(memory_of, given))
         if func._schema.is_mutable and not is_moved:  # and it may give none of it back
             results = [*results, *given]
         for t in results:  # memory that was given holds what it held before as well
-            before = self.of(t) if _memory(t) in written else 0.0
+            before = self.of(t) if memory_of(t) in written else 0.0
             least = float(is_computed(t, given, is_moved=is_moved))
-            self._by_memory[_memory(t)] = max(most, before, least)
+            self._by_memory[memory_of(t)] = max(most, before, least)
         return found
 
 
@@ -99,7 +99,7 @@ def _tensors(values: Any) -> list[torch.Tensor]:
     return [t for t in tree_leaves(values) if isinstance(t, torch.Tensor) and t.numel()]
 
 
-def _memory(t: torch.Tensor) -> int:
+def memory_of(t: torch.Tensor) -> int:
     """Where it lies; nought where that cannot be said, as of sparse ones."""
     try:
         return t.untyped_storage().data_ptr()

@@ -13,6 +13,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.layout import dtype_name, leaves, map_tensors
 from kernelwright.judge.numerics.measures import all_finite, are_alike, differ, largest_size
+from kernelwright.load.copies import copied
 
 OVERFLOWED = 0.5
 """Of an output: where more is no number, it says little about a kernel."""
@@ -218,5 +219,5 @@ def written_by(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:
     given = map_tensors(torch.clone, arguments)
     held = leaves(given)
     with torch.no_grad():
-        module(*given)
+        copied(module)(*given)  # it may write to its weights as well
     return written(held, arguments)

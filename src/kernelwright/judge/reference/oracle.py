@@ -46,7 +46,6 @@ from kernelwright.judge.numerics.hidden import with_hidden
 from kernelwright.judge.numerics.measures import are_alike, as_real, differ, is_whole, narrowest
 from kernelwright.judge.reference import fitness, nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
-from kernelwright.judge.reference.constraining import restoring
 from kernelwright.judge.reference.convolutions import as_rounded, may_be_rounded
 from kernelwright.judge.reference.kept import Kept
 from kernelwright.judge.reference.observed import Observed, observe
@@ -55,6 +54,7 @@ from kernelwright.judge.reference.reduced import widened_for
 from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.load import open_reference
+from kernelwright.load.copies import copied
 from kernelwright.load.plain import flatten, require_dense_weights, weights_of
 from kernelwright.load.reference import MISFIT, task_code
 from kernelwright.load.seeding import seed_torch
@@ -90,7 +90,7 @@ class Oracle:
         self.spent, self._namings = Spent(), [*widened.NAMINGS]  # on expected results
         self._kept = Kept(self.device)
         self._variation = Variation(self.spent()(self._takes), self.spent()(self._told))
-        self.convolves = self.has_variance = self.factorises = False
+        self.convolves = self.has_variance = self.factorises = self.constrains = False
         self.asked = self.refusals = frozenset[str]()  # the latter it raises itself
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
@@ -101,9 +101,9 @@ class Oracle:
         draw = partial(self.reference.inputs, device=self.device)
         self.fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
-        self._study()
-        if self.constrains and not any(self.ours):  # its own are no longer what they were
-            module = restoring(self.reference.build(self.weight_seed), self.device)
+        self.constrains = self._study()
+        if self.constrains:  # its parameters are no longer what they were
+            module = layout.written_out(self.reference.build(self.weight_seed)).to(self.device)
         again = partial(self.reference.build, derive_seed(self.secret, "again"))
         seed = derive_seed(self.secret, "other weights")
         own = self.first_arguments
@@ -129,8 +129,7 @@ class Oracle:
 
     def forget_first(self) -> None:
         """Draw them anew from now on, because memory is scarce, where a draw repeats."""
-        drawn = leaves(self.arguments(self.first))
-        if not any(map(differ, drawn, leaves(self._first_arguments))):
+        if not any(map(differ, leaves(self.arguments(self.first)), leaves(self._first_arguments))):
             self._first_arguments = []
 
     def kept_arguments(self, draw: Draw) -> list[Any]:
@@ -223,6 +222,7 @@ class Oracle:
 
     def _call(self, module: torch.nn.Module, given: list[Any]) -> Any:
         """What a module returns, and what it puts into lists among its arguments."""
+        module = copied(module) if self.constrains else module
         with self.reference.in_its_type():
             return with_entries(module(*given), given, self.entries)
 
@@ -331,8 +331,8 @@ class Oracle:
             self._kept.offer(key, value)
         return value
 
-    def _study(self) -> None:
-        """Look at the reference once: determinism, terms per output, degenerate outputs."""
+    def _study(self) -> bool:
+        """Look at the reference once; whether it writes to parameters, which are then copied."""
         self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
@@ -342,15 +342,15 @@ class Oracle:
             given = map_tensors(torch.clone, arguments)
             held, seen = leaves(given), self._observed(given)
         results, self.nesting = [t.detach() for t in seen.outputs], seen.nesting
-        self.flops, self.constrains = seen.flops, seen.constrains
+        self.flops, constrains = seen.flops, seen.constrains
         self._guard.settle()
         self.changed = fitness.written(held, arguments)
         self.mutates_arguments = any(self.changed)
         self.returned = layout.lie_in(results, held)
         ours = [*held, *weights_of(self.modules[TASK]).values()]  # overwritten by the judge itself
         self.ours = layout.lie_in(results, ours)
-        again = self._forward_unseeded(arguments)
-        self.lent = layout.lie_in(results, [*ours, *again])  # the same in every call
+        run_again = partial(self._forward_unseeded, arguments)
+        self.lent = layout.lie_in(results, [*ours, *run_again()])  # the same in every call
         outputs = [t.clone() for t in results] if any(self.returned) else results
         results = [*outputs, *layout.those(held, self.changed)]
         inputs = leaves([arguments, list(self.state(TASK).values())])
@@ -363,7 +363,6 @@ class Oracle:
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
         self.n_meetings = n_meetings(arguments, self.run)
         self.moved_bytes = layout.bytes_of([*inputs, *outputs])
-        run_again = partial(self._forward_unseeded, arguments)
         fitness.require_deterministic(outputs, self.modules[TASK], run_again)
         for number in range(1, 9):  # a yes or no is the same every other time
             other = self.arguments(Draw(TASK, derive_seed(self.secret, TASK, number)))
@@ -372,6 +371,7 @@ class Oracle:
                 break
         self.fixed_integers = same_integers(arguments, other)
         self.warnings += fitness.degenerate(results, found)
+        return constrains and not any(self.ours)
 
     def _look_at(self, arguments: list[Any]) -> tuple[list[torch.Tensor], Terms]:
         """The shapes of the results, and terms per output."""
