@@ -1,10 +1,11 @@
-"""References that write to their parameters, and those that only read them."""
+"""References that write to their weights, and those that only read them."""
 
 import pytest
 import torch
 
 from kernelwright.core.task import Task
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS
+from kernelwright.judge.reference.constraining import constrainable
 from kernelwright.judge.reference.oracle import Oracle
 
 TASK = """
@@ -15,10 +16,11 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(16, 8))
+        self.register_buffer("codes", torch.randn(8, 8))
 
     def forward(self, x):
         {}
-        return x @ self.weight
+        return x @ self.weight @ self.codes
 
 def get_inputs():
     return [torch.randn(4, 16)]
@@ -31,20 +33,27 @@ WRITING = {
     "a range": "self.weight.data.clamp_(-0.5, 0.5)",
     "a wide range": "self.weight.data.clamp_(-6.0, 6.0)",
     "no gradient": "self.weight.clamp_(min=0.25)",
+    "a buffer's range": "self.codes.clamp_(-0.5, 0.5)",
 }
 
 
 @pytest.mark.parametrize("text", WRITING.values(), ids=WRITING)
-def test_what_a_reference_does_to_its_parameters_is_done_to_a_copy(text):
+def test_what_a_reference_does_to_its_weights_is_done_to_a_copy(text):
     oracle = Oracle(Task("t", "builtin", TASK.format(text)), "cpu", 0)
     assert oracle.constrains
-    own = oracle.reference.build(oracle.weight_seed).weight
-    assert torch.equal(oracle.state(OWN_WEIGHTS)["weight"], own)
+    own = oracle.reference.build(oracle.weight_seed).state_dict()
+    assert all(torch.equal(oracle.state(OWN_WEIGHTS)[name], own[name]) for name in own)
     for weights in oracle.modules:
-        before = oracle.state(weights)["weight"].clone()
+        before = {name: t.clone() for name, t in oracle.state(weights).items()}
         found = oracle.run(oracle.first_arguments, weights)
-        assert torch.equal(oracle.state(weights)["weight"], before)
+        assert all(torch.equal(oracle.state(weights)[name], before[name]) for name in own)
         assert all(map(torch.equal, found, oracle.run(oracle.first_arguments, weights)))
+
+
+def test_statistics_of_a_batch_norm_are_no_constraint():
+    norm = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 3))
+    norm.register_buffer("codes", torch.zeros(2))
+    assert [t.numel() for t in constrainable(norm)] == [3, 3, 9, 3, 2]
 
 
 def test_who_only_reads_or_fills_a_tensor_of_his_own_constrains_nothing():

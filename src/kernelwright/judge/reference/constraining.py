@@ -1,4 +1,4 @@
-"""Parameters that a reference writes to in every call, as to hold them within a norm."""
+"""Weights that a reference writes to in every call, as to hold them within a norm."""
 
 from __future__ import annotations
 
@@ -6,24 +6,33 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.judge.numerics.growth import memory_of
 
 
-class Constraining(TorchDispatchMode):
-    """While it is entered, it notes whether somebody writes to ``parameters``, also where that
-    changes no number, or gives them other memory."""
+def constrainable(module: torch.nn.Module) -> list[torch.Tensor]:
+    """Parameters and buffers, but for the statistics of batch norms: in train mode no result hangs
+    on what is written there."""
+    norms = (part for part in module.modules() if isinstance(part, _NormBase))
+    statistics = {id(t) for norm in norms for t in norm.buffers(recurse=False)}
+    return [*module.parameters(), *(t for t in module.buffers() if id(t) not in statistics)]
 
-    def __init__(self, parameters: Iterable[torch.Tensor] = ()) -> None:
+
+class Constraining(TorchDispatchMode):
+    """While it is entered, it notes whether somebody writes to ``weights``, also where that changes
+    no number, or gives them other memory."""
+
+    def __init__(self, weights: Iterable[torch.Tensor] = ()) -> None:
         super().__init__()
-        self._parameters = list(parameters)
-        self._memory = list(map(memory_of, self._parameters))
+        self._weights = list(weights)
+        self._memory = list(map(memory_of, self._weights))
         self._is_written = False
 
     @property
     def is_seen(self) -> bool:
-        return self._is_written or list(map(memory_of, self._parameters)) != self._memory
+        return self._is_written or list(map(memory_of, self._weights)) != self._memory
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from kernelwright.judge.inputs.distributions import EMPTY, SPECIAL
 from kernelwright.judge.numerics.growth import Adding
 from kernelwright.judge.numerics.noughts import AskingForNoughts
 from kernelwright.judge.numerics.specials import Asking
-from kernelwright.judge.reference.constraining import Constraining
+from kernelwright.judge.reference.constraining import Constraining, constrainable
 from kernelwright.load.plain import flatten, nesting
 
 
@@ -37,7 +37,7 @@ class Observed:
     factorises: bool
     convolves: bool
     constrains: bool
-    """Whether it writes to its parameters."""
+    """Whether it writes to the weights of its module."""
     asked: frozenset[str]
     """The distributions whose numbers it asks for: what it does with those is part of it."""
 
@@ -45,13 +45,13 @@ class Observed:
 def observe(
     call: Callable[[], Any],
     inputs: Sequence[Any] = (),
-    parameters: Iterable[torch.Tensor] = (),
+    module: torch.nn.Module | None = None,
 ) -> Observed:
     """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held,
-    and which of them are ``parameters``."""
+    the latter by a ``module`` that may write to them."""
     tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
     adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForNoughts()}
-    constraining = Constraining(parameters)
+    constraining = Constraining(constrainable(module) if module else ())
     watched = (adding, constraining, asking[SPECIAL], asking[EMPTY])
     with counted() as counter, torch.no_grad(), ExitStack() as entered:
         for one in watched:

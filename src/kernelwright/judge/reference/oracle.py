@@ -102,7 +102,7 @@ class Oracle:
         self.fixed, self.warnings = find_fixed(draw, self._forward_unseeded)
         self.others: dict[str, Other] = {}
         self.constrains = self._study()
-        if self.constrains:  # its parameters are no longer what they were
+        if self.constrains:  # its weights are no longer what they were
             module = layout.written_out(self.reference.build(self.weight_seed)).to(self.device)
         again = partial(self.reference.build, derive_seed(self.secret, "again"))
         seed = derive_seed(self.secret, "other weights")
@@ -332,7 +332,7 @@ class Oracle:
         return value
 
     def _study(self) -> bool:
-        """Look at the reference once; whether it writes to parameters, which are then copied."""
+        """Look at the reference once; whether it writes to its weights, which are then copied."""
         self.first = Draw(TASK, derive_seed(self.secret, TASK, 0))
         arguments = self._first_arguments = self.arguments(self.first)
         given = map_tensors(torch.clone, arguments)
@@ -386,7 +386,7 @@ class Oracle:
         module, context = self.modules[TASK], f"with {layout.shapes_text(arguments)}"
         with task_code(self.task, *misfit, context=context), self._guard():
             held = [arguments, self.state(TASK)]
-            seen = observe(lambda: self._call(module, arguments), held, module.parameters())
+            seen = observe(lambda: self._call(module, arguments), held, module)
         self.asked |= seen.asked
         self.convolves |= seen.convolves
         self.overlapping |= overlapping([extent_of(t) for t in seen.outputs])
