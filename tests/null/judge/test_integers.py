@@ -149,11 +149,18 @@ def test_skewed_integers_are_their_own_and_one_is_in_half_of_the_places():
 
 
 def test_some_of_skewed_integers_come_nowhere():
-    few, many = torch.arange(8).repeat(64), torch.randint(100, (2, 4096))
+    few, many = torch.arange(8).repeat(64), torch.randint(100, (8, 1024))
     for seed in range(8):
         both = skew_integers([few, many], seed, are_some_absent=True)
         assert [len(x.unique()) for x in both] == [7, 93]
         assert all(x.flatten().bincount().max() / x.numel() > 0.4 for x in both)
+
+
+def test_of_the_lines_of_skewed_tuples_others_come_nowhere():
+    edges = torch.randint(100, (2, 4096))
+    (found,) = skew_integers([edges], 0, are_some_absent=True)
+    missing = [set(range(100)) - set(line.tolist()) for line in found]
+    assert [len(one) for one in missing] == [7, 7] and missing[0] != missing[1]
 
 
 def test_a_skewed_batch_of_graphs_stays_in_order_between_its_ends():

@@ -19,9 +19,11 @@ from kernelwright.judge.inputs.distributions import laid_out
 from kernelwright.judge.inputs.masks import is_scattered, with_both
 from kernelwright.judge.inputs.patterns import (
     SHORTEST,
+    across,
     falls,
     in_order,
     kept,
+    lines_of,
     overlaps,
     rows_are_permutations,
     turned,
@@ -75,7 +77,7 @@ def skew_integers(arguments: list[Any], seed: int, *, are_some_absent: bool = Fa
     one expert has most of the words, or one node most of a graph's edges; of masks the rarer one.
     What is in order stays so between its ends; where no row has a number twice, or no tuple is
     there twice, it is in as many of them as may be. With ``are_some_absent`` others come nowhere,
-    as an expert without words, or a node without edges."""
+    as an expert without words, or a node to which no edge leads."""
     numbers = itertools.count(seed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -106,9 +108,7 @@ def _skewed(x: torch.Tensor, draw: torch.Generator, are_some_absent: bool) -> to
     chosen = x.flatten()[torch.randint(x.numel(), (), generator=draw, device=x.device)]
     if not has_distinct_rows(x):
         if are_some_absent:
-            others = values[values != chosen]
-            order = torch.randperm(len(others), generator=draw, device=x.device)
-            is_hit |= torch.isin(x, others[order[: math.ceil(len(others) * ABSENT_SHARE)]])
+            is_hit |= _absent(x, values[values != chosen], draw)
         found = kept(x, _once(x, torch.where(is_hit, chosen, x)))
         return _rising(x, _with_ends(x, found))
     # In one place of half of the rows, where it is not there already.
@@ -116,6 +116,21 @@ def _skewed(x: torch.Tensor, draw: torch.Generator, are_some_absent: bool) -> to
     is_one = order == order.amax(-1, keepdim=True)
     is_hit = is_one & is_hit[..., :1] & (x != chosen).all(-1, keepdim=True)
     return kept(x, _once(x, torch.where(is_hit, chosen, x)))
+
+
+def _absent(x: torch.Tensor, numbers: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Where some of the ``numbers`` are, of every line of tuples others: a node may have edges that
+    leave it and none that come."""
+    n_absent = math.ceil(len(numbers) * ABSENT_SHARE)
+
+    def some(line: torch.Tensor) -> torch.Tensor:
+        order = torch.randperm(len(numbers), generator=draw, device=x.device)
+        return torch.isin(line, numbers[order[:n_absent]])
+
+    tuples = lines_of(x)
+    if tuples is None:
+        return some(x)
+    return across(x, torch.stack([some(line) for line in tuples.unbind(-1)], -1))
 
 
 def _rising(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
