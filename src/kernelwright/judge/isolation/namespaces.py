@@ -99,44 +99,43 @@ def build_root(plan: sandbox.Plan) -> None:
     # Below it from here on: a judge that ends removes the folder, and its mounts go with it. By
     # its path it would be made anew, outside.
     os.chdir(plan.scratch)
-    root = "."
     # First what is writable: Python itself may lie under the scratch, in /tmp.
     size = plan.limits.scratch_bytes
     for folder in sandbox.IN_MEMORY:
-        os.makedirs(root + folder)
+        os.makedirs(f".{folder}")
         flags = kernel.MS_NOSUID | kernel.MS_NODEV
         most = f"size={size},nr_inodes={sandbox.N_SCRATCH_FILES}"
-        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"{most},mode=1777")
+        kernel.mount("tmpfs", f".{folder}", "tmpfs", flags, f"{most},mode=1777")
     if plan.cache is not None:
-        kernel.mount(plan.cache, root + sandbox.SCRATCH, None, kernel.MS_BIND)
+        kernel.mount(plan.cache, f".{sandbox.SCRATCH}", None, kernel.MS_BIND)
     for folder in (*sandbox.SYSTEM, *plan.visible):
-        _show(folder, root)
-    os.makedirs(root + "/etc")
+        _show(folder)
+    os.makedirs("./etc")
     for name in sandbox.ETC:
-        _show("/etc/" + name, root)
-    _show("/sys", root)
+        _show("/etc/" + name)
+    _show("/sys")
     gpus = [p.name for p in Path("/dev").glob("nvidia*") if not p.is_dir()]
     for name in (*sandbox.DEVICES, *gpus):
-        _show_device("/dev/" + name, root)
-    os.makedirs(root + "/proc")
-    kernel.mount("proc", root + "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
-    for at in (f"{root}/proc/{name}" for name in SETS_THE_KERNEL):
+        _show_device("/dev/" + name)
+    os.makedirs("./proc")
+    kernel.mount("proc", "./proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
+    for at in (f"./proc/{name}" for name in SETS_THE_KERNEL):
         if os.path.exists(at):
             kernel.mount(at, at, None, kernel.MS_BIND)
             kernel.make_read_only(at)
     remount = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID
-    kernel.mount(None, root, None, remount)
-    kernel.pivot_root(root)
+    kernel.mount(None, ".", None, remount)
+    kernel.pivot_root(".")
 
 
-def _show(path: str, root: str) -> None:
-    """Let the new root show a file or folder of the old one, read-only."""
+def _show(path: str) -> None:
+    """Let the new root, the working folder, show a file or folder of the old one, read-only."""
     if os.path.islink(path) and path in sandbox.SYSTEM:
-        os.symlink(os.readlink(path), root + path)
+        os.symlink(os.readlink(path), f".{path}")
         return
     if not os.path.exists(path):
         return
-    target = root + path
+    target = f".{path}"
     if os.path.isdir(path):
         os.makedirs(target, exist_ok=True)
     else:
@@ -146,8 +145,8 @@ def _show(path: str, root: str) -> None:
     kernel.make_read_only(target)
 
 
-def _show_device(path: str, root: str) -> None:
+def _show_device(path: str) -> None:
     with contextlib.suppress(OSError):
         if stat.S_ISCHR(os.stat(path).st_mode):
-            Path(root + path).touch()
-            kernel.mount(path, root + path, None, kernel.MS_BIND)
+            Path(f".{path}").touch()
+            kernel.mount(path, f".{path}", None, kernel.MS_BIND)

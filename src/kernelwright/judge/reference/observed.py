@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,10 +51,14 @@ def observe(
     tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
     adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForNoughts()}
     constraining = Constraining(constrainable(module) if module else ())
-    watched = (adding, constraining, asking[SPECIAL], asking[EMPTY])
-    with counted() as counter, torch.no_grad(), ExitStack() as entered:
-        for one in watched:
-            entered.enter_context(one)
+    with (
+        counted() as counter,
+        torch.no_grad(),
+        adding,
+        constraining,
+        asking[SPECIAL],
+        asking[EMPTY],
+    ):
         result = call()
     outputs = flatten(result)
     return Observed(

@@ -242,9 +242,10 @@ class Oracle:
         own = as_real(run())
         if not is_own and not layout.same_shapes(own, as_real(self.example)):
             return None  # a length or a scale among the inputs decides them
-        again = as_real(self._forward_unseeded(arguments)) if draw.distribution == NUMBERS else own
-        if not all(map(are_alike, own, again)):
-            return None  # a chance that was nought no longer is, as dropout's
+        if draw.distribution == NUMBERS:
+            again = as_real(self._forward_unseeded(arguments))
+            if not all(map(are_alike, own, again)):
+                return None  # a chance that was nought no longer is, as dropout's
         wide = map_tensors(nudges.widen, arguments)
         while (exact := self.in_float64(draw.weights, wide)) is not None:
             if layout.same_shapes(own, exact):
@@ -268,9 +269,8 @@ class Oracle:
                 return None  # nobody can say what is right
             moved = partial(self.moved, draw, arguments, expected)
             if is_own and (is_useless or lie_on_borders(moved, expected, narrow)):
-                expected = expect(own, [nudges.widen(t) for t in own], growths)
-                known = {"is_conditioned": True, "is_explained": True}
-                expected = replace(expected, loose_share=LOOSE_SHARE, **known)
+                told = {"is_conditioned": True, "is_explained": True, "loose_share": LOOSE_SHARE}
+                expected = replace(expect(own, [nudges.widen(t) for t in own], growths), **told)
                 warnings = widened.OTHER_IN_FLOAT64
         loose = nudges.all_loose(own) if draw.distribution == LARGE else expected.loose
         typical = expected.typical if is_own and not warnings else []  # few values may be exact
