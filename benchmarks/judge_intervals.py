@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.core.evaluation import CONFIDENCE, median_ratio
-from kernelwright.judge.timing.rounds import LOOKS, MAX_ROUNDS, MIN_ROUNDS, TIGHT, half_width
+from kernelwright.judge.timing.stopwatch import LOOKS, MAX_ROUNDS, MIN_ROUNDS, TIGHT, half_width
 
 COUNTS = (6, 7, 10, 14, 20, 40, 80)
 NOISE = (0.015, 0.02, 0.025, 0.03, 0.035, 0.05)

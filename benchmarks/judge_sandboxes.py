@@ -23,8 +23,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation.sandbox import SYSTEM, visible_folders
+from kernelwright.judge.sandbox.fork_server import ForkServer
+from kernelwright.judge.sandbox.isolation import SYSTEM, visible_folders
 
 PROBE = """
 import ctypes, json, os, resource, socket
@@ -80,11 +80,11 @@ SECRET = "/var/tmp/kernelwright-canary"
 
 def ours(probe: str) -> tuple[dict[str, Any], float]:
     """The judge's child, forked from a warm process; the seconds are those of a fork."""
-    zygote = Zygote({}, threads=1)
+    server = ForkServer({}, threads=1)
     try:
-        zygote.wait_ready()
+        server.wait_ready()
         start_s = time.monotonic()
-        child = zygote.fork()
+        child = server.fork()
         spent_s = time.monotonic() - start_s
         program = {"source": probe + AS_CANDIDATE, "entry": "ModelNew", "seed": 0}
         child.request("build", initial=pickle.dumps([]), weights={}, setting={}, **program)
@@ -94,7 +94,7 @@ def ours(probe: str) -> tuple[dict[str, Any], float]:
         child.close()
         return json.loads(reply["error"]["message"]), spent_s
     finally:
-        zygote.close()
+        server.close()
 
 
 def bubblewrap(probe: str) -> tuple[dict[str, Any], float]:

@@ -190,7 +190,7 @@ def _ports() -> Iterator[Finding]:
 
 def _isolation() -> Iterator[Finding]:
     """What separates a candidate from the rest of the machine: found by making such a process."""
-    from kernelwright.judge.isolation.sandbox import MEANING, require_linux
+    from kernelwright.judge.sandbox.isolation import MEANING, require_linux
 
     try:
         require_linux()
@@ -209,17 +209,17 @@ def _isolation() -> Iterator[Finding]:
 
 def _granted() -> tuple[frozenset[str], str]:
     """What a child is granted here; none where none can be made, and why."""
-    from kernelwright.judge.children.forking import Zygote
+    from kernelwright.judge.sandbox.fork_server import ForkServer
 
-    zygote = Zygote({}, threads=1)
+    server = ForkServer({}, threads=1)
     try:
-        child = zygote.fork()
+        child = server.fork()
         child.close()
         return child.granted, ""
     except DeviceError as error:
         return frozenset(), error.seen
     finally:
-        zygote.close()
+        server.close()
 
 
 def _processor() -> str:

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from kernelwright.core.errors import KernelwrightError
-from kernelwright.judge import Nursery
+from kernelwright.judge import SharedForkServer
 from kernelwright.lanes import WHOLE, Lane
 
 CLOSING_S = 30.0  # work that is told to stop begins nothing else, but writes what it has
@@ -44,11 +44,11 @@ class Ending:
 
 
 def in_process(
-    work: Callable[..., Any], *, nursery: Nursery, lane: Lane = WHOLE,
+    work: Callable[..., Any], *, fork_server: SharedForkServer, lane: Lane = WHOLE,
     on_step: Callable[[Any], None] | None = None, limit_s: float | None = None,
     preload: Sequence[str] = (),
 ) -> Ending:  # fmt: skip
-    """How ``work(nursery=...)`` ends in a process that has the lane and nothing else.
+    """How ``work(fork_server=...)`` ends in a process that has the lane and nothing else.
 
     With ``on_step`` the work is given an ``on_step`` too, and what it says there is said here. Work
     that takes longer than ``limit_s`` is interrupted as by Ctrl-C, and so is work that nobody waits
@@ -57,7 +57,7 @@ def in_process(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, *preload])
     ours, theirs = context.Pipe(duplex=False)
-    with contextlib.closing(nursery.branch()) as branch:
+    with contextlib.closing(fork_server.branch()) as branch:
         arguments = (work, branch, lane, theirs, on_step is not None)
         process = context.Process(target=_work, args=arguments)
         process.start()
@@ -97,7 +97,11 @@ def _stopped(process: Any) -> Ending:
 
 
 def _work(
-    work: Callable[..., Any], nursery: Nursery, lane: Lane, answer: Connection, tells: bool
+    work: Callable[..., Any],
+    fork_server: SharedForkServer,
+    lane: Lane,
+    answer: Connection,
+    tells: bool,
 ) -> None:
     """The child: work, with steps if they are wanted, and answer with its ending."""
     lane.enter()
@@ -107,7 +111,7 @@ def _work(
     how = {"on_step": answer.send} if tells else {}
     with contextlib.suppress(BrokenPipeError):  # nobody waits any more
         try:
-            answer.send(Ending(work(nursery=nursery, **how)))
+            answer.send(Ending(work(fork_server=fork_server, **how)))
         except KernelwrightError as error:
             answer.send(Ending(error=error))
         except BrokenPipeError:

@@ -49,7 +49,7 @@ class Result:
     best: Proposal | None
     evaluation: Evaluation | None
     """The verdict on ``best`` that stands: the confirming one, measured after the search and apart
-    from it, or that of a heat if nothing else was as promising."""
+    from it, or that of a batch if nothing else was as promising."""
     evaluated: History
     strongest: str
     """The name of the strongest library setting; empty where none was timed."""

@@ -22,8 +22,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
-from kernelwright.judge import JUDGE_VERSION, Judge, Nursery, library_candidate
-from kernelwright.judge.baselines import EAGER
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer, library_candidate
+from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.base import Proposer, WaitingProposer
 from kernelwright.propose.feed import Feed, require_an_answer
@@ -50,7 +50,7 @@ CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
 
 def optimize(
     task: Task, *, settings: Settings, on_progress: OnProgress = lambda progress: None,
-    nursery: Nursery | None = None, stops_early: bool = False,
+    fork_server: SharedForkServer | None = None, stops_early: bool = False,
 ) -> Result:  # fmt: skip
     """Search for a kernel that beats the strongest library setting, within the budget.
 
@@ -73,7 +73,7 @@ def optimize(
     check_proposers(Brief(task, device, dialects, **_limits(settings)), settings.proposers)
     with (
         Archive(settings.archive) as archive,
-        Judge(task, device=device, settings=settings, nursery=nursery) as judge,
+        Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
     ):
         search = _Search(task, device, dialects, settings, archive, judge, on_progress)
         try:
@@ -98,8 +98,8 @@ class _Search:
     judge: Judge
     on_progress: OnProgress
     history: History = field(default_factory=list)
-    by_heat: set[str] = field(default_factory=set)
-    """Candidates that this run's heats chose: their verdicts took as long as a confirming one."""
+    by_batch: set[str] = field(default_factory=set)
+    """Candidates that this run's batches chose: their verdicts took as long as a confirming one."""
     ended: dict[str, Any] = field(default_factory=dict)
     """Why nothing was proposed, with what was measured."""
     reasons: list[str] = field(default_factory=list)
@@ -168,15 +168,15 @@ class _Search:
                     yield proposal.candidate
 
         n_tried = 0
-        with contextlib.closing(self.verdicts(unseen())) as heats:
-            for heat in heats:
-                for evaluation in heat:
+        with contextlib.closing(self.verdicts(unseen())) as batches:
+            for batch in batches:
+                for evaluation in batch:
                     proposal = taken.popleft()
                     if evaluation is not None:
                         self.record(proposal, brief, evaluation)
-                        if self.judge.heat > 1:
-                            self.by_heat.add(proposal.candidate.digest)
-                n_tried += len(heat)
+                        if self.judge.batch_size > 1:
+                            self.by_batch.add(proposal.candidate.digest)
+                n_tried += len(batch)
                 if self.is_late(until, n_tried):
                     break
         self.seen -= {proposal.candidate.normal for proposal in taken}
@@ -188,9 +188,9 @@ class _Search:
             self.reasons.append(reason)
 
     def verdicts(self, candidates: Iterator[Candidate]) -> Iterator[list[Evaluation | None]]:
-        """Of those, in order; None for one that was slower than others of its heat."""
+        """Yield verdicts in order; None where a faster sibling was judged instead."""
         timed = self.settings.timed
-        if timed and self.judge.heat > 1:
+        if timed and self.judge.batch_size > 1:
             yield from self.judge.evaluate_fastest(candidates, max_time_s=self.longest_s)
             return
         line = self.judge.evaluate_all(candidates, timed=timed, first_look=True)
@@ -295,7 +295,7 @@ class _Search:
     def confirm(self) -> tuple[Proposal, Evaluation] | None:
         """The best that wins when it is measured once more, for longer; None when nothing does.
 
-        What a heat has chosen, and no other verdict, was measured so already.
+        A candidate that a batch chose was measured like that already; no other was.
         """
         if not self.is_timed:
             return None
@@ -311,7 +311,7 @@ class _Search:
         return None
 
     def is_final(self, proposal: Proposal, evaluation: Evaluation) -> bool:
-        return proposal.candidate.digest in self.by_heat and select.wins(evaluation)
+        return proposal.candidate.digest in self.by_batch and select.wins(evaluation)
 
     def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
         """Write the best source, or the library setting that nothing beat, and close the run."""

@@ -17,7 +17,7 @@ import click
 from rich.console import Console, RenderableType
 
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
-from kernelwright.judge.baselines import HUGE_PAGES
+from kernelwright.judge.baselines.library_settings import HUGE_PAGES
 from kernelwright.signals import TERMINATED, Termination
 from kernelwright.streams import (
     escape_what_cannot_be_written,

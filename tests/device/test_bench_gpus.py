@@ -18,7 +18,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.judge.machine.place import place_of
+from kernelwright.judge.devices.backend import backend_of
 from kernelwright.lanes import lanes
 from kernelwright.load.suite import suite_entries
 
@@ -30,7 +30,7 @@ pytestmark = [
 
 def test_lanes_are_the_two_gpus_with_cores_of_their_own():
     one, other = lanes("cuda", gpus="2", jobs=2)
-    units = [place_of(resolve(Device("cuda", index=n))).unit for n in range(2)]
+    units = [backend_of(resolve(Device("cuda", index=n))).unit for n in range(2)]
     assert [one.gpu, other.gpu] == units and one.gpu != other.gpu
     assert not set(one.cores) & set(other.cores)
 

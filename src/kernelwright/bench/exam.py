@@ -17,7 +17,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge.machine.here import Here
+from kernelwright.judge.devices.environment import Here
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.side_by_side import side_by_side
 from kernelwright.terminal import error_facts

@@ -13,8 +13,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.in_process import in_process
-from kernelwright.judge import Judge, Nursery
-from kernelwright.judge.machine.room import needed_bytes
+from kernelwright.judge import Judge, SharedForkServer
+from kernelwright.judge.scheduling.memory import needed_bytes
 from kernelwright.lanes import WHOLE, Lane
 from kernelwright.terminal import error_facts
 
@@ -29,20 +29,21 @@ PRELOADED = (
 )
 
 Work = Callable[..., Any]
-"""Takes a task, settings, and the ``nursery`` by name."""
+"""Takes a task, settings, and the ``fork_server`` by name."""
 
 
-def search_task(task: Task, settings: Settings, nursery: Nursery) -> None:
+def search_task(task: Task, settings: Settings, fork_server: SharedForkServer) -> None:
     """Search, unless the library leaves nothing to win."""
-    result = search.optimize(task, settings=settings, nursery=nursery, stops_early=True)
+    result = search.optimize(task, settings=settings, fork_server=fork_server, stops_early=True)
     if result.interrupted:
         raise KeyboardInterrupt
 
 
-def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
+def survey_task(task: Task, settings: Settings, fork_server: SharedForkServer) -> None:
     """Time the library alone, and end the task's search where it leaves nothing to win."""
     device = resolve(Device.parse(settings.device))
-    judging = {"device": device, "settings": settings, "nursery": nursery, "for_library": True}
+    judging = {"device": device, "settings": settings}
+    judging |= {"fork_server": fork_server, "for_library": True}
     with Judge(task, **judging) as judge:
         ended = judge.nothing_to_win()
         if ended:
@@ -52,19 +53,19 @@ def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
                 archive.finish_run(archive.start_run(task, settings), ended)
 
 
-def size_task(task: Task, settings: Settings, nursery: Nursery) -> int:
+def size_task(task: Task, settings: Settings, fork_server: SharedForkServer) -> int:
     """The bytes of a device's memory that judging the task takes."""
     return needed_bytes(task)
 
 
 def in_a_process(
-    work: Work, task: Task, settings: Settings, limit_s: float, nursery: Nursery,
+    work: Work, task: Task, settings: Settings, limit_s: float, fork_server: SharedForkServer,
     lane: Lane = WHOLE,
 ) -> Any:  # fmt: skip
     """What ``work`` returns; what, seen and do of an error as a dictionary."""
     ending = in_process(
         partial(work, task, settings),
-        nursery=nursery, lane=lane, limit_s=limit_s, preload=PRELOADED,
+        fork_server=fork_server, lane=lane, limit_s=limit_s, preload=PRELOADED,
     )  # fmt: skip
     if ending.is_interrupted:
         return INTERRUPTED

@@ -23,7 +23,7 @@ from kernelwright.core.ids import new_id
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import gpu_name
-from kernelwright.judge.machine.environment import resolve_threads
+from kernelwright.judge.devices.environment import resolve_threads
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.propose.policy import CONTEXT, LOCAL
 from kernelwright.propose.swarm.answer import read

@@ -23,9 +23,9 @@ from kernelwright.bench.processes import (
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge import Nursery, WarmProgram
-from kernelwright.judge.machine.here import Here
-from kernelwright.judge.machine.place import place_of
+from kernelwright.judge import SharedForkServer, SharedForkServerProcess
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.devices.environment import Here
 from kernelwright.lanes import WHOLE, Free, Lane
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.report.chapter import Chapter
@@ -85,7 +85,7 @@ def run(
 
     def in_a_lane(work: Work, entry: SuiteEntry) -> Any:
         with free.one() as lane:
-            return in_a_process(work, entry.task, settings, limit_s, nursery, lane)
+            return in_a_process(work, entry.task, settings, limit_s, fork_server, lane)
 
     def survey(entry: SuiteEntry) -> None:
         with locks[id(entry)]:
@@ -106,8 +106,8 @@ def run(
         if outcome is not None:
             on_done(outcome)
 
-    with WarmProgram() as nursery:
-        small, large = _by_size(mixed(entries), settings, nursery, is_due)
+    with SharedForkServerProcess() as fork_server:
+        small, large = _by_size(mixed(entries), settings, fork_server, is_due)
         steps = [(search, e) for e in small] + [(survey, e) for e in large]
         steps += [(search, e) for e in large]
         found = side_by_side(work, steps, jobs=len(lanes), on_done=tell)
@@ -124,19 +124,19 @@ def _outcome(found: Outcome, settings: Settings, here: Here) -> Outcome:
 
 
 def _by_size(
-    entries: list[SuiteEntry], settings: Settings, nursery: Nursery,
+    entries: list[SuiteEntry], settings: Settings, fork_server: SharedForkServer,
     is_due: Callable[[SuiteEntry], bool],
 ) -> tuple[list[SuiteEntry], list[SuiteEntry]]:  # fmt: skip
     """Those that take little of the device's memory, and those that take much of it."""
 
     def is_large(entry: SuiteEntry) -> bool:
         told = is_due(entry) and in_a_process(
-            size_task, entry.task, settings, SIZE_LIMIT_S, nursery
+            size_task, entry.task, settings, SIZE_LIMIT_S, fork_server
         )
-        return isinstance(told, int) and told > LARGE_SHARE * place.memory_bytes()
+        return isinstance(told, int) and told > LARGE_SHARE * backend.memory_bytes()
 
-    place = place_of(resolve(Device.parse(settings.device)))
-    if place.most_judges is None:
+    backend = backend_of(resolve(Device.parse(settings.device)))
+    if backend.most_judges is None:
         return entries, []
     answers = side_by_side(is_large, entries, jobs=len(os.sched_getaffinity(0)))
     if None in answers:

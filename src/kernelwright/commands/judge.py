@@ -12,7 +12,7 @@ from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.places import as_text
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.docket import assign, judge_all, judge_suite, read_folder, results
-from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
+from kernelwright.judge.submission import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
 from kernelwright.lanes import lanes
 from kernelwright.load import load
 from kernelwright.load.suite import suite_entries

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernelwright.core.device import Device, require_judged
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.task import PRECISIONS
 
@@ -32,7 +33,7 @@ class Settings:
     """
 
     device: str = "cpu"
-    """Where candidates run: 'cpu', 'cuda' or 'hip'; 'cuda:1' is the second GPU."""
+    """Where candidates run: 'cpu' or 'cuda'; 'cuda:1' is the second GPU."""
     dialects: tuple[str, ...] = ()
     """Dialects to propose in; empty means all that this machine can run on the device."""
     proposers: tuple[str, ...] = ("rules",)
@@ -77,6 +78,7 @@ class Settings:
             value = getattr(self, name)
             if value not in known:
                 raise _misfit(name, value, nearest(value, filter(None, known)))
+        require_judged(Device.parse(self.device))
         if not 0 < self.budget_s < math.inf:
             raise _misfit("budget_s", self.budget_s, "give seconds, more than 0")
         for name in ("budget_tokens", "budget_usd"):

@@ -15,7 +15,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.docket.cases import Case, Docket, OnStep, Step
-from kernelwright.judge import JUDGE_VERSION, Judge, Nursery
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer
 
 PROPOSER = "file"
 """Who proposed a candidate that somebody put into a folder."""
@@ -23,7 +23,7 @@ PROPOSER = "file"
 
 def judge_all(
     task: Task, cases: Sequence[Case], *, settings: Settings,
-    on_step: OnStep = lambda step: None, nursery: Nursery | None = None,
+    on_step: OnStep = lambda step: None, fork_server: SharedForkServer | None = None,
 ) -> Docket:  # fmt: skip
     """A verdict on every candidate: the archive's where it holds one, else a new one.
 
@@ -40,7 +40,7 @@ def judge_all(
     try:
         with (
             Archive(settings.archive) as archive,
-            Judge(task, device=device, settings=settings, nursery=nursery) as judge,
+            Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
         ):
             archive.add_task(task, [judge.workload])
             verdicts |= _known(archive, judge)

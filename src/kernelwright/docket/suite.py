@@ -13,7 +13,7 @@ from kernelwright.core.task import Task
 from kernelwright.docket.cases import Case, Docket, OnStep
 from kernelwright.docket.judging import judge_all
 from kernelwright.in_process import in_process
-from kernelwright.judge import WarmProgram
+from kernelwright.judge import SharedForkServerProcess
 from kernelwright.lanes import WHOLE, Free, Lane
 from kernelwright.load.suite import SuiteEntry
 from kernelwright.side_by_side import side_by_side
@@ -42,14 +42,14 @@ def judge_suite(
         work = partial(judge_all, task, cases, settings=settings)
         with free.one() as lane:
             ending = in_process(
-                work, nursery=nursery, lane=lane, on_step=on_step, preload=PRELOADED
+                work, fork_server=fork_server, lane=lane, on_step=on_step, preload=PRELOADED
             )
         if ending.is_interrupted:
             return Docket(task, tuple(cases), interrupted=True)
         error = _death(task, ending.died) if ending.died else ending.error
         return _failed(task, cases, error) if error else ending.value
 
-    with WarmProgram() as nursery:
+    with SharedForkServerProcess() as fork_server:
         pairs = zip(side_by_side(one, groups, jobs=len(lanes)), groups, strict=True)
     return [
         docket or Docket(entry.task, tuple(cases), interrupted=True)

@@ -52,7 +52,7 @@ NO_MEMORY = (
 DIED, TOOK_TOO_MUCH = "the process died of signal", "it took more memory than it may"
 """How a process ended, and why where the judge ended it for that."""
 UNTOLD = "the process stopped answering"
-"""How it ended where nobody is left to tell: Linux, short of memory, killed the warden as well."""
+"""How it ended where nobody is left to tell: Linux, short of memory, killed the supervisor, too."""
 
 
 @contextlib.contextmanager

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.examiner import Examiner
-from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.room import held_bytes, too_much
-from kernelwright.judge.preparation import Preparation
 from kernelwright.judge.refusal import Refused, memory_apart
+from kernelwright.judge.scheduling.memory import held_bytes, too_much
+from kernelwright.judge.submission import Submission
 
 
 class Verdicts:
@@ -23,22 +23,22 @@ class Verdicts:
     Every method raises ``KernelwrightError`` where it is the task that fails.
     """
 
-    def __init__(self, examiner: Examiner, place: Place) -> None:
-        self._examiner, self._place = examiner, place
+    def __init__(self, examiner: Examiner, backend: DeviceBackend) -> None:
+        self._examiner, self._backend = examiner, backend
         self._shown: set[str] = set()
 
     def close(self) -> None:
         """End what the examiner has started."""
         self._examiner.close()
 
-    def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool = False) -> None:
+    def examine(self, prepared: Submission, max_time_s: float, *, is_first: bool = False) -> None:
         """Check and time what was prepared; where that refuses it, that is the verdict."""
         with self._attempt(prepared):
             if prepared.error is not None:
                 raise prepared.error
             self._examiner.examine(prepared, max_time_s, is_first=is_first)
 
-    def finish(self, prepared: Preparation) -> Evaluation:
+    def finish(self, prepared: Submission) -> Evaluation:
         """Find out of what kind an examined candidate is, and end it."""
         if prepared.found is None:
             with self._attempt(prepared):
@@ -48,7 +48,7 @@ class Verdicts:
         prepared.close()
         return prepared.found
 
-    def finished(self, waiting: deque[Preparation], n_starting: int = 0) -> Iterator[Evaluation]:
+    def finished(self, waiting: deque[Submission], n_starting: int = 0) -> Iterator[Evaluation]:
         """The verdicts on examined candidates, in their order; of those whose profilers start so
         many may be left, and what came after them."""
         while waiting:
@@ -58,7 +58,7 @@ class Verdicts:
             yield self.finish(waiting.popleft())
 
     @contextlib.contextmanager
-    def _attempt(self, prepared: Preparation) -> Iterator[None]:
+    def _attempt(self, prepared: Submission) -> Iterator[None]:
         """A part of an examination; what fails in it is the verdict, and ends the candidate."""
         verdict = prepared.verdict
         try:
@@ -69,7 +69,7 @@ class Verdicts:
             prepared.found = verdict.conclude(refused.status, refused.reason)
         except (DeviceError, MemoryError) as error:
             status, why = Status.INFRA_ERROR, str(error) or type(error).__name__
-            if held := held_bytes(self._place, prepared.close):
+            if held := held_bytes(self._backend, prepared.close):
                 status, why = Status.RUNTIME_ERROR, too_much(held)
             else:
                 self._examiner.excuse()

@@ -23,8 +23,8 @@ from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram
-from kernelwright.judge.machine.here import Here
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServerProcess
+from kernelwright.judge.devices.environment import Here
 from kernelwright.propose.swarm.answer import read
 from kernelwright.train.reward import Judged, jumps
 
@@ -92,7 +92,7 @@ class Courtroom:
         self.settings = replace(settings, proposers=())  # it is no search
         self.device, self.timed = device, timed
         self._stack = ExitStack()
-        self._nursery = self._stack.enter_context(WarmProgram())
+        self._nursery = self._stack.enter_context(SharedForkServerProcess())
         self._judges: dict[str, Judge] = {}
         self._runs: dict[str, str] = {}
         self._sittings: dict[str, Sitting] = {}
@@ -250,7 +250,7 @@ class Courtroom:
     @property
     def _is_shared(self) -> bool:
         """Whether the device bears few judges at a time."""
-        return any(judge.place.most_judges is not None for judge in self._judges.values())
+        return any(judge.machine.backend.most_judges is not None for judge in self._judges.values())
 
     def _open(self, task: Task) -> Judge:
         """The task's judge, with a run in the archive."""
@@ -259,7 +259,7 @@ class Courtroom:
             # Whoever waited for a chair and kept another would let all wait.
             self._close(0 if self._is_shared else N_OPEN - 1)
             judge = Judge(
-                task, device=self.device, settings=self.settings, nursery=self._nursery
+                task, device=self.device, settings=self.settings, fork_server=self._nursery
             ).__enter__()
         self._judges[task.digest] = judge  # the last to be closed
         if task.digest not in self._runs:

@@ -16,10 +16,10 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, WarmProgram
-from kernelwright.judge.children.child import ChildEnded
-from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation import kernel_calls, landlock, seccomp
+from kernelwright.judge import Judge, SharedForkServerProcess
+from kernelwright.judge.sandbox import kernel_calls, landlock, seccomp
+from kernelwright.judge.sandbox.child import ChildEnded
+from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
 
 SOURCE = """
 import os, threading, torch
@@ -60,7 +60,9 @@ def get_init_inputs():
 DENYING = """#!{python} -I
 import os, sys
 sys.path[:0] = {path!r}
-from kernelwright.judge.isolation import kernel_calls, landlock, seccomp
+from kernelwright.judge.sandbox import kernel_calls
+from kernelwright.judge.sandbox import landlock
+from kernelwright.judge.sandbox import seccomp
 
 CAP_SYS_RESOURCE = 24  # Docker does not give it
 if os.geteuid() == 0:
@@ -73,26 +75,26 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
 STANDING_STILL = """
-from kernelwright.judge.children.forking import Zygote
+from kernelwright.judge.sandbox.fork_server import ForkServer
 
-zygote = Zygote({}, threads=1)
-child = zygote.fork()
+server = ForkServer({}, threads=1)
+child = server.fork()
 child.stop()
 print(*child.granted)
 child.close()
-zygote.close()
+server.close()
 """
 BOTH_KINDS = """
 import pathlib, tempfile
-from kernelwright.judge.children.forking import Zygote
+from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
 
-zygote = Zygote({}, threads=1)
+server = ForkServer({}, threads=1)
 with tempfile.TemporaryDirectory() as cache:
     for cache in (pathlib.Path(cache), None):
-        child = zygote.fork(cache=cache)
+        child = server.fork(ChildOptions(cache=cache))
         print(child.is_readable)
         child.close()
-zygote.close()
+server.close()
 """
 CAP_SETUID, CAP_SYS_PTRACE = 7, 19  # include/uapi/linux/capability.h
 BESIDE_DENIED = {"landlock": (landlock.CREATE_RULESET,) * 2, "capset": (126, 91)}
@@ -110,16 +112,16 @@ def machine(tmp_path, monkeypatch):
         program.write_text(DENYING.format(**told))
         program.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(program))
-        made.append(Zygote({}, threads=1))
+        made.append(ForkServer({}, threads=1))
         return made[-1]
 
     yield denying
-    for zygote in made:
-        zygote.close()
+    for server in made:
+        server.close()
 
 
-def start(zygote, **how):
-    return begin(zygote, SOURCE, **how)
+def start(server, **options):
+    return begin(server, SOURCE, options=ChildOptions(**options))
 
 
 @pytest.mark.parametrize("denied", ["mount", "unshare"])
@@ -148,8 +150,8 @@ def test_root_stays_who_it_is_without_what_being_another_takes(capability):
 def test_what_library_settings_keep_is_the_users_own(machine, denied, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
-    zygote = machine(*denied)
-    children = [start(zygote, cache=cache) for _ in range(2)]
+    server = machine(*denied)
+    children = [start(server, cache=cache) for _ in range(2)]
     for child in children:
         assert "tensor" in call(child, "keep")
         child.close()
@@ -163,8 +165,8 @@ def test_the_compiler_works_where_namespaces_are_refused(machine, tmp_path, monk
     machine("unshare")
     settings = Settings(threads=1)
     with (
-        WarmProgram() as nursery,
-        Judge(Task("sum", "builtin", TASK), settings=settings, nursery=nursery) as judge,
+        SharedForkServerProcess() as fork_server,
+        Judge(Task("sum", "builtin", TASK), settings=settings, fork_server=fork_server) as judge,
     ):
         verdict = judge.evaluate(Candidate(f"{TASK}\nModelNew = Model\n", "torch"))
         assert verdict.passed and not judge.dropped, (verdict.reasons, judge.dropped)

@@ -16,9 +16,10 @@ from kernelwright.cli import main
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
-from kernelwright.judge import WarmProgram
-from kernelwright.judge.children.children import Children
-from kernelwright.judge.machine.place import place_of
+from kernelwright.judge import SharedForkServerProcess
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.runner_factory import RunnerFactory
 from kernelwright.load.suite import suite_entries
 
 N_GPUS, N_CORES = 2, 16
@@ -33,7 +34,7 @@ def _two_gpus(monkeypatch):
     monkeypatch.setattr(lanes, "resolve", lambda device: device)
     monkeypatch.setattr(lanes, "gpu_name", lambda device: "")
     told = lambda device: SimpleNamespace(unit=f"GPU-{device.index}", most_judges=2)  # noqa: E731
-    monkeypatch.setattr(lanes, "place_of", told)
+    monkeypatch.setattr(lanes, "backend_of", told)
     monkeypatch.setattr(lanes, "_first_sibling", lambda core: core)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(N_CORES)))
 
@@ -106,25 +107,25 @@ def test_more_gpus_than_cores():
         lanes.divided([0], 2)
 
 
-def seen_in_a_lane(task, settings, nursery):
+def seen_in_a_lane(task, settings, fork_server):
     """What a search sees, and what the judge's children under it see."""
     cpu = Device.parse("cpu")
-    children = Children(cpu, place_of(cpu), threads=1, nursery=nursery)
+    factory = RunnerFactory(cpu, backend_of(cpu), threads=1, shared=fork_server)
     try:
-        zygote = children.zygote({})
-        zygote.wait_ready()
-        cores = [sorted(os.sched_getaffinity(pid)) for pid in (0, zygote.pid)]
+        server = factory.fork_server(ChildOptions())
+        server.wait_ready()
+        cores = [sorted(os.sched_getaffinity(pid)) for pid in (0, server.pid)]
         return os.environ.get("CUDA_VISIBLE_DEVICES"), cores
     finally:
-        children.close()
+        factory.close()
 
 
 def test_a_search_and_its_children_have_the_lane_and_nothing_else():
     core = max(os.sched_getaffinity(0))
     lane = lanes.Lane("GPU-9", (core,))
-    with WarmProgram() as nursery:
-        told = in_a_process(seen_in_a_lane, None, Settings(), LONG_S, nursery, lane)
-        free = in_a_process(seen_in_a_lane, None, Settings(), LONG_S, nursery)
+    with SharedForkServerProcess() as fork_server:
+        told = in_a_process(seen_in_a_lane, None, Settings(), LONG_S, fork_server, lane)
+        free = in_a_process(seen_in_a_lane, None, Settings(), LONG_S, fork_server)
     assert told == ("GPU-9", [[core]] * 2)
     assert free[1] == [sorted(os.sched_getaffinity(0))] * 2
 
@@ -134,7 +135,7 @@ def test_each_lane_has_one_search_at_a_time(monkeypatch, tmp_path):
     inside, dealt, at_once = [], [], []
     both = threading.Barrier(2, timeout=10)  # two are in at a time, or this is broken
 
-    def noted(work, task, settings, limit_s, nursery, lane):
+    def noted(work, task, settings, limit_s, fork_server, lane):
         inside.append(lane)
         both.wait()
         at_once.append(sorted(inside, key=lambda each: each.gpu))

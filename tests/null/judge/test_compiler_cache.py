@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.judge.children.compiler_cache import compiler_cache
+from kernelwright.judge.baselines.compiler_cache import compiler_cache
 
 HEADERS = "torchinductor_candidate/precompiled_headers"
 

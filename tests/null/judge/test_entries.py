@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.machine.entries import anew, new_entries, with_entries
-from kernelwright.judge.machine.layout import leaves
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.sandbox.entries import fresh_containers, new_entries, with_entries
+from kernelwright.judge.sandbox.layout import leaves
 
 TASK = """
 import torch
@@ -49,7 +49,7 @@ def test_what_is_put_into_a_list_is_a_result_and_every_call_has_its_own(forward,
 
 def test_where_nothing_was_put_nothing_is_found():
     held = [torch.zeros(1), {"a": torch.ones(1)}]
-    given = anew(held)
+    given = fresh_containers(held)
     given[1]["b"] = [torch.ones(1)]
     assert new_entries(given, leaves(held)) == ((1, "b", 0),) and list(held[1]) == ["a"]
     assert with_entries(given[0], given, ()) is given[0]

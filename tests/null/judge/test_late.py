@@ -5,10 +5,9 @@ import random
 import pytest
 
 from kernelwright.core.evaluation import Status
-from kernelwright.judge.children.runner import Call
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.timing.late import late_ns
-from kernelwright.judge.timing.series import Series
+from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.timing.series import Series, late_ns
 
 CALL_NS = 100_000
 
@@ -50,13 +49,13 @@ def test_without_copies_there_is_nothing_to_say():
     assert late_ns([], [], CALL_NS) == 0
 
 
-@pytest.mark.parametrize("beside", ["eager", "compile"])
-def test_late_work_counts_against_whichever_baseline_runs(beside):
+@pytest.mark.parametrize("compared", ["eager", "compile"])
+def test_late_work_counts_against_whichever_baseline_runs(compared):
     """Eager may fail to run on a device on which compiled code runs."""
-    draw, series = random.Random(1), Series({"candidate": [], beside: []}, beside)
+    draw, series = random.Random(1), Series({"candidate": [], compared: []}, compared)
     for mine, theirs in zip(copies(draw, 14, 30_000), copies(draw, 14), strict=True):
-        waits = {"candidate": (mine, 900), beside: (theirs, 900)}
+        waits = {"candidate": (mine, 900), compared: (theirs, 900)}
         series.add({name: Call(100_000, [], None, wait) for name, wait in waits.items()})
     found = series.timing("cold")
-    assert found.strongest == beside
+    assert found.strongest == compared
     assert min(found.samples_ns["candidate"]) > 120_000

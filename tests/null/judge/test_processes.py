@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kernelwright.judge.isolation.processes import beside, is_stopped, living_thread
+from kernelwright.judge.sandbox.processes import beside, is_stopped, living_thread
 
 ABOVE = """
 import ctypes, os, platform, subprocess, sys, threading, time

@@ -8,9 +8,9 @@ from collections import namedtuple
 import pytest
 import torch
 
-from kernelwright.judge.children.loading import load_weights
-from kernelwright.judge.children.worker import describe, plain
-from kernelwright.judge.machine.layout import written_out
+from kernelwright.judge.sandbox.layout import written_out
+from kernelwright.judge.sandbox.weights import load_weights
+from kernelwright.judge.sandbox.worker import describe, plain
 
 
 def test_named_tuples_are_tuples() -> None:

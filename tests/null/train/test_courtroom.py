@@ -21,7 +21,7 @@ TASK = Task("a task", "test", "class Model:\n    pass\n")
 class Broken:
     """A judge on a shared device that fails."""
 
-    place = SimpleNamespace(most_judges=6)
+    machine = SimpleNamespace(backend=SimpleNamespace(most_judges=6))
     is_open = False
 
     def __init__(self, task, **how):
@@ -61,8 +61,8 @@ class Refusing(Broken):
 
 @pytest.fixture
 def room(tmp_path, monkeypatch):
-    monkeypatch.setattr(courtroom.WarmProgram, "__enter__", lambda program: None)
-    monkeypatch.setattr(courtroom.WarmProgram, "__exit__", lambda program, *error: None)
+    monkeypatch.setattr(courtroom.SharedForkServerProcess, "__enter__", lambda program: None)
+    monkeypatch.setattr(courtroom.SharedForkServerProcess, "__exit__", lambda program, *error: None)
     for name in ("add_task", "add_proposal", "add_evaluation"):
         monkeypatch.setattr(courtroom.Archive, name, lambda *given: None)
     monkeypatch.setattr(courtroom.Archive, "start_run", lambda *given: "run")

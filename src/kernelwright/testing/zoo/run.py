@@ -11,7 +11,7 @@ from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.in_process import in_process
-from kernelwright.judge import Judge, Nursery, WarmProgram
+from kernelwright.judge import Judge, SharedForkServer, SharedForkServerProcess
 from kernelwright.side_by_side import side_by_side
 from kernelwright.testing.zoo.canaries import Canaries
 from kernelwright.testing.zoo.cases import Case, cases, task
@@ -54,8 +54,8 @@ def run(
         for outcome in found:
             keep(outcome)
 
-    with WarmProgram() as nursery:
-        how = {"timed": timed, "nursery": nursery}
+    with SharedForkServerProcess() as fork_server:
+        how = {"timed": timed, "fork_server": fork_server}
         if jobs == 1:
             for group in groups:
                 _judge_group(group, device, **how, on_step=keep)
@@ -70,12 +70,12 @@ def _judge_key(case: Case) -> tuple[str, int]:
 
 
 def _in_a_process(
-    group: list[Case], device: str, *, timed: bool, nursery: Nursery
+    group: list[Case], device: str, *, timed: bool, fork_server: SharedForkServer
 ) -> list[Outcome]:
     """The outcomes of one task's cases; a judge that dies has been brought down by one of them."""
     found: list[Outcome] = []
     work = partial(_judge_group, group, device, timed=timed)
-    ending = in_process(work, nursery=nursery, on_step=found.append, preload=PRELOADED)
+    ending = in_process(work, fork_server=fork_server, on_step=found.append, preload=PRELOADED)
     if ending.is_interrupted:
         return found
     why = f"the judge's process ended: {ending.error or ending.died}"
@@ -84,12 +84,17 @@ def _in_a_process(
 
 
 def _judge_group(
-    group: Sequence[Case], device: str, *, timed: bool, nursery: Nursery, on_step: Report
+    group: Sequence[Case],
+    device: str,
+    *,
+    timed: bool,
+    fork_server: SharedForkServer,
+    on_step: Report,
 ) -> None:
     """Judge the cases of one task with as many threads, or as there are cores."""
     name, threads = _judge_key(group[0])
     settings = Settings(device=device, threads=min(threads, usable_cores()))
-    how = {"device": Device.parse(device), "settings": settings, "nursery": nursery}
+    how = {"device": Device.parse(device), "settings": settings, "fork_server": fork_server}
     with Canaries() as canaries, Judge(task(name), **how) as judge:
         for case in group:
             on_step(_judge_case(judge, case, canaries, timed=timed))
