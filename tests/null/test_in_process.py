@@ -16,7 +16,7 @@ from kernelwright.in_process import Ending, in_process
 LONG_S = 60.0
 
 
-class NoNursery:
+class NoForkServer:
     """In place of the judge's, which is not needed here."""
 
     def branch(self):
@@ -72,11 +72,11 @@ def wait(note, *, fork_server, on_step):
     ],
 )
 def test_every_end_is_a_value(work, ending):
-    assert in_process(work, fork_server=NoNursery()) == ending
+    assert in_process(work, fork_server=NoForkServer()) == ending
 
 
 def test_an_error_by_contract_comes_back_whole():
-    error = in_process(refuse, fork_server=NoNursery()).error
+    error = in_process(refuse, fork_server=NoForkServer()).error
     assert (type(error), error.what, error.seen, error.do) == (
         TaskError, "no such task", "nothing", "name one",
     )  # fmt: skip
@@ -84,16 +84,16 @@ def test_an_error_by_contract_comes_back_whole():
 
 def test_steps_are_said_as_they_are_reached():
     steps = []
-    found = in_process(partial(count, 3), fork_server=NoNursery(), on_step=steps.append)
+    found = in_process(partial(count, 3), fork_server=NoForkServer(), on_step=steps.append)
     assert steps == [0, 1, 2] and found.value == "done"
 
 
 def test_the_limit_holds_for_work_that_tells_of_its_steps(tmp_path):
     steps, note = [], tmp_path / "note"
     work = partial(wait, note)
-    in_process(partial(give, 7), fork_server=NoNursery())  # the first waits for imports as well
+    in_process(partial(give, 7), fork_server=NoForkServer())  # the first waits for imports as well
     begun_s = time.monotonic()
-    found = in_process(work, fork_server=NoNursery(), on_step=steps.append, limit_s=10)
+    found = in_process(work, fork_server=NoForkServer(), on_step=steps.append, limit_s=10)
     assert found.is_late and steps == ["begun"] and note.read_text() == "interrupted"
     assert time.monotonic() - begun_s < LONG_S / 2
 
@@ -106,7 +106,7 @@ def test_work_that_nobody_waits_for_ends(tmp_path):
         "from tests.null import test_in_process as here\n"
         f"work = partial(here.wait, {str(note)!r})\n"
         "tell = lambda step: print(step, flush=True)\n"
-        "in_process(work, fork_server=here.NoNursery(), on_step=tell)\n"
+        "in_process(work, fork_server=here.NoForkServer(), on_step=tell)\n"
     )
     home = Path(__file__).parents[2]
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=home)

@@ -92,7 +92,7 @@ class Courtroom:
         self.settings = replace(settings, proposers=())  # it is no search
         self.device, self.timed = device, timed
         self._stack = ExitStack()
-        self._nursery = self._stack.enter_context(SharedForkServerProcess())
+        self._fork_server = self._stack.enter_context(SharedForkServerProcess())
         self._judges: dict[str, Judge] = {}
         self._runs: dict[str, str] = {}
         self._sittings: dict[str, Sitting] = {}
@@ -259,7 +259,7 @@ class Courtroom:
             # Whoever waited for a chair and kept another would let all wait.
             self._close(0 if self._is_shared else N_OPEN - 1)
             judge = Judge(
-                task, device=self.device, settings=self.settings, fork_server=self._nursery
+                task, device=self.device, settings=self.settings, fork_server=self._fork_server
             ).__enter__()
         self._judges[task.digest] = judge  # the last to be closed
         if task.digest not in self._runs:

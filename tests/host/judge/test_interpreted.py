@@ -7,7 +7,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, SharedForkServerProcess
 
 
-def test_triton_is_interpreted_though_a_nursery_has_imported_it():
+def test_triton_is_interpreted_though_a_shared_fork_server_has_imported_it():
     pytest.importorskip("triton")
     code = (
         "import torch, triton, triton.language as tl\n"

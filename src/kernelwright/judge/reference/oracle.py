@@ -72,7 +72,7 @@ class Oracle:
     """
 
     def __init__(
-        self, task: Task, device: str, secret: int, shared: Hold = nullcontext
+        self, task: Task, device: str, secret: int, shared: SharedHold = nullcontext
     ) -> None:
         self.task = task
         self.device = device
