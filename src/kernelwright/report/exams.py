@@ -13,7 +13,8 @@ from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate, Proposal
-from kernelwright.core.evaluation import CONFIDENCE, Evaluation, Status
+from kernelwright.core.evaluation import CONFIDENCE, Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.propose.swarm.answer import read
 
 ALL = "all"

@@ -10,7 +10,7 @@ from kernelwright import select
 from kernelwright.archive import Archive
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.propose.policy import CONTEXT

@@ -13,7 +13,7 @@ from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 from kernelwright import doctor
 from kernelwright.archive import Archive
 from kernelwright.cli import main
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 
 

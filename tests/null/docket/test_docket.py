@@ -9,7 +9,8 @@ from tests.null.shown import shown
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError, UsageError
-from kernelwright.core.evaluation import Status, Timing
+from kernelwright.core.evaluation import Timing
+from kernelwright.core.outcome import Status
 from kernelwright.core.places import MAX_CHARACTERS
 from kernelwright.core.settings import Settings
 from kernelwright.docket import Case, Docket, Step, assign, read_folder, results

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from tests.null.archive.nouns import TASK, proposal, verdict
+from tests.null.archive.nouns import TASK, proposal, verdict, warned
 
-from kernelwright.core.evaluation import Environment, Status, Timing
+from kernelwright.core.evaluation import Environment, Timing
+from kernelwright.core.outcome import Status
 from kernelwright.receipt import Receipt, Repetition
 
 CANDIDATE = proposal().candidate
@@ -87,7 +88,7 @@ def test_what_else_is_different_is_said():
         1000,
         environment=Environment("cuda:sm_90", {"torch": "2.14", "threads": 2, "gpu": "H200"}),
         guarantees=("network",),
-        warnings=("a new one",),
+        warnings=(warned("a new one"),),
         judge_version=2,
     )
     again = repetition(before, after)
