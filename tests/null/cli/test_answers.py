@@ -6,13 +6,13 @@ import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, reason, verdict, warned
 from tests.null.shown import shown
 
-from kernelwright import answers
 from kernelwright.archive import Archive
+from kernelwright.console import answers
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Numerics
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
-from kernelwright.result import Result
+from kernelwright.search.result import Result
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from kernelwright.core.evaluation import Environment, Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.dialects.simt.lower import lower
-from kernelwright.propose.port import PortProposer
-from kernelwright.translate import State, translate, translate_cmake, translate_python
+from kernelwright.hipify import State, translate, translate_cmake, translate_python
+from kernelwright.proposers.port import PortProposer
 
 
 def test_back_to_cuda():

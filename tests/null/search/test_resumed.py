@@ -11,7 +11,7 @@ from kernelwright.core.evaluation import Environment
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION
-from kernelwright.search import _Search
+from kernelwright.search.loop import _Search
 
 HERE = Environment("cpu", {"cpu": "this one"})
 

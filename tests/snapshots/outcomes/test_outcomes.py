@@ -9,8 +9,8 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "outcomes.md"
 INTRODUCTION = """\
 # Outcomes
 
-A verdict that does not pass has reasons, and any verdict may have warnings. Each is a pair of `code`
-and `detail`: in JSON, in receipts, in the archive, and in Python
+A verdict that does not pass has reasons, and any verdict may have warnings. Each is a `code` with a
+`detail`: in JSON, in receipts, in the archive, and in Python
 (`kernelwright.core.outcome.ReasonCode`, `WarningCode`). The code is the judge's. The detail is for
 people and may quote the candidate's own words, so decide by the code.
 

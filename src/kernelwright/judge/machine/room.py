@@ -23,8 +23,8 @@ from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.refusal import Refused, memory_apart
-from kernelwright.load import open_reference
-from kernelwright.load.reference import CHECK_SEED, task_code
+from kernelwright.loaders import open_reference
+from kernelwright.loaders.reference import CHECK_SEED, task_code
 
 CHAIRS_PER_JUDGE = 2
 """At least: chairs are parts of a device's memory, and judges need several sizes."""
