@@ -63,7 +63,7 @@ def bootstrap_ranks(n: int) -> tuple[int, int]:
     return low, high
 
 
-def share_held(looks: Collection[int], noise: float, runs: int) -> float:
+def share_held(checkpoints: Collection[int], noise: float, runs: int) -> float:
     """The share of kernels measured against themselves whose last interval holds 1."""
     draw, hits = random.Random(1), 0
     for _ in range(runs):
@@ -87,9 +87,10 @@ def main() -> None:
     for n in COUNTS:
         chances = (held(*ranks(n), n), held(*bootstrap_ranks(n), n))
         by_count.add_row(str(n), *(f"{chance:.3f}" for chance in chances))
-    by_noise = Table("noise", "looked at after the judge's rounds", "after every round")
+    by_noise = Table("noise", "inspected after the judge's rounds", "after every round")
     for noise in NOISE:
-        shares = (share_held(looks, noise, runs) for looks in (CHECKPOINTS, range(MAX_ROUNDS)))
+        rules = (CHECKPOINTS, range(MAX_ROUNDS))
+        shares = (share_held(checkpoints, noise, runs) for checkpoints in rules)
         by_noise.add_row(f"{noise:.1%}", *(f"{share:.3f}" for share in shares))
     console.print(by_count, by_noise)
 

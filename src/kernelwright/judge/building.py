@@ -8,7 +8,8 @@ import time
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Environment, Status
+from kernelwright.core.evaluation import Environment
+from kernelwright.core.outcome import ReasonCode, Warned, WarningCode
 from kernelwright.core.task import Task
 from kernelwright.dialects import usable
 from kernelwright.judge import submission as submissions
@@ -18,7 +19,7 @@ from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.fork_server import MEMORY_SHARE, ChildOptions
 from kernelwright.judge.sandbox.layout import contents, plan_slots
-from kernelwright.judge.scheduling.memory import within_its_part
+from kernelwright.judge.scheduling.memory import blamed_on_memory, within_its_part
 from kernelwright.judge.screen import screen
 from kernelwright.judge.submission import EvaluationBuilder, Subject, Submission
 
@@ -45,23 +46,25 @@ class SubmissionBuilder:
         verdict = EvaluationBuilder(subject, list(self._oracle.warnings), secrets.randbits(63))
         if self._task.precision:
             asked = f"{self._task.precision} was asked for: "
-            verdict.warnings.append(f"{asked}the candidate may round to it, and the library does")
+            seen = f"{asked}the candidate may round to it, and the library does"
+            verdict.warnings.append(Warned(WarningCode.REDUCED_PRECISION, seen))
         submission = Submission(candidate, verdict)
         reason = screen(candidate)
         if reason is not None:
-            submission.error = Refused(Status.BUILD_ERROR, reason)
+            submission.error = Refused(reason.code, reason.detail)
             return submission
         run_as = usable.run_as(candidate.dialect, self._device)
         dialect = plugins.find("kernelwright.dialects", run_as)
         lacking = dialect.missing(self._device)
         if lacking is not None:
-            submission.error = Refused(Status.INFRA_ERROR, lacking)
+            submission.error = Refused(ReasonCode.NO_TOOLCHAIN, lacking)
             return submission
         submission.environment = dialect.environment(self._device)
         submission.is_timed = timed and dialect.is_timed(self._device)
         if not submission.is_timed:
             why = f"{candidate.dialect} on {self._device.kind} runs in an interpreter"
-            verdict.warnings.append(f"not timed: {why if timed else 'as asked'}")
+            seen = f"not timed: {why if timed else 'as asked'}"
+            verdict.warnings.append(Warned(WarningCode.NOT_TIMED, seen))
         return submission
 
     def build(self, submission: Submission, *, memory_share: float = MEMORY_SHARE) -> None:
@@ -92,7 +95,7 @@ class SubmissionBuilder:
                     waited_s = 0.0 if hold is None else hold.waited_s
                     submission.verdict.build_s = time.monotonic() - start_s - waited_s
         except Refused as refused:
-            submission.error = refused
+            submission.error = blamed_on_memory(self._machine.backend, self._task, refused)
             submission.close()  # or it would go on beside timed calls
         except Exception as error:  # of the machine, or the judge's own
             submission.error = error

@@ -111,7 +111,7 @@ class Judge:
             examiner = Examiner(
                 self.oracle, self._baselines, self.machine, self.stopwatch, self.settings
             )
-            self._verdicts = Verdicts(examiner, backend)
+            self._verdicts = Verdicts(examiner, backend, self.task)
             self._stack.callback(self._verdicts.close)
         except BaseException:
             self.__exit__(None, None, None)

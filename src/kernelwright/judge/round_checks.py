@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kernelwright.core.evaluation import CANDIDATE
+from kernelwright.core.outcome import Warned
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.kinds.sampling import BUDGET_S, StackSampler
 from kernelwright.judge.reference.check import Check
@@ -74,7 +75,7 @@ class RoundChecks:
         self._samples_ns.append(calls[CANDIDATE].elapsed_ns)
         self._check.compare_timed(self._fresh.draw("round", number), arguments, calls)
 
-    def warn(self, warnings: list[str]) -> None:
+    def warn(self, warnings: list[Warned]) -> None:
         self._check.tally.warn(warnings)
 
     def end(self, samples_ns: Sequence[int]) -> None:

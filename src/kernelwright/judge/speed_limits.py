@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import CANDIDATE, Status, Timing
+from kernelwright.core.evaluation import CANDIDATE, Timing
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.devices.roofline import MARGIN, peak_bytes_per_s, surely_ns
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
@@ -21,9 +22,9 @@ from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.layout import bytes_of, map_tensors
 from kernelwright.judge.sandbox.outputs import Claim
-from kernelwright.load.copies import copied
-from kernelwright.load.made_in import made_in
-from kernelwright.load.plain import flatten
+from kernelwright.loaders.copies import copied
+from kernelwright.loaders.made_in import made_in
+from kernelwright.loaders.plain import flatten
 
 N_READS = 10
 SPAN = {"cpu": 0.25, "cuda": 4.0}
@@ -86,11 +87,12 @@ class SpeedLimits:
     def _refuse(self, timed_ns: float, least_ns: float, overhead_ns: float, which: str) -> None:
         if timed_ns >= least_ns or least_ns <= overhead_ns:
             return
-        do = {"inputs": "read", "outputs": "write"}[which]
+        is_read = which == "inputs"
+        code = ReasonCode.TOO_FAST_TO_READ if is_read else ReasonCode.TOO_FAST_TO_WRITE
         raise Refused(
-            Status.REJECTED,
+            code,
             f"impossible: {timed_ns / 1e3:.1f} µs for {which} that take {least_ns / 1e3:.1f} µs to "
-            f"{do} at this device's highest rate",
+            f"{'read' if is_read else 'write'} at this device's highest rate",
         )
 
 

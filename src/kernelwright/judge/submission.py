@@ -17,9 +17,9 @@ from kernelwright.core.evaluation import (
     Evaluation,
     KernelProfile,
     Numerics,
-    Status,
     Timing,
 )
+from kernelwright.core.outcome import Reason, Status, Warned
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK
 from kernelwright.judge.kinds.sampling import StackSampler
@@ -46,7 +46,7 @@ class Subject:
 class EvaluationBuilder:
     """The findings about a candidate while it is judged."""
 
-    def __init__(self, subject: Subject, warnings: list[str], seed: int) -> None:
+    def __init__(self, subject: Subject, warnings: list[Warned], seed: int) -> None:
         self.subject, self.seed = subject, seed
         self.guarantees: frozenset[str] = frozenset()
         self.warnings = warnings
@@ -57,15 +57,19 @@ class EvaluationBuilder:
         self.profile: tuple[KernelProfile, ...] = ()
         self.build_s = self.check_s = self.time_s = 0.0
 
-    def conclude(self, status: Status, *reasons: str) -> Evaluation:
-        passed = status is Status.PASSED
+    def conclude(self, *reasons: Reason) -> Evaluation:
+        """The verdict; without reasons it has passed."""
+        status = reasons[0].code.status if reasons else Status.PASSED
+        passed = not reasons
         return Evaluation(
             task=self.subject.task,
             workload=self.subject.workload,
             candidate=self.subject.candidate,
             status=status,
             # A lone surrogate, which UTF-8 cannot encode, could be neither printed nor stored.
-            reasons=tuple(why.encode("utf-8", "replace").decode() for why in reasons),
+            reasons=tuple(
+                Reason(one.code, one.detail.encode("utf-8", "replace").decode()) for one in reasons
+            ),
             environment=self.subject.environment,
             seed=self.seed,
             judge_version=JUDGE_VERSION,

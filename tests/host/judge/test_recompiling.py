@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, examiner
@@ -52,7 +52,7 @@ def stuck(monkeypatch):
     def fail_first(stopwatch, contest, *arguments, **options):
         if not failed:
             failed.append(contest)
-            why = Refused(Status.TIMEOUT, "no answer within 10 s (run)")
+            why = Refused(ReasonCode.NO_ANSWER, "no answer within 10 s (run)")
             raise RunnerFailed("compile", why)
         return compare(stopwatch, contest, *arguments, **options)
 
@@ -70,7 +70,7 @@ def judged(factor, fork_server):
 
 
 def without_compile(found):
-    said = [w for w in found.warnings if "compile was not measured: it compiles anew" in w]
+    said = [w for w in found.warnings if "compile was not measured: it compiles anew" in w.detail]
     return found.passed and len(said) == 1 and "compile" not in found.timing.samples_ns
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.runner import Call
 from kernelwright.judge.timing.series import Series, late_ns

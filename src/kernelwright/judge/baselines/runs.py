@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.judge.baselines import library_settings
 from kernelwright.judge.baselines.library_settings import Setting
 from kernelwright.judge.baselines.starting import SettingStarter, Starting, not_measured
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.devices.roofline import LARGE_BYTES, Copying
 from kernelwright.judge.reference.oracle import Oracle
-from kernelwright.judge.refusal import Refused, memory_apart, says_no_memory
+from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.judge.sandbox.layout import bytes_of
 from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.scheduling.device_lock import DeviceLock
@@ -144,13 +144,13 @@ class BaselineRuns:
         """End a setting that failed while a candidate was timed; the error for its verdict. None
         for a setting that compiles anew for other inputs: no verdict needs one that takes so
         long."""
-        name, reason = failed.name, failed.refused.reason
+        name, reason = failed.name, str(failed.refused)
         self._runners.pop(name).close()
         self._is_measured = False
         if name in self._failures.compiled_anew and failed.refused.status is Status.TIMEOUT:
             self.dropped[name] = f"it compiles anew for other inputs: {reason}"
             return None
-        self._drop(name, reason)
+        self._drop(name, failed.refused)
         return _may_run_error([name], reason)
 
     def require_all(self) -> None:
@@ -234,9 +234,9 @@ class BaselineRuns:
         """The fastest of those that still run: a loser has ended, however slow others are later."""
         return min(self._runners, key=self.median_ns.__getitem__)
 
-    def _drop(self, name: str, reason: str) -> None:
-        self.dropped[name] = reason
-        may_run = name in self.median_ns or says_no_memory(reason)
+    def _drop(self, name: str, refused: Refused) -> None:
+        self.dropped[name] = str(refused)
+        may_run = name in self.median_ns or refused.says_no_memory
         if may_run and not self.is_crowded and name not in self._failures.had_last_try:
             self._failures.retryable.add(name)
 
@@ -252,7 +252,7 @@ class BaselineRuns:
                     self._failures.compiled_anew.add(name)
                 self._runners[name] = runner
             except Refused as refused:
-                self._drop(name, refused.reason)
+                self._drop(name, refused)
             del starting[name]
 
     def _submit(self, settings: Sequence[Setting]) -> Starting:
@@ -297,7 +297,7 @@ class BaselineRuns:
             except MemoryError as error:
                 raise does_not_fit(self._starter.task, error) from error
             except RunnerFailed as failed:
-                self._drop(failed.name, failed.refused.reason)
+                self._drop(failed.name, failed.refused)
                 self.median_ns.pop(failed.name, None)
                 self._runners.pop(failed.name).close()
 

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.baselines import library_settings
 from kernelwright.judge.baselines.compiler_cache import compiler_cache, folder_in
@@ -113,7 +113,7 @@ class SettingStarter:
                 if n_graphs == n_before:
                     return number > 0
             why = f"it compiles anew for other inputs: for {MOST_DRAWS} of them one after the other"
-            raise Refused(Status.TIMEOUT, why)
+            raise Refused(ReasonCode.KEEPS_COMPILING, why)
 
     def start_empty(self) -> Runner:
         """Start a module that does nothing but use the device.
@@ -187,7 +187,7 @@ def not_measured(refused: Refused) -> DeviceError:
     """The error where the empty module fails, which is no candidate's fault."""
     return DeviceError(
         "a module that does nothing cannot be measured",
-        seen=refused.reason,
+        seen=str(refused),
         do="see whether other programs use this device's memory",
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.sandbox import process_memory, protocol, stopping
 
 ANSWER_TIMEOUT_S = 20.0  # of our own supervisor, on a loaded machine
@@ -20,11 +21,11 @@ POLL_S = 0.02
 
 
 class ChildEnded(Exception):
-    """The child is gone: its exit code (negative: a signal; None: it hung up) and its output."""
+    """The child is gone: its exit code (negative: a signal; None: it hung up), its output, and why
+    its supervisor ended it, where that did."""
 
-    def __init__(self, code: int | None, log: str) -> None:
-        self.code = code
-        self.log = log
+    def __init__(self, code: int | None, log: str, why: ReasonCode | None = None) -> None:
+        self.code, self.log, self.why = code, log, why
         super().__init__(f"ended with {code}")
 
 
@@ -295,7 +296,8 @@ class Child:
             answer = self._ask_supervisor("ended")
         except (protocol.Closed, protocol.Late):
             return ChildEnded(None, "")
-        return ChildEnded(answer["code"], answer["log"])
+        why = answer["why"] and ReasonCode(answer["why"])
+        return ChildEnded(answer["code"], answer["log"], why)
 
     def kill(self) -> None:
         """Kill its worker; a thread that waits for its answer learns that it has gone."""

@@ -16,9 +16,9 @@ import torch
 
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.judge.devices.backend import DeviceBackend
-from kernelwright.judge.refusal import Refused, says_no_memory
+from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.fork_server import (
     READ_AT_IMPORT,
     ChildOptions,
@@ -124,10 +124,10 @@ class RunnerFactory:
                 runner.try_device()
             except Refused as error:
                 runner.close()
-                if error.status is Status.TIMEOUT or says_no_memory(error.reason):
+                if error.status is Status.TIMEOUT or error.says_no_memory:
                     # Another's candidate may hold the device: that is no reason to isolate less.
-                    raise Refused(Status.INFRA_ERROR, error.reason) from error
-                reasons.append(error.reason)
+                    raise Refused(ReasonCode.NOT_STARTED, str(error)) from error
+                reasons.append(str(error))
             except BaseException:
                 runner.close()
                 raise

@@ -21,14 +21,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kernelwright.judge.refusal import TOOK_TOO_MUCH
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.sandbox import isolation, namespaces, protocol, worker
 from kernelwright.judge.sandbox import kernel_calls as kernel
 from kernelwright.judge.sandbox.processes import below, is_still, is_stopped, living_thread
 
 MAX_LOG_BYTES = 64 << 10  # of a candidate's output; reasons quote the last lines
-FILLED = "the disk that its scratch lies on lost most of its free space"
-CLINGS = "it took back that it is the first to be ended where memory is short"
+EXPLAINED = {
+    ReasonCode.TOOK_TOO_MUCH_MEMORY: "it took more memory than it may",
+    ReasonCode.FILLED_DISK: "the disk that its scratch lies on lost most of its free space",
+    ReasonCode.RESISTED_OOM: "it took back that it is the first to be ended where memory is short",
+}
+"""Why it ends everything: a code for the judge, and words that follow the printed output."""
 WATCH_S, REST_S = 0.1, 1.0
 """The interval between measurements of its memory, and while the worker stands still: a measurement
 takes half a millisecond of a core that another's timed call may need."""
@@ -188,6 +192,8 @@ class _Supervisor:
     """The disk that its scratch lies on, if that is not in memory."""
     status: int | None = None
     log: bytearray = field(default_factory=bytearray)
+    why: ReasonCode | None = None
+    """Why it has ended everything, if it has."""
 
     def serve(self) -> None:
         """Answer until the judge closes the socket; then everything inside is killed."""
@@ -233,15 +239,16 @@ class _Supervisor:
         """End everything if it took more memory than it may, if a disk fills up, or if a process
         would have others ended before itself where memory is short. End everything also if the
         worker has ended: others hold its channels open, and the judge would wait for them."""
-        why, own_score = "", _oom_score("self")
+        why, own_score = None, _oom_score("self")
         if self.usage.is_exceeded():
-            why = TOOK_TOO_MUCH
+            why = ReasonCode.TOOK_TOO_MUCH_MEMORY
         elif self.disk is not None and self.disk.is_filled():
-            why = FILLED
+            why = ReasonCode.FILLED_DISK
         elif any(_oom_score(pid) < own_score for pid in below(os.getpid())):
-            why = CLINGS
+            why = ReasonCode.RESISTED_OOM
         if why:
-            self.log += f"\nkilled: {why}\n".encode()
+            self.why = self.why or why
+            self.log += f"\nkilled: {EXPLAINED[why]}\n".encode()
             self.signal_all(signal.SIGKILL)
         elif living_thread(self.worker) is None:
             self.signal_all(signal.SIGKILL)
@@ -351,7 +358,7 @@ class _Supervisor:
             self.reap()
         self.drain()
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
-        return {"code": code, "log": self.log.decode(errors="replace")}
+        return {"code": code, "log": self.log.decode(errors="replace"), "why": self.why}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,19 +18,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.devices.backend import DeviceBackend
-from kernelwright.judge.refusal import (
-    DIED,
-    TOOK_TOO_MUCH,
-    UNTOLD,
-    Refused,
-    memory_apart,
-    says_no_memory,
-)
-from kernelwright.load import open_reference
-from kernelwright.load.reference import CHECK_SEED, task_code
+from kernelwright.judge.refusal import Refused, memory_apart
+from kernelwright.loaders import open_reference
+from kernelwright.loaders.reference import CHECK_SEED, task_code
 
 SLOTS_PER_JUDGE = 2
 """The fewest slots that a judge takes: slots are parts of a device's memory, and judges need
@@ -48,7 +41,22 @@ HELD_SHARE = 0.5
 little."""
 SCARCE_SHARE = 0.125
 """While a larger share of the memory is free, nobody lacks any."""
-TOO_MUCH = "too much for the judge"
+JUDGED_AGAIN = (
+    ReasonCode.KILLED,
+    ReasonCode.VANISHED,
+    ReasonCode.HELD_DEVICE_MEMORY,
+    ReasonCode.DEVICE_MEMORY_SHORT,
+)
+"""Outcomes that the judge saw for itself and that others may have caused: where host memory runs
+out, Linux ends a judged process first, whoever took it; and another process may give device memory
+back in the moment in which a candidate is ended."""
+BLAMED_ON_MEMORY = (
+    ReasonCode.RAISED,
+    ReasonCode.BUILD_RAISED,
+    ReasonCode.CRASHED,
+    ReasonCode.EXITED,
+)
+"""Failures that too little device memory explains."""
 RELEASED_S = 2.0
 """The time that a driver may take to free the memory of a process that has ended."""
 WAIT_S, N_STARTS = 20.0, 4
@@ -79,11 +87,23 @@ def needed_bytes(task: Task, *, for_library: bool = False) -> int:
 def lacked_memory(evaluation: Evaluation) -> bool:
     """Whether a candidate may have failed because others held the memory, or was blamed for memory
     that another gave back at the same moment."""
-    said = " ".join(evaluation.reasons)
-    is_said = says_no_memory(said) or TOO_MUCH in said
-    # Where memory runs out Linux kills a judged process first, whoever took it.
-    is_killed = f"{DIED} {signal.SIGKILL:d}" in said and TOOK_TOO_MUCH not in said
-    return evaluation.status is Status.INFRA_ERROR or is_said or is_killed or UNTOLD in said
+    codes = [reason.code for reason in evaluation.reasons]
+    return any(c in JUDGED_AGAIN or c.status is Status.INFRA_ERROR for c in codes)
+
+
+def blamed_on_memory(backend: DeviceBackend, task: Task, refused: Refused) -> Refused:
+    """A candidate's refusal, with another code if the judge sees too little free memory on the
+    device: others may have caused the failure then. Call this when it has just failed, whatever
+    its error says."""
+    is_asked = refused.code in BLAMED_ON_MEMORY and backend.most_judges is not None
+    if not is_asked or backend.free_bytes() >= _wanted_bytes(backend, task):
+        return refused
+    return Refused(ReasonCode.DEVICE_MEMORY_SHORT, refused.detail, place=refused.place)
+
+
+def _wanted_bytes(backend: DeviceBackend, task: Task) -> float:
+    """The memory that must be free to judge this task: half of the device's at most."""
+    return min(needed_bytes(task), HELD_SHARE * backend.memory_bytes())
 
 
 def wait_for_memory(backend: DeviceBackend, task: Task) -> None:
@@ -91,7 +111,7 @@ def wait_for_memory(backend: DeviceBackend, task: Task) -> None:
     after WAIT_S."""
     if backend.most_judges is None:
         return
-    needed = min(needed_bytes(task), HELD_SHARE * backend.memory_bytes())
+    needed = _wanted_bytes(backend, task)
     deadline_s = time.monotonic() + WAIT_S
     while backend.free_bytes() < needed and time.monotonic() < deadline_s:
         time.sleep(RELEASED_S / 20)
@@ -134,13 +154,14 @@ def within_its_part(backend: DeviceBackend, end: Callable[[], None]) -> Iterator
     if after > SCARCE_SHARE * whole or before - after < HELD_SHARE * whole:
         return
     if held := held_bytes(backend, end):
-        raise Refused(Status.RUNTIME_ERROR, too_much(held))
+        raise too_much(held)
     raise MemoryError("out of memory: somebody else took most of it")
 
 
-def too_much(held: int) -> str:
-    """The reason for refusing a candidate that held so many bytes."""
-    return f"it held {held / 2**30:.0f} GiB of the device's memory, {TOO_MUCH}"
+def too_much(held: int) -> Refused:
+    """The refusal of a candidate that held so many bytes."""
+    seen = f"it held {held / 2**30:.0f} GiB of the device's memory, too much for the judge"
+    return Refused(ReasonCode.HELD_DEVICE_MEMORY, seen)
 
 
 def held_bytes(backend: DeviceBackend, end: Callable[[], None]) -> int:

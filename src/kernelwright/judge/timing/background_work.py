@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Warned, WarningCode
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.refusal import Refused
 
@@ -77,7 +77,7 @@ class BackgroundWorkDetector:
             return
         when = "from then on" if most == self.n_after else "until then"
         raise Refused(
-            Status.TAMPERED,
+            ReasonCode.WORKED_BETWEEN_CALLS,
             f"the device works for it while it waits for its inputs, {when}: in {most} of "
             f"{self.n_watched} calls that were watched",
         )
@@ -88,12 +88,13 @@ class BackgroundWorkDetector:
         is_likely = most > 2 * least and most >= TELLING_SHARE * self.n_watched
         return is_likely and self.n_watched < MOST_WATCHED
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Warned]:
         """A warning where the device works for somebody all the time."""
         if not self._is_disturbed():
             return []
-        seen = f"in {self.n_both} of {self.n_watched} looks"
-        return [f"the device works for somebody while nobody is called, {seen}: times are longer"]
+        where = f"in {self.n_both} of {self.n_watched} looks"
+        seen = f"the device works for somebody while nobody is called, {where}: times are longer"
+        return [Warned(WarningCode.DEVICE_BUSY, seen)]
 
     def require_rest(self, library_ns: float, usual_ns: float) -> None:
         """Check that background work has not slowed the library down in the rounds, compared to its

@@ -15,6 +15,7 @@ import psutil
 import torch
 
 from kernelwright.core.conditions import Conditions
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.devices import nvml
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.sandbox.processes import below
@@ -74,14 +75,14 @@ class ConditionsWatch:
         return None
 
 
-def complaints(conditions: Conditions) -> list[str]:
+def complaints(conditions: Conditions) -> list[Warned]:
     """Warnings about neighbours that took a good part of the machine."""
     shares = {
         "of the processor's time": conditions.neighbour_share,
         "of the GPU's time": conditions.gpu_neighbour_share,
     }
     return [
-        f"other programs took {share:.0%} {what} while it was timed"
+        Warned(WarningCode.NEIGHBOURS, f"other programs took {share:.0%} {what} while it was timed")
         for what, share in shares.items()
         if share is not None and share > MUCH
     ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kernelwright.core.evaluation import CANDIDATE, Timing
+from kernelwright.core.outcome import Warned
 from kernelwright.judge.sandbox.runner import Call, Runner
 from kernelwright.judge.timing.background_work import BackgroundWorkDetector
 from kernelwright.judge.timing.series import Series
@@ -46,7 +47,7 @@ class RoundObserver(Protocol):
         """All modules were timed on the inputs of ``("round", number)``."""
         ...
 
-    def warn(self, warnings: list[str]) -> None:
+    def warn(self, warnings: list[Warned]) -> None:
         """Warnings for the verdict."""
         ...
 

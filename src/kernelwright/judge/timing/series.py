@@ -12,7 +12,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kernelwright.core.evaluation import CANDIDATE, Status, Timing, median_interval
+from kernelwright.core.evaluation import CANDIDATE, Timing, median_interval
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.runner import Call
 
@@ -75,6 +76,7 @@ def late_ns(mine: Sequence[int], theirs: Sequence[int], call_ns: float) -> int:
     surely = median_interval(beyond)[0]
     if surely > max(LATE_NS, LATE_SHARE * statistics.median(theirs), CALL_SHARE * call_ns):
         raise Refused(
-            Status.TAMPERED, f"work goes on for {surely / 1e3:.0f} µs after it says that it is done"
+            ReasonCode.WORKED_AFTER_CALL,
+            f"work goes on for {surely / 1e3:.0f} µs after it says that it is done",
         )
     return int(statistics.median(beyond)) if surely > 0 else 0

@@ -37,7 +37,7 @@ class RunnerFailed(Exception):
     def __init__(self, name: str, refused: Refused) -> None:
         self.name = name
         self.refused = refused
-        super().__init__(f"{name}: {refused.reason}")
+        super().__init__(f"{name}: {refused}")
 
 
 @contextlib.contextmanager
