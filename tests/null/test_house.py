@@ -10,7 +10,7 @@ import kernelwright
 
 ROOT = Path(kernelwright.__file__).parent
 HOME = ROOT.parents[1]
-DATA = ("tasks", "cheats", "honest")  # task and candidate files stand for other people's
+DATA = ("tasks", "controls")  # task and candidate files stand for other people's
 FILES = [
     path
     for folder in (ROOT, HOME / "benchmarks", HOME / "tests")

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.emitters import build, source
 from tests.host.emit.running import TARGET
 from torch import nn
 
@@ -9,7 +10,6 @@ from kernelwright.propose.rules.capture.capture import capture
 from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
 from kernelwright.propose.rules.fusion.assemble import assemble_supported
 from kernelwright.propose.rules.fusion.fuse import Fusion
-from kernelwright.testing.emitters import build, source
 
 EMITTER = CppEmitter()
 

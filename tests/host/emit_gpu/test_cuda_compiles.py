@@ -6,10 +6,10 @@ import shutil
 import subprocess
 
 import pytest
+from tests.nests import CASES
 
 from kernelwright.propose.rules.emit.base import Target
 from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.testing.nests import CASES
 
 GPU = Target("cuda:sm_90")
 

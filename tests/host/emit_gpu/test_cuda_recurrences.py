@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from simt import on_cpu
+from tests.emitters import build, source
 from torch import nn
 
 from kernelwright.propose.rules.capture.capture import capture
@@ -17,7 +18,6 @@ from kernelwright.propose.rules.fusion.assemble import assemble_supported
 from kernelwright.propose.rules.fusion.fuse import Fusion
 from kernelwright.propose.rules.ir.interpret import interpret
 from kernelwright.propose.rules.ir.ir import Recurrence, Ref
-from kernelwright.testing.emitters import build, source
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 GPU = Target("cuda:sm_90")

@@ -14,6 +14,15 @@ import sys
 
 import torch
 import triton
+from tests.emitters import (
+    SPECIAL,
+    build,
+    example_inputs,
+    mismatch,
+    source,
+    with_small_blocks,
+)
+from tests.nests import CASES
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -31,15 +40,6 @@ from kernelwright.propose.rules.fusion.assemble import assemble_supported
 from kernelwright.propose.rules.fusion.fuse import Fusion
 from kernelwright.propose.rules.ir.ir import Contraction
 from kernelwright.propose.rules.proposer import Workshop, variants
-from kernelwright.testing.emitters import (
-    SPECIAL,
-    build,
-    example_inputs,
-    mismatch,
-    source,
-    with_small_blocks,
-)
-from kernelwright.testing.nests import CASES
 
 EMITTER = TritonEmitter()
 COMPILED = (

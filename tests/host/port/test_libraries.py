@@ -3,9 +3,9 @@
 import pytest
 from tests.host.port.conftest import needs_amd
 
+from kernelwright.bench.port_bench import chosen, evaluate
 from kernelwright.dialects.simt import machine
 from kernelwright.port import RungStatus, port
-from kernelwright.testing.port_bench import chosen, evaluate
 from kernelwright.translate import translate
 
 DECLARED = {

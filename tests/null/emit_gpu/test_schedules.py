@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.emitters import source
+from tests.nests import CASES, plain_product
 from torch import nn
 
 from kernelwright.propose.rules.capture.capture import capture
@@ -19,8 +21,6 @@ from kernelwright.propose.rules.emit.triton.product_schedule import product_choi
 from kernelwright.propose.rules.fusion.assemble import assemble_supported
 from kernelwright.propose.rules.fusion.fuse import Fusion
 from kernelwright.propose.rules.ir.ir import Program, Ref
-from kernelwright.testing.emitters import source
-from kernelwright.testing.nests import CASES, plain_product
 
 GPU = Target("cuda:sm_90")
 EMITTERS = {"triton": TritonEmitter(), "cuda": CudaEmitter()}

@@ -19,6 +19,8 @@ class Result(StrEnum):
     """An honest candidate was refused, or not told for what it is."""
     OTHER_STATUS = "other status"
     """A cheat was refused, with a status that does not name what it did."""
+    NEEDS_CLOCK = "needs the clock"
+    """A cheat that only the clock tells passed, and was not timed."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ def weigh(case: Case, evaluation: Evaluation, alarms: list[str]) -> tuple[Result
     wrong = Result.ESCAPE if case.is_cheat else Result.FALSE_ACCUSATION
     if alarms:
         return wrong, "; ".join(alarms)
+    if case.needs_clock and evaluation.passed and evaluation.timing is None:
+        return Result.NEEDS_CLOCK, "it was not timed"
     reasons = " ".join(evaluation.reasons)
     if evaluation.status not in case.expect:
         if evaluation.status is Status.INFRA_ERROR:
@@ -61,10 +65,10 @@ def _complaint(case: Case, evaluation: Evaluation) -> str:
     speedup = evaluation.speedup
     if case.max_speedup is not None and speedup is not None and speedup.low > case.max_speedup:
         return f"speedup {speedup.median:.2f}, deserved is below {case.max_speedup}"
-    undeserved = set(case.not_kinds) & set(evaluation.kinds)
+    undeserved = set(case.never_counts_as) & set(evaluation.kinds)
     if undeserved:
         return f"it counts as {', '.join(undeserved)}"
-    lacking = set(case.kinds) - set(evaluation.kinds)
+    lacking = set(case.counts_as) - set(evaluation.kinds)
     if lacking and evaluation.timing is not None:
         return f"it does not count as {', '.join(lacking)}"
     text = " ".join(evaluation.warnings).lower()
