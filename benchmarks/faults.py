@@ -35,7 +35,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.load.suite import SuiteEntry, builtin_suite
+from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
 LOG = Console(stderr=True)
 

@@ -46,7 +46,7 @@ from suite_verdicts import suite_verdicts
 from kernelwright.api import recognise
 from kernelwright.core.device import Device
 from kernelwright.dialects.usable import usable_dialects
-from kernelwright.load.suite import SuiteEntry, builtin_suite
+from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
 N_CORRECT_TRIALS = 5  # KernelBench, scripts/eval_from_generations.py: num_correct_trials
 N_PERF_TRIALS = 100  # likewise: num_perf_trials

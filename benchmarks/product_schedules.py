@@ -23,9 +23,9 @@ from rich.table import Table
 from tests.emitters import build
 from tests.nests import plain_product
 
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
-from kernelwright.propose.rules.emit.triton.product_cost import Tile, Way, split_cost_s
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
+from kernelwright.compiler.codegen.triton.product_cost import Tile, Way, split_cost_s
 
 SHAPES = (  # L1/1, L1/8, half of L1/1, L1/6, L1/7, a layer, L1/2
     "4096x4096x4096", "8205x5921x2949", "2048x2048x2048", "256x256x524288", "32768x32768x64",

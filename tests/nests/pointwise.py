@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.nests.notation import axes, case, full, program, row_major, tensor
 
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.ir.ir import (
     Affine,
     Bound,
     Compute,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.nests.notation import axes, case, full, program, row_major, tensor
 
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.ir.ir import (
     Affine,
     Attention,
     Bound,

@@ -39,7 +39,7 @@ def entries() -> set[str]:
 
 def test_the_wheel_is_small(entries: set[str]) -> None:
     assert len(entries) + DIST_INFO < MAX_ENTRIES
-    assert "kernelwright/tasks/softmax/task.py" in entries
+    assert "kernelwright/suites/builtin/softmax/task.py" in entries
 
 
 def test_the_wheel_holds_no_candidate(entries: set[str]) -> None:

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from tests.nests import CASES
 
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 
 GPU = Target("cuda:sm_90")
 

@@ -8,7 +8,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.library import TorchDialect
 from kernelwright.judge import Judge
-from kernelwright.load.suite import builtin_suite
+from kernelwright.suites.suite import builtin_suite
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kernelwright.bench.port_bench.program import Program
 from kernelwright.core.errors import UsageError
-from kernelwright.translate import translate
+from kernelwright.hipify import translate
 
 Translator = Callable[[Program], str]
 

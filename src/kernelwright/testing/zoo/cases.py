@@ -23,7 +23,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.evaluation import Status
 from kernelwright.core.task import Task
-from kernelwright.load import load
+from kernelwright.loaders import load
 
 ZOO = Path("zoo")
 """The zoo of a checkout, seen from its root."""
