@@ -178,9 +178,10 @@ def _read_row(root: Path, file: str, row: Mapping[str, Any], codes: Mapping[str,
     path = root / file
     if len(Path(file).parts) != 4 or path.parent.name not in KINDS or not path.is_file():
         raise UsageError(
-            f'{root / CATALOGUE} lists "{file}"', seen="no such candidate file",
+            f'{root / CATALOGUE} lists "{file}"',
+            seen="no such candidate file",
             do="name FAMILY/TASK/cheats/NAME.py or FAMILY/TASK/honest/NAME.py",
-        )  # fmt: skip
+        )
     values: dict[str, Any] = {}
     for key, value in row.items():
         if key not in _READERS:
@@ -188,8 +189,9 @@ def _read_row(root: Path, file: str, row: Mapping[str, Any], codes: Mapping[str,
         try:
             values[key] = _READERS[key](value)
         except (TypeError, ValueError) as error:
-            raise UsageError(f'{file}: "{key}" does not fit', seen=str(error), do="mend the row") \
-                from error  # fmt: skip
+            raise UsageError(
+                f'{file}: "{key}" does not fit', seen=str(error), do="mend the row"
+            ) from error
     case = Case(path, **values)
     missing = {"codes", "expect"} - set(values) if case.is_cheat else set()
     if missing:
