@@ -140,7 +140,7 @@ class DialectContract:
             require(
                 verdict.passed,
                 f"the first example does not pass on {device}",
-                seen=f"{verdict.status}: {'; '.join(verdict.reasons)}",
+                seen=f"{verdict.status}: {verdict.why}",
                 do="see that environment() names all that its build and its run need",
             )
 

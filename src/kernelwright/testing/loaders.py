@@ -32,7 +32,7 @@ STRANGERS: tuple[Any, ...] = (None, 0, 1.5, b"x", object(), (), {}, "", "no such
 
 
 class LoaderContract:
-    """What ``kernelwright.load`` relies on in every loader."""
+    """What ``kernelwright.loaders`` relies on in every loader."""
 
     loader: ClassVar[Loader]
 

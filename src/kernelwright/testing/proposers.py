@@ -23,7 +23,8 @@ from typing import Any, ClassVar
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.errors import KernelwrightError
-from kernelwright.core.evaluation import Environment, Evaluation, Status
+from kernelwright.core.evaluation import Environment, Evaluation
+from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.proposers.base import Proposer, WaitingProposer
 from kernelwright.testing.contract import (
     ContractError,
@@ -280,7 +281,7 @@ class ProposerContract:
             workload="contract",
             candidate=proposal.candidate.digest,
             status=Status.PASSED if passed else Status.WRONG_VALUES,
-            reasons=() if passed else ("output 0 is off by 0.5 where 1e-6 is allowed",),
+            reasons=() if passed else (Reason(ReasonCode.UNCLASSIFIED, "output 0 is off by 0.5"),),
             environment=Environment(str(brief.device), {}),
             seed=0,
             judge_version=0,

@@ -11,7 +11,8 @@ from tests.null.swarm.scripted import ScriptedServer, say
 
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Environment, Evaluation, Status
+from kernelwright.core.evaluation import Environment, Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.proposers.inductor import InductorProposer
 from kernelwright.proposers.policy import PolicyProposer

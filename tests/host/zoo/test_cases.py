@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.testing.zoo import cases
 from kernelwright.testing.zoo.cases import ZOO, Case, read_catalogue, render
 

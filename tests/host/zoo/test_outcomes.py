@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.core.evaluation import Environment, Evaluation, Status, Timing
+from kernelwright.core.evaluation import Environment, Evaluation, Timing
+from kernelwright.core.outcome import Reason, ReasonCode, Status, Warned, WarningCode
 from kernelwright.testing.zoo import Case, Result
 from kernelwright.testing.zoo.outcomes import weigh
 
@@ -16,7 +17,7 @@ CHEAT = Case(
     expect=(Status.WRONG_VALUES, Status.PASSED),
     max_speedup=1.2,
     never_counts_as=("kernel",),
-    warns=("constant",),
+    warns=(WarningCode.DEGENERATE_TASK,),
 )
 CLOCKED = replace(CHEAT, needs_clock=True)
 HONEST = Case(Path("zoo/pointwise/chain/honest/honest.py"))
@@ -32,12 +33,12 @@ def evaluation(status: Status, *, speedup: float = 1.0, **changes) -> Evaluation
         "workload": "w",
         "candidate": "c",
         "status": status,
-        "reasons": () if passed else ("because",),
+        "reasons": () if passed else (Reason(ReasonCode.UNCLASSIFIED, "because"),),
         "environment": Environment("cpu", {}),
         "seed": 0,
         "judge_version": 1,
         "timing": timing if passed else None,
-        "warnings": ("output 0 is constant",),
+        "warnings": (Warned(WarningCode.DEGENERATE_TASK, "output 0 is constant"),),
     }
     return Evaluation(**(values | changes))
 

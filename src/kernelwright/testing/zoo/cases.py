@@ -21,7 +21,7 @@ from typing import Any
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status, WarningCode
 from kernelwright.core.task import Task
 from kernelwright.loaders import load
 
@@ -52,8 +52,8 @@ class Case:
     """The kinds of win that a timed verdict must find."""
     never_counts_as: tuple[str, ...] = ()
     """The kinds of win that a verdict must not find."""
-    warns: tuple[str, ...] = ()
-    """One of these words must occur in the warnings of a passing verdict."""
+    warns: tuple[WarningCode, ...] = ()
+    """A passing verdict must have a warning with one of these codes."""
     needs_clock: bool = False
     """Whether only a timed verdict can tell that it cheats."""
     threads: int = 0
@@ -212,6 +212,10 @@ def _statuses(value: Any) -> tuple[Status, ...]:
     return tuple(map(Status, _words(value)))
 
 
+def _warnings(value: Any) -> tuple[WarningCode, ...]:
+    return tuple(map(WarningCode, _words(value)))
+
+
 def _exactly(kind: type) -> Callable[[Any], Any]:
     """A reader of values of one type."""
 
@@ -231,7 +235,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "max_speedup": _exactly(float),
     "counts_as": _words,
     "never_counts_as": _words,
-    "warns": _words,
+    "warns": _warnings,
     "needs_clock": _exactly(bool),
     "threads": _exactly(int),
     "requires": _exactly(str),

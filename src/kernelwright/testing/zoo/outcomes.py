@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.testing.zoo.cases import Case
 
 
@@ -47,7 +48,7 @@ def weigh(case: Case, evaluation: Evaluation, alarms: list[str]) -> tuple[Result
         return wrong, "; ".join(alarms)
     if case.needs_clock and evaluation.passed and evaluation.timing is None:
         return Result.NEEDS_CLOCK, "it was not timed"
-    reasons = " ".join(evaluation.reasons)
+    reasons = evaluation.why
     if evaluation.status not in case.expect:
         if evaluation.status is Status.INFRA_ERROR:
             return wrong, f"the machine was blamed: {reasons}"
@@ -71,7 +72,6 @@ def _complaint(case: Case, evaluation: Evaluation) -> str:
     lacking = set(case.counts_as) - set(evaluation.kinds)
     if lacking and evaluation.timing is not None:
         return f"it does not count as {', '.join(lacking)}"
-    text = " ".join(evaluation.warnings).lower()
-    if case.warns and not any(word in text for word in case.warns):
+    if case.warns and not {one.code for one in evaluation.warnings} & set(case.warns):
         return f"no warning of {' or '.join(case.warns)}"
     return ""
