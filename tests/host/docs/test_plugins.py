@@ -1,4 +1,4 @@
-"""The proposer of docs/extend.md, as a package that somebody installed."""
+"""The proposer of docs/guides/plugins.md, as a package that somebody installed."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = (Path(__file__).parents[3] / "docs" / "extend.md").read_text()
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "guides" / "plugins.md").read_text()
 TASK = """
 import torch
 
