@@ -12,7 +12,8 @@ import inspect
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import sqlalchemy as sa
 import kernelwright as kw
 from kernelwright.archive import Archive
 from kernelwright.cli import main
+from kernelwright.core.outcome import ReasonCode, WarningCode
 from kernelwright.core.settings import Settings
 
 FOLDER = Path(__file__).parent / "reference"
@@ -65,6 +67,19 @@ ARCHIVE = f"""\
 {NOTE}
 Types are SQLite's; PostgreSQL has the corresponding wider ones. Lists and mappings are JSON text.
 [The archive](../guides/archive.md) says what it promises and how to query it.
+"""
+
+OUTCOMES = f"""\
+# Outcomes
+
+{NOTE}
+A verdict that does not pass has reasons, and any verdict may have warnings. Each is a `code` with a
+`detail`: in JSON, in receipts, in the archive, and in Python
+(`kernelwright.core.outcome.ReasonCode`, `WarningCode`). The code is the judge's. The detail is for
+people and may quote the candidate's own words, so decide by the code.
+
+An archive or a receipt from before the codes opens: a text of a known shape gets its code, any
+other is `unclassified`, and the whole text stays as the detail.
 """
 
 TABLES = {
@@ -266,7 +281,26 @@ def _table(table: sa.Table) -> str:
     return head + "".join(rows)
 
 
-PAGES = {"cli.md": cli, "python.md": python, "settings.md": settings, "archive.md": archive}
+def outcomes() -> str:
+    """Every code of a reason, by the status that it gives, and every code of a warning."""
+    text = f"{OUTCOMES}\n## Reasons\n"
+    for status, codes in groupby(ReasonCode, key=lambda code: code.status):
+        text += f"\n### {status or 'any status'}\n\n{_codes(codes)}"
+    return f"{text}\n## Warnings\n\n{_codes(WarningCode)}"
+
+
+def _codes(codes: Iterable[ReasonCode | WarningCode]) -> str:
+    rows = [_row(f"`{code}`", code.meaning) for code in codes]
+    return "| code | meaning |\n|---|---|\n" + "".join(rows)
+
+
+PAGES = {
+    "cli.md": cli,
+    "python.md": python,
+    "settings.md": settings,
+    "archive.md": archive,
+    "outcomes.md": outcomes,
+}
 
 if __name__ == "__main__":
     for file_name, text in PAGES.items():
