@@ -20,7 +20,7 @@ _BLOCK = 32
 narrowest block that any schedule of shifted rows has."""
 MOST_WASTE = 1.8
 """Positions for an output: with more the products of those that nobody wants cost too much. Chosen,
-not measured: shifted rows were 1.6 to 2.4 times as quick as the library (LOG.md), so that with as
+not measured: shifted rows were 1.6 to 2.4 times as quick as the library (docs/lab), so that with as
 many positions nothing is left. 3 by 3 taps over 8 by 8 outputs have 1.6, over 4 by 4 have 2.3."""
 
 
