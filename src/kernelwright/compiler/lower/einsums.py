@@ -1,4 +1,4 @@
-"""Einstein sums as products, sums and pointwise values, from the left to the right."""
+"""Einstein sums as products, sums and pointwise values, from left to right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from kernelwright.compiler.lower.reductions import compute
 from kernelwright.compiler.lower.table import Result, cast, point
 
 SHORT = 8
-"""Sums of so few products are a loop in a pointwise kernel: a tile of a matrix would be empty."""
+"""Number of products up to which a sum is a loop in a pointwise kernel: a tile of a matrix would be
+mostly empty."""
 
 
 class Term(NamedTuple):
@@ -33,7 +34,7 @@ class Term(NamedTuple):
 def einsum(
     result: Result, equation: str, operands: Sequence[Node], path: Any = None, **_: Any
 ) -> Node:
-    """Pairs of operands one after the other; a letter is summed where nothing later has it."""
+    """Lower an einsum pair by pair; a letter is summed once no later operand has it."""
     terms, output = _parsed(equation, operands)
     sizes = {x: n for term in terms for x, n in zip(term.letters, term.node.shape, strict=True)}
     if any(term.node.shape != tuple(sizes[x] for x in term.letters) for term in terms):
@@ -62,7 +63,7 @@ def _parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Term], str]:
 
 
 def _needed(term: Term, letters: str) -> Term:
-    """``term`` summed over the dimensions that nobody else has."""
+    """Return ``term`` summed over the dimensions whose letters appear nowhere else."""
     dims = [d for d, x in enumerate(term.letters) if x not in letters]
     if not dims:
         return term
@@ -71,7 +72,8 @@ def _needed(term: Term, letters: str) -> Term:
 
 
 def _pair(left: Term, right: Term, later: str, sizes: dict[str, int], output: str) -> Term:
-    """The product of two values, summed over what both have and nobody later."""
+    """Return the product of two values, summed over the letters that both have and nothing later
+    does."""
     every = dict.fromkeys(left.letters + right.letters)
     kept = [x for x in every if x in later]
     folded = [x for x in every if x not in later]
@@ -95,7 +97,7 @@ def _pair(left: Term, right: Term, later: str, sizes: dict[str, int], output: st
 
 
 def _in_space(term: Term, space: list[str], shape: tuple[int, ...]) -> Node:
-    """``term`` with a dimension for every letter of ``space``."""
+    """Return ``term`` with a dimension for every letter of ``space``."""
     if list(term.letters) == space:
         return term.node
     rows = tuple(row(space.index(x)) for x in term.letters)

@@ -20,12 +20,12 @@ from kernelwright.compiler.lower.table import Result, cast, constant, lowers, op
 
 
 def compute(dtype: str) -> str:
-    """The dtype in which a value of ``dtype`` is computed."""
+    """Return the dtype in which a value of ``dtype`` is computed."""
     return "float32" if dtype in HALF else dtype
 
 
 def dims_of(arg: Node, dims: Any) -> list[int]:
-    """Reduced dimensions from an ATen argument: None and [] are all of them."""
+    """Return the reduced dimensions of an ATen argument; None and [] mean all of them."""
     rank = len(arg.shape)
     if dims is None or dims == []:
         return list(range(rank))
@@ -35,20 +35,20 @@ def dims_of(arg: Node, dims: Any) -> list[int]:
 
 
 def mean_of(arg: Node, dims: Sequence[int], *, keepdim: bool) -> Node:
-    """The arithmetic mean over ``dims``."""
+    """Return the arithmetic mean over ``dims``."""
     total = fold("sum", arg, dims, keepdim=keepdim)
     count = math.prod(arg.shape[d] for d in dims)
     return point("div", total, constant(total, float(count))) if count != 1 else total
 
 
 def variance_of(arg: Node, dims: Sequence[int], correction: float) -> tuple[Node, Node, Node]:
-    """(variance, mean, ``arg`` less its mean), the first two with the reduced dimensions kept; two
-    passes, as exact as can be.
+    """Return (variance, mean, ``arg`` - mean), the first two with the reduced dimensions kept.
 
-    All is computed of what values differ by from the first of their row. Equal values differ by
-    nothing: what a rounded mean would leave, norms divide by sqrt(eps). And of values far from zero
-    sums lose digits of their differences, not of the values. Only the mean that is returned is
-    rounded at the first one's size: of a row whose first is far from its mean it loses digits.
+    The variance takes two passes for accuracy, and everything is computed from differences to the
+    first value of each row. Equal values then differ by exactly zero, where a rounded mean would
+    leave an error that norms divide by sqrt(eps). For values far from zero, sums lose digits of the
+    differences, not of the values. Only the returned mean is rounded at the magnitude of the first
+    value: it loses digits in a row whose first value is far from its mean.
     """
     first = first_of(arg, dims)
     apart = point("sub", arg, broadcast(first, arg.shape))
@@ -185,7 +185,8 @@ def _affine(value: Node, weight: Node | None, bias: Node | None) -> Node:
 
 
 def normalised(value: Node, dims: Sequence[int], eps: float) -> tuple[Node, Node, Node]:
-    """((value - mean) / sqrt(variance + eps), mean, 1 / sqrt(...)), the last two with dims kept."""
+    """Return ((value - mean) / sqrt(variance + eps), mean, 1 / sqrt(...)), the last two with dims
+    kept."""
     variance, mean, centred = variance_of(value, dims, 0)
     scale = point("rsqrt", point("add", variance, constant(variance, eps)))
     return point("mul", centred, broadcast(scale, value.shape)), mean, scale
@@ -209,7 +210,8 @@ def rms_norm(
 ) -> Node:  # fmt: skip
     dims = list(range(len(arg.shape) - len(shape), len(arg.shape)))
     value = cast(arg, compute(arg.dtype))
-    eps = 1.1920928955078125e-07 if eps is None else eps  # torch.finfo(float32).eps, torch's own
+    # torch.finfo(float32).eps, which is torch's own default
+    eps = 1.1920928955078125e-07 if eps is None else eps
     power = mean_of(point("square", value), dims, keepdim=True)
     scale = point("rsqrt", point("add", power, constant(power, eps)))
     value = point("mul", value, broadcast(scale, value.shape))

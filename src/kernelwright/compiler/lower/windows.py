@@ -1,4 +1,4 @@
-"""Windows: pooling as reductions over the places of a window."""
+"""Pooling as reductions over the positions of a window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def windows(
     arg: Node, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], *,
     dilation: Sequence[int], out: Sequence[int], fill: float,
 ) -> Node:  # fmt: skip
-    """The windows over the last dimensions: (..., *out, *kernel); ``fill`` outside ``arg``."""
+    """Return the windows over the last dimensions: (..., *out, *kernel), with ``fill`` outside
+    ``arg``."""
     rank, spatial = len(arg.shape), len(kernel)
     first = rank - spatial
     rows: list[Row] = [row(d) for d in range(first)]
@@ -31,7 +32,8 @@ def windows(
 
 
 def spread(value: Any, n: int) -> list[int]:
-    """An ATen size argument (empty, one number, or one per dimension) as one per dimension."""
+    """Return an ATen size argument (empty, one number, or one per dimension) as one number per
+    dimension."""
     given = [value] if isinstance(value, int) else list(value)
     return given * n if len(given) == 1 else given
 

@@ -1,6 +1,6 @@
-"""The rules. Each row is true for real numbers under its condition; rounding may differ.
+"""The rules. Each row is an equality of real numbers under its condition; rounding may differ.
 
-``holds`` says the condition in words, ``source`` where the equality comes from.
+``holds`` states the condition in words, ``source`` the origin of the equality.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Rule:
 
 
 def _attention() -> list[Rule]:
-    """Scores times, divided by, or without a number; no mask, an added one, or a filled one."""
+    """Scores are multiplied or divided by a number, or not scaled; the mask is absent, added, or
+    filled in."""
     scores = {
         "": "matmul(q, mT(k))", "mul": "mul(matmul(q, mT(k)), s)",
         "div": "div(matmul(q, mT(k)), d)",
@@ -268,15 +269,16 @@ def _steps_as_channels(n: int) -> Rule:
 
 
 STEPS: tuple[Rule, ...] = tuple(map(_steps_as_channels, (1, 2, 3)))
-"""For tensor cores."""
+"""Rules that turn strided convolutions of few channels into ones that suit tensor cores."""
 BIASES: tuple[Rule, ...] = (
     *(_bias_apart(f"conv{n}d", _PLAIN) for n in (1, 2, 3)),
     *(_bias_apart(f"conv_transpose{n}d", _TRANSPOSED) for n in (1, 2, 3)),
 )
-"""For libraries that add it in a pass of its own over the result, as PyTorch does on a GPU."""
+"""Rules for libraries that add a bias in a separate pass over the result, as PyTorch does on a
+GPU."""
 ORDINARY: tuple[Rule, ...] = (_ordinary(1), _ordinary(3))
-"""For a variant of its own: the library may be quicker either way. Measured on an H200: 0.6 to 7
-times as quick in three dimensions, 0.8 to 1.1 times in two."""
+"""Rules for a separate variant, because the library may be faster either way. Measured on an H200:
+0.6 to 7 times as fast in three dimensions, 0.8 to 1.1 times in two."""
 
 
 def _channels_last(operator: str, rest: str, image: str) -> Rule:
@@ -298,7 +300,9 @@ def _layouts(image: str) -> tuple[Rule, ...]:
 
 
 LAYOUTS: tuple[Rule, ...] = _layouts("x")
-"""Rules that change how values lie in memory, for a variant of its own: they may win or lose."""
+"""Rules that change how values are laid out in memory, for a separate variant: they may win or
+lose."""
 IMAGES_TOO: tuple[Rule, ...] = _layouts("contiguous(x, memory_format=layout)")
-"""The same, with the image laid out before the library would: an own kernel takes half as long as
-PyTorch's copy (H200), and what computes the image can write it so."""
+"""Like LAYOUTS, with the image also converted before the library would do it: a kernel of our own
+takes half as long as PyTorch's copy (H200), and the kernel that computes the image can write it in
+that layout."""

@@ -1,4 +1,4 @@
-"""Terms: graph nodes in a canonical form, so that one pattern stands for all spellings.
+"""Terms: graph nodes in a canonical form, so that one pattern matches all spellings.
 
 softmax(x, -1)                dimensions count from the end
 sum(x, (-1,), True)           dimensions sorted, keepdim always given; mean, amax, ... alike
@@ -37,17 +37,17 @@ class Term:
 
 
 def shape_of(node: fx.Node) -> tuple[int, ...]:
-    """The shape of a node's value."""
+    """Return the shape of a node's value."""
     return tuple(int(size) for size in node.meta["val"].shape)
 
 
 def rank_of(node: fx.Node) -> int:
-    """The number of dimensions of a node's value."""
+    """Return the number of dimensions of a node's value."""
     return len(node.meta["val"].shape)
 
 
 def real_value(node: fx.Node) -> torch.Tensor | None:
-    """The value of a node that follows from attributes alone, as they were when captured."""
+    """Return the value of a node that depends on attributes alone, as they were when captured."""
     if node.op == "placeholder":
         return node.meta.get(REAL)
     if node.op != "call_function" or not node.all_input_nodes:
@@ -61,7 +61,7 @@ def real_value(node: fx.Node) -> torch.Tensor | None:
 
 
 def term_of(node: fx.Node) -> Term | None:
-    """The canonical form; None for placeholders and for results that are not one tensor."""
+    """Return the canonical form; None for placeholders and for results that are not one tensor."""
     if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
         return None
     name, args = name_of(node), node.args
@@ -96,13 +96,14 @@ def term_of(node: fx.Node) -> Term | None:
 
 
 def _is_converted(node: fx.Node) -> bool:
-    """Whether the operator was given a type of its own to compute in, which no term says."""
+    """Return whether the operator was given a separate dtype to compute in, which terms do not
+    express."""
     first: Any = node.args[0]
     return bool(node.meta["val"].dtype != first.meta["val"].dtype)
 
 
 def _number(arg: Any) -> Any:
-    """The number in a tensor that ``full`` makes of one; anything else as it is."""
+    """Return the number in a tensor that ``full`` creates; any other argument unchanged."""
     while isinstance(arg, fx.Node) and arg.op == "call_function" and name_of(arg) == "clone":
         arg = arg.args[0]
     is_full = isinstance(arg, fx.Node) and arg.op == "call_function" and name_of(arg) == "full"
@@ -134,7 +135,8 @@ def _convolution(node: fx.Node, name: str) -> Term | None:
 
 
 def _average_pool(node: fx.Node, name: str) -> Term | None:
-    """With its window and how far apart windows begin; only without padding and the like."""
+    """Return a pooling with its window and the distance between windows; None if it has padding or
+    the like."""
     x, size, *rest = node.args
     spatial = int(name[-2])
     size = spread(size, spatial)
