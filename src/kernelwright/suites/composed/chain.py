@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from kernelwright.suites.composed.draft import Draft
 from kernelwright.suites.composed.operators import ACTIVATIONS, OPERATORS, Operator
 
-MODULE_SHARE = 0.35  # of the activations that stand as submodules, as in networks
+MODULE_SHARE = 0.35  # share of the activations that are submodules, as in networks
 MAX_FLAT = 2
-"""Bounded functions of bounded functions soon show nothing of their argument."""
+"""Largest number of bounded functions in a chain: nested ones soon hide their argument."""
 
 
 def chain(draft: Draft, n: int, *, learned: bool = True, others: int = 1) -> None:
-    """Let x go through ``n`` pointwise steps; at most ``others`` bring in a further argument."""
+    """Append ``n`` pointwise steps to x; at most ``others`` of them use a further argument."""
     last, n_flat, n_others = "", 0, 0
     for _ in range(n):
         kind = draft.draw.random()
@@ -31,14 +31,14 @@ def chain(draft: Draft, n: int, *, learned: bool = True, others: int = 1) -> Non
 
 
 def activation(draft: Draft) -> None:
-    """One of the functions that stand between layers."""
+    """Append one of the functions that stand between layers."""
     apply(draft, pick(draft, ACTIVATIONS))
 
 
 def pick(
     draft: Draft, table: Sequence[Operator], *, without: str = "", flat: bool = True
 ) -> Operator:
-    """An operator that does something to x."""
+    """Draw an operator that changes x."""
     fits = [
         operator
         for operator in table
@@ -50,7 +50,7 @@ def pick(
 
 
 def apply(draft: Draft, operator: Operator) -> tuple[str, str]:
-    """Let x be the operator of x, in one of the ways to write it; the numbers that it has there."""
+    """Append the operator in one of its spellings; return the numbers that it has there."""
     draw = draft.draw
     a, b = draw.choice(operator.numbers)
     if operator.module and draw.random() < MODULE_SHARE:
@@ -64,7 +64,7 @@ def apply(draft: Draft, operator: Operator) -> tuple[str, str]:
 
 
 def _learned(draft: Draft) -> None:
-    """A learned vector along the features of x: added, subtracted or multiplied."""
+    """Append a learned vector along the features of x: added, subtracted or multiplied."""
     kind = draft.draw.choice(("bias", "scale", "shift"))
     if kind == "bias":
         draft.step(f"x + {draft.vector('bias')}", "bias")
@@ -89,11 +89,11 @@ _OTHERS = (
 
 
 def _other(draft: Draft) -> None:
-    """A further argument of the shape of x."""
+    """Append an operator with a further argument of the shape of x."""
     expression, word = draft.draw.choice(_OTHERS)
     draft.step(expression.format(y=draft.input("y", draft.shape)), word)
 
 
 def _is_written(draft: Draft) -> bool:
-    """Whether every axis of x has a name, so that a tensor of its shape can be drawn."""
+    """Return whether every axis of x has a name, so that a tensor of its shape can be drawn."""
     return all(axis.text for axis in draft.shape)

@@ -1,4 +1,4 @@
-"""Random but sensible tasks: families of operators, drawn and tried out."""
+"""Random but sensible tasks: families of operators are drawn and tried out."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ FAMILIES: dict[str, Callable[[Draft], None]] = {
 }  # fmt: skip
 HALVES = ("bfloat16", "float16")
 HALF_SHARE = 0.1
-"""Of the tasks of these families that compute in half precision."""
+"""Share of the tasks of these families that compute in half precision."""
 IN_HALF = ("pointwise", "normalisation", "gemm", "pooling")
 ORIGIN = "composed"
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A task that was composed, and how."""
+    """A composed task and its origin."""
 
     task: Task
     family: str
     number: int
-    """Of the draw: the same number under the same seed gives the same task."""
+    """Number of the draw: the same number under the same seed gives the same task."""
     words: tuple[str, ...]
-    """What its forward does, in order."""
+    """Descriptions of its forward's steps, in order."""
 
 
 def compose(
     count: int, *, seed: int = 0, size: str = "cpu", families: Sequence[str] = ()
 ) -> Iterator[Composed]:
-    """``count`` tasks of different text, none of them degenerate; the same for the same arguments.
+    """Yield ``count`` tasks of different text, none degenerate; equal arguments, equal tasks.
 
     A task is tried out on the CPU with long axes cut short.
 

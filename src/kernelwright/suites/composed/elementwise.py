@@ -8,7 +8,7 @@ from kernelwright.suites.composed.draft import Draft
 
 
 def pointwise(draft: Draft) -> None:
-    """Two to seven pointwise steps."""
+    """Write a task of two to seven pointwise steps."""
     shapes.begin_any(draft)
     residual = draft.draw.random() < 0.2
     kept = draft.keep("residual") if residual else ""
@@ -34,7 +34,7 @@ _FOLDS = (
 
 
 def fold(draft: Draft, dims: tuple[int, ...] | None = None, *, keep: bool | None = None) -> None:
-    """Let x be reduced over one axis, or over the axes that an image has beside its channels."""
+    """Reduce x over one axis, or over the axes of an image other than its channels."""
     draw = draft.draw
     rank = len(draft.shape)
     if dims is None:
@@ -52,7 +52,7 @@ def fold(draft: Draft, dims: tuple[int, ...] | None = None, *, keep: bool | None
 
 
 def reduction(draft: Draft) -> None:
-    """Some pointwise steps, one reduction, and what is done with its result."""
+    """Write a task with some pointwise steps, one reduction, and steps on its result."""
     shapes.begin_any(draft)
     chain(draft, draft.draw.randint(0, 3))
     after = draft.draw.random()
@@ -93,7 +93,7 @@ _SCANS = (
 
 
 def scan(draft: Draft) -> None:
-    """A running sum, product or maximum, with pointwise steps around it."""
+    """Write a task with a running sum, product or maximum, and pointwise steps around it."""
     draw = draft.draw
     make = draw.choice((shapes.rows, shapes.sequence))
     draft.begin(make(draft))

@@ -7,9 +7,11 @@ from kernelwright.suites.composed.chain import chain
 from kernelwright.suites.composed.draft import Draft
 
 SPREAD = "torch.randn({shape}) * (torch.rand(()) + 0.5)"
-"""Of a target. The mean of millions of values hardly varies from draw to draw, so that a constant
-would do for it; with a scale that is drawn too it varies.
-Source: KernelBench v0.2 draws its losses' inputs so."""
+"""Expression that draws a target. The mean of millions of values hardly varies between draws, so
+that a constant would approximate it; a random scale makes it vary.
+
+Source: KernelBench v0.2 draws its losses' inputs this way.
+"""
 
 _OF_VALUES = (
     ("F.mse_loss(x, {y})", "mean squared error"),
@@ -44,7 +46,7 @@ _OF_CHANCES = (
 
 
 def loss(draft: Draft) -> None:
-    """A loss of a prediction that some pointwise steps may have shaped."""
+    """Write a loss of a prediction, after some pointwise steps on it."""
     draw = draft.draw
     kind = draw.choice(("values", "values", "classes", "chances", "distributions", "triplet"))
     draft.begin(shapes.rows(draft))

@@ -1,4 +1,4 @@
-"""Small networks: several products or convolutions with what stands between them."""
+"""Small networks: several products or convolutions with steps between them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from kernelwright.suites.composed.products import convolution, linear, pool
 
 
 def network(draft: Draft) -> None:
-    """One of the blocks below."""
+    """Write one of the blocks below."""
     draft.draw.choice((mlp, gated_mlp, attention, residual_conv, small_cnn, squeeze, recurrence,
                        embedding))(draft)  # fmt: skip
 
 
 def _tokens(draft: Draft, n_products: int, *, width: int | None = None) -> None:
-    """x is positions with features, so that some products of them stay within the work."""
+    """Begin with positions that have features, so that ``n_products`` products of them stay within
+    the size's work."""
     draw, sizes = draft.draw, draft.sizes
     n = width or draw.choice(sizes.features)
     fits = [t for t in sizes.tokens if t * n * n * n_products <= sizes.work]
@@ -26,7 +27,7 @@ def _tokens(draft: Draft, n_products: int, *, width: int | None = None) -> None:
 
 
 def mlp(draft: Draft) -> None:
-    """Two or three linear maps with activations between them."""
+    """Write two or three linear maps with activations between them."""
     draw = draft.draw
     n_layers = draw.choice((2, 2, 3))
     _tokens(draft, n_layers)
@@ -41,7 +42,7 @@ def mlp(draft: Draft) -> None:
 
 
 def gated_mlp(draft: Draft) -> None:
-    """Two maps side by side, one the gate of the other, then a third."""
+    """Write two maps side by side, one the gate of the other, then a third."""
     _tokens(draft, 3)
     if draft.draw.random() < 0.4:
         rowwise.rms_norm(draft)
@@ -59,7 +60,7 @@ def gated_mlp(draft: Draft) -> None:
 
 
 def attention(draft: Draft) -> None:
-    """Queries, keys and values of several heads; causal or not."""
+    """Write attention with several heads, causal or not."""
     draw, sizes = draft.draw, draft.sizes
     head = draw.choice((16, 32, 64) if max(sizes.features) > 64 else (8, 16))
     n_heads, length = draw.choice((2, 4, 8)), draw.choice([t for t in sizes.tokens if t <= 1024])
@@ -87,7 +88,7 @@ def attention(draft: Draft) -> None:
 
 
 def residual_conv(draft: Draft) -> None:
-    """Two convolutions with normalisation and a residual around them."""
+    """Write two convolutions with normalisation and a residual around them."""
     draw, sizes = draft.draw, draft.sizes
     n_all = min(draw.choice(sizes.elements), sizes.work // (2 * 9 * max(sizes.channels)))
     draft.begin(shapes.image(draft, n_all), feature=1)
@@ -104,7 +105,7 @@ def residual_conv(draft: Draft) -> None:
 
 
 def small_cnn(draft: Draft) -> None:
-    """Convolution, activation and pooling twice, then a classifier."""
+    """Write convolution, activation and pooling twice, then a classifier."""
     draw, sizes = draft.draw, draft.sizes
     n_all = min(draw.choice(sizes.elements), sizes.work // (9 * max(sizes.channels)))
     draft.begin(shapes.image(draft, n_all), feature=1)
@@ -119,13 +120,13 @@ def small_cnn(draft: Draft) -> None:
 
 
 def fold_to_vector(draft: Draft) -> None:
-    """Let x be the mean over its positions."""
+    """Set x to the mean over its positions."""
     draft.step("x.mean(dim=(2, 3))", "mean over all positions", positive=draft.is_positive)
     draft.drop((2, 3), keep=False)
 
 
 def squeeze(draft: Draft) -> None:
-    """Channels scaled by what a small network makes of their means."""
+    """Write channels that are scaled by a small network of their means."""
     draft.begin(shapes.image(draft), feature=1)
     channels = draft.argument(draft.shape[1])
     reduced = draft.argument(draft.axis("reduced", max(2, draft.shape[1].n // 4)))
@@ -138,7 +139,7 @@ def squeeze(draft: Draft) -> None:
 
 
 def recurrence(draft: Draft) -> None:
-    """A recurrence in time, written as a loop."""
+    """Write a recurrence in time as a loop."""
     draw, sizes = draft.draw, draft.sizes
     n_steps = draw.choice(sizes.unrolled)
     batch = draft.axis("batch_size", draw.choice((16, 32, 64)), most=FREE)
@@ -161,7 +162,7 @@ def recurrence(draft: Draft) -> None:
 
 
 def embedding(draft: Draft) -> None:
-    """Rows of a table by index, then a normalisation or a fold of them."""
+    """Write a lookup of table rows by index, then their normalisation or reduction."""
     draw = draft.draw
     n_rows, n_dim = draw.choice(draft.sizes.columns), draw.choice(draft.sizes.features)
     table, dim = draft.axis("num_embeddings", n_rows), draft.axis("embedding_dim", n_dim)

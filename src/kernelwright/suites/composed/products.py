@@ -1,4 +1,4 @@
-"""Families of matrix products and convolutions with what follows them."""
+"""Families of matrix products and convolutions with their epilogues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernelwright.suites.composed.elementwise import fold
 
 
 def gemm(draft: Draft) -> None:
-    """A product of matrices and its epilogue."""
+    """Write a product of matrices and its epilogue."""
     draw, sizes = draft.draw, draft.sizes
     style = draw.choice(("linear", "linear", "linear", "matmul", "batched", "transposed"))
     n_in, n_out = draw.choice(sizes.features), draw.choice(sizes.features)
@@ -43,18 +43,18 @@ def gemm(draft: Draft) -> None:
 
 
 def _rows_within(draft: Draft, per_row: int) -> int:
-    """Rows of a product whose work stays within the bounds of the size."""
+    """Return rows of a product whose work stays within the size's bound."""
     fits = [r for r in draft.sizes.tokens if r * per_row <= draft.sizes.work]
     return draft.draw.choice(fits or [min(draft.sizes.tokens)])
 
 
 def _tamed(k: int) -> str:
-    """The factor that keeps a sum of ``k`` products of unit variance near 1."""
+    """Return the factor that keeps a sum of ``k`` products of unit variance near 1."""
     return repr(round(1 / math.sqrt(k), 4))
 
 
 def linear(draft: Draft, out: Axis) -> None:
-    """Let x be a learned linear map of x."""
+    """Set x to a learned linear map of x."""
     given, made = draft.argument(draft.shape[-1]), draft.argument(out)
     bias = ", bias=False" if draft.draw.random() < 0.2 else ""
     draft.step(f"{draft.module('linear', f'nn.Linear({given}, {made}{bias})')}(x)", "linear map")
@@ -62,7 +62,7 @@ def linear(draft: Draft, out: Axis) -> None:
 
 
 def epilogue(draft: Draft) -> None:
-    """What follows a product of matrices."""
+    """Write the steps after a product of matrices."""
     draw = draft.draw
     kind = draw.choice(("chain", "chain", "norm", "fold", "softmax", "residual"))
     if kind == "residual":
@@ -83,7 +83,7 @@ def epilogue(draft: Draft) -> None:
 
 
 def conv(draft: Draft) -> None:
-    """A convolution and its epilogue."""
+    """Write a convolution and its epilogue."""
     draw = draft.draw
     rank = draw.choice((2, 2, 2, 2, 1, 3))
     style = draw.choice(("plain", "plain", "plain", "depthwise", "pointwise", "transposed"))
@@ -98,7 +98,7 @@ def conv(draft: Draft) -> None:
 
 
 def convolution(draft: Draft, n_out: int, k: int, style: str = "plain") -> None:
-    """Let x be a learned convolution of x: positions keep their names where their number stays."""
+    """Set x to a learned convolution of x; spatial axes keep their names if their lengths stay."""
     draw, given = draft.draw, draft.shape[1]
     rank = len(draft.shape) - 2
     if style == "depthwise":
@@ -128,7 +128,7 @@ def convolution(draft: Draft, n_out: int, k: int, style: str = "plain") -> None:
 
 
 def conv_epilogue(draft: Draft) -> None:
-    """What follows a convolution."""
+    """Write the steps after a convolution."""
     draw, rank = draft.draw, len(draft.shape) - 2
     kind = draw.choice(("chain", "chain", "norm", "fold", "pool", "over channels"))
     chain(draft, draw.randint(1, 4) if kind == "chain" else draw.randint(0, 2))
@@ -148,7 +148,7 @@ def conv_epilogue(draft: Draft) -> None:
 
 
 def pool(draft: Draft) -> None:
-    """Let x be pooled over its positions."""
+    """Pool x over its positions."""
     draw, rank = draft.draw, len(draft.shape) - 2
     kind = draw.choice(("max_pool", "max_pool", "avg_pool", "avg_pool", "adaptive"))
     shape = draft.shape
@@ -177,7 +177,7 @@ def pool(draft: Draft) -> None:
 
 
 def pooling(draft: Draft) -> None:
-    """A pooling with pointwise steps around it."""
+    """Write a pooling with pointwise steps around it."""
     draw = draft.draw
     draft.begin(draw.choice((shapes.image, shapes.image, shapes.signal, shapes.volume))(draft),
                 feature=1)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Families that look at a row as a whole: normalisations and softmaxes."""
+"""Families that use whole rows: normalisations and softmaxes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from kernelwright.suites.composed.elementwise import fold
 
 
 def normalisation(draft: Draft) -> None:
-    """A normalisation with pointwise steps around it, sometimes a residual before or after it."""
+    """Write a normalisation with pointwise steps around it, and sometimes a residual before or
+    after it."""
     draw = draft.draw
     if draw.random() < 0.55:
         draft.begin(draw.choice((shapes.rows, shapes.sequence))(draft))
@@ -30,7 +31,7 @@ def normalisation(draft: Draft) -> None:
 
 
 def layer_norm(draft: Draft) -> None:
-    """Over the last axis, with a learned scale and shift."""
+    """Append a layer norm over the last axis, with a learned scale and shift."""
     name = draft.argument(draft.shape[-1])
     if draft.draw.random() < 0.6:
         draft.step(f"{draft.module('norm', f'nn.LayerNorm({name})')}(x)", "layer norm")
@@ -42,7 +43,7 @@ def layer_norm(draft: Draft) -> None:
 
 
 def rms_norm(draft: Draft) -> None:
-    """Over the last axis, written out."""
+    """Append an RMS norm over the last axis, written out."""
     weight = draft.parameter("weight", [draft.argument(draft.shape[-1])])
     eps = draft.draw.choice(("1e-6", "1e-5"))
     if draft.draw.random() < 0.5:
@@ -55,7 +56,7 @@ def rms_norm(draft: Draft) -> None:
 
 
 def unit_norm(draft: Draft) -> None:
-    """Rows of length one."""
+    """Scale rows to length one."""
     p = draft.draw.choice(("2", "2", "1"))
     if draft.draw.random() < 0.5:
         draft.step(f"F.normalize(x, p={p}, dim=-1)", f"rows of L{p} norm 1")
@@ -66,7 +67,7 @@ def unit_norm(draft: Draft) -> None:
 
 
 def standardise(draft: Draft) -> None:
-    """Less the mean, over the standard deviation of the row."""
+    """Subtract the mean of the row and divide by its standard deviation."""
     draft.forward.append("mean = x.mean(dim=-1, keepdim=True)")
     if draft.draw.random() < 0.5:
         draft.forward.append("std = x.std(dim=-1, keepdim=True)")
@@ -77,7 +78,7 @@ def standardise(draft: Draft) -> None:
 
 
 def group_norm(draft: Draft) -> None:
-    """Over groups of channels."""
+    """Append a group norm over groups of channels."""
     channels = draft.shape[1]
     groups = draft.draw.choice([g for g in (2, 4, 8, 16, 32) if channels.n % g == 0])
     number = draft.axis("num_groups", groups)
@@ -86,21 +87,21 @@ def group_norm(draft: Draft) -> None:
 
 
 def batch_norm(draft: Draft) -> None:
-    """Over everything but the channels, as a network in training does."""
+    """Append a batch norm over all axes but the channels, as in a network in training."""
     kind = {2: "1d", 3: "1d", 4: "2d", 5: "3d"}[len(draft.shape)]
     made = f"nn.BatchNorm{kind}({draft.argument(draft.shape[draft.feature])})"
     draft.step(f"{draft.module('bn', made)}(x)", "batch norm")
 
 
 def instance_norm(draft: Draft) -> None:
-    """Over the positions of each channel."""
+    """Append an instance norm over the positions of each channel."""
     kind = {4: "2d", 5: "3d"}[len(draft.shape)]
     made = f"nn.InstanceNorm{kind}({draft.argument(draft.shape[1])})"
     draft.step(f"{draft.module('norm', made)}(x)", "instance norm")
 
 
 def channel_norm(draft: Draft) -> None:
-    """Over the channels of each position."""
+    """Append a norm over the channels of each position."""
     scale = draft.vector("gamma")
     draft.forward.append("mean = x.mean(dim=1, keepdim=True)")
     draft.forward.append("var = x.var(dim=1, keepdim=True, unbiased=False)")
@@ -108,7 +109,7 @@ def channel_norm(draft: Draft) -> None:
 
 
 def softmax(draft: Draft) -> None:
-    """A softmax with a temperature, a mask or a bias, and what is done with its weights."""
+    """Write a softmax with a temperature, a mask or a bias, and steps that use its weights."""
     draw = draft.draw
     draft.begin(draw.choice((shapes.rows, shapes.rows, shapes.sequence))(draft))
     chain(draft, draw.randint(0, 2), others=0)
@@ -130,7 +131,7 @@ def softmax(draft: Draft) -> None:
 
 
 def _use_weights(draft: Draft, *, is_log: bool) -> None:
-    """What is done with a softmax: its values alone may be too small to see."""
+    """Append steps that use a softmax: its values alone may be too small to notice an error in."""
     after = draft.draw.choice(("product", "sum", "entropy", "scaled", "gelu"))
     if after == "product" or (is_log and after == "gelu"):
         draft.step(f"x * {draft.input('values', draft.shape)}", "product with an argument")

@@ -1,4 +1,4 @@
-"""First arguments: rows, sequences, images and volumes of the size asked for."""
+"""Shapes of first arguments: rows, sequences, images and volumes of the requested size."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from kernelwright.suites.composed.draft import EDGE, FREE, TOKENS, Draft, Shape
 
 
 def even(n: int) -> int:
-    """``n`` rounded down to one of eight steps between powers of two: 87381 is 81920."""
+    """Return ``n`` rounded down to one of eight steps between powers of two: 87381 becomes
+    81920."""
     step = 1 << max(0, n.bit_length() - 4)
     return n // step * step
 
 
 def rows(draft: Draft) -> Shape:
-    """Many rows of features."""
+    """Return many rows of features."""
     draw, n_all = draft.draw, draft.draw.choice(draft.sizes.elements)
     n_columns = draw.choice([c for c in draft.sizes.columns if c * 4 <= n_all])
     first = draw.choice(("batch_size", "rows", "num_rows"))
@@ -22,7 +23,7 @@ def rows(draft: Draft) -> Shape:
 
 
 def sequence(draft: Draft) -> Shape:
-    """Batches of positions with features each."""
+    """Return batches of positions, each with features."""
     draw, n_all = draft.draw, draft.draw.choice(draft.sizes.elements)
     n_tokens = draw.choice([t for t in draft.sizes.tokens if t * 16 <= n_all])
     fits = [c for c in draft.sizes.columns if c * n_tokens <= n_all]
@@ -33,7 +34,7 @@ def sequence(draft: Draft) -> Shape:
 
 
 def image(draft: Draft, n_elements: int | None = None) -> Shape:
-    """Batches of images, channels second."""
+    """Return batches of images, channels second."""
     draw, n_all = draft.draw, n_elements or draft.draw.choice(draft.sizes.elements)
     n_channels = draw.choice(draft.sizes.channels)
     fits = [e for e in draft.sizes.edges if e * e * n_channels <= n_all]
@@ -54,12 +55,12 @@ def image(draft: Draft, n_elements: int | None = None) -> Shape:
 
 
 def edges(draft: Draft, **lengths: int) -> Shape:
-    """Positions in space, by name."""
+    """Return spatial axes with these names and lengths."""
     return tuple(draft.axis(name, n, most=EDGE) for name, n in lengths.items())
 
 
 def volume(draft: Draft, n_elements: int | None = None) -> Shape:
-    """Batches of volumes, channels second."""
+    """Return batches of volumes, channels second."""
     draw, n_all = draft.draw, n_elements or draft.draw.choice(draft.sizes.elements)
     n_channels = min(draw.choice(draft.sizes.channels), 64)
     fits = [e for e in draft.sizes.depths if e**3 * n_channels <= n_all]
@@ -77,7 +78,7 @@ def volume(draft: Draft, n_elements: int | None = None) -> Shape:
 
 
 def signal(draft: Draft) -> Shape:
-    """Batches of signals in time, channels second."""
+    """Return batches of signals in time, channels second."""
     draw, n_all = draft.draw, draft.draw.choice(draft.sizes.elements)
     n_channels = draw.choice(draft.sizes.channels)
     fits = [c for c in draft.sizes.columns if c * n_channels <= n_all]
@@ -87,7 +88,8 @@ def signal(draft: Draft) -> Shape:
 
 
 def begin_any(draft: Draft) -> None:
-    """x is one of all these, its features where such tensors have them."""
+    """Begin with any of these shapes, with its features on the axis where such tensors have
+    them."""
     make, feature = draft.draw.choice(
         ((rows, -1), (rows, -1), (sequence, -1), (image, 1), (signal, 1))
     )

@@ -1,4 +1,4 @@
-"""How large a composed task is: one row per switch, so that its times mean something there."""
+"""Sizes of composed tasks, one row per preset, so that their times are meaningful on the device."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from kernelwright.core.errors import UsageError, nearest
 
 @dataclass(frozen=True)
 class Sizes:
-    """The numbers that a family draws its axes from. Odd ones are in: kernels must not rely on
-    powers of two."""
+    """The lengths and limits that a family draws its axes from. Odd lengths are included, because
+    kernels must not rely on powers of two."""
 
     elements: tuple[int, ...]
-    """Of the largest tensor, about."""
+    """Approximate number of elements of the largest tensor."""
     columns: tuple[int, ...]
-    """The axis that rows are long in."""
+    """Lengths of long rows."""
     features: tuple[int, ...]
-    """Of a matrix product."""
+    """Features of a matrix product."""
     tokens: tuple[int, ...]
-    """Rows of a matrix product, positions of a sequence."""
+    """Rows of a matrix product, or positions of a sequence."""
     channels: tuple[int, ...]
     edges: tuple[int, ...]
     """Height and width of an image."""
     depths: tuple[int, ...]
-    """Each edge of a volume."""
+    """Length of each edge of a volume."""
     work: int
-    """Multiplications of a task's products and convolutions, at most about."""
+    """Approximate limit on the multiplications of a task's products and convolutions."""
     unrolled: tuple[int, ...]
-    """Steps of a recurrence."""
+    """Number of steps of a recurrence."""
 
 
 SIZES = {
-    # For looking at correctness: every kernel takes less time than its launch.
+    # For checking correctness: every kernel takes less time than its launch.
     "small": Sizes(
         elements=(2048, 4096), columns=(48, 64, 100, 128), features=(32, 48, 64),
         tokens=(16, 24, 32), channels=(8, 12, 16), edges=(10, 12, 16), depths=(6, 8),
@@ -58,7 +58,7 @@ SIZES = {
 
 
 def sizes_of(name: str) -> Sizes:
-    """The row with this name.
+    """Return the row with this name.
 
     Raises:
         UsageError: no such size; the message names the nearest.

@@ -1,4 +1,4 @@
-"""A draft as the text of a task, as people write them."""
+"""The text of a task from its draft, written the way people write tasks."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from kernelwright.suites.composed.draft import Draft
 
 
 def text(draft: Draft, *, is_trial: bool = False) -> str:
-    """The task in KernelBench's format; ``is_trial``: with long axes cut short, to be
-    tried out."""
+    """Return the task in KernelBench's format; with ``is_trial``, long axes are cut short so that
+    it can be tried out."""
     return "\n".join([*_imports(draft), "", "", *_module(draft), "", "",
                       *_inputs(draft, is_trial)]) + "\n"  # fmt: skip
 
 
 def title(draft: Draft) -> str:
-    """What it does, as a sentence."""
+    """Return a description of the task as a sentence."""
     words = draft.words
     said = words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, then {words[-1]}"
     return said[0].upper() + said[1:] + "."
 
 
 def slug(draft: Draft) -> str:
-    """What it does, as a file name."""
+    """Return a description of the task as a file name."""
     plain = (re.sub(r"\W+", "_", word.lower()).strip("_") for word in draft.words)
     return "_".join(plain)[:60].strip("_")
 

@@ -1,4 +1,4 @@
-"""Attention: two products with a softmax between, in one kernel that keeps no scores."""
+"""Attention: two products with a softmax between, in one kernel that stores no scores."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PART = (
 
 
 def attention(page: Page) -> str:
-    """Of queries, keys and values in three or four axes; perhaps only to what came before."""
+    """Write attention over queries, keys and values of three or four axes, causal or not."""
     draw = page.draw
     shape = _shape(page)
     q, k, v = draw.choice(NAMES)
@@ -85,7 +85,8 @@ return out""",
 
 
 def _shape(page: Page) -> Shape:
-    """Three or four axes. A program holds all of the last; all scores fit the memory of a GPU."""
+    """Return three or four axes. A program holds the whole last axis; all scores fit the memory of
+    a GPU."""
     few, lengths, widths = (2, 3), (17, 24, 33), (16, 20, 23)
     if page.is_large:
         few, lengths, widths = (4, 8), page.sizes.tokens, (32, 64)
@@ -96,8 +97,8 @@ def _shape(page: Page) -> Shape:
 
 
 def _said(page: Page, q: str, k: str, v: str) -> tuple[str, str]:
-    """The task's forward: a call, or its parts. What the scores are multiplied with in the answer,
-    and which of them count in the kernel."""
+    """Write the task's forward as a call or as its parts. Return the factor of the scores in the
+    answer, and the condition under which the kernel uses a score."""
     draw = page.draw
     is_causal = draw.random() < 0.4
     kept = "(j < keys) & (j <= row)" if is_causal else "j < keys"

@@ -29,19 +29,19 @@ EPSILON = "1e-5"
 
 @dataclass(frozen=True)
 class Along:
-    """The axis that a task goes along: as the task and as the answer write it."""
+    """The axis that a task works along, as the task and as the answer write it."""
 
     way: Way
     n_axes: int
     axis: int
     told: str
-    """In the task's forward: a number, or what the constructor was given."""
+    """Its text in the task's forward: a number, or a value that the constructor was given."""
     written: str
-    """In the answer's forward; never negative unless it is the last axis."""
+    """Its text in the answer's forward; never negative unless it is the last axis."""
 
     @property
     def sizes(self) -> list[str]:
-        """Lines of the forward that find the lengths."""
+        """Return the forward's lines that find the lengths."""
         if self.way is ROW:
             return ["length = x.shape[-1]"]
         return [
@@ -50,7 +50,7 @@ class Along:
         ]
 
     def less(self, *, is_kept: bool) -> str:
-        """The shape without the axis."""
+        """Return the shape without the axis."""
         one = " + (1,)" if is_kept else ""
         if self.way is ROW:
             return f"x.shape[:-1]{one}"
@@ -61,7 +61,7 @@ class Along:
         return f"{self.written} + 1" if self.written.startswith("self") else str(self.axis + 1)
 
     def launch(self, schedule: Schedule, given: str, *, is_at_once: bool = False) -> str:
-        """The forward's call; of rows a part at a time, or the whole."""
+        """Return the forward's launch; rows are processed block by block, or whole."""
         if self.way is ROW:
             end = schedule.row("length") if is_at_once else schedule.along("length")
             return f"kernel[(x.numel() // length,)](x, {given}length, {end})"
@@ -71,7 +71,7 @@ class Along:
 
 
 def start(page: Page, *, may_be_given: bool = True) -> Along:
-    """A tensor of two to four axes, and one of them."""
+    """Begin with a tensor of two to four axes, and draw one of them."""
     draw = page.draw
     n_axes = draw.choice((2, 2, 2, 3, 3, 4))
     axes = [BATCHES, LENGTHS, EDGES, WIDTHS] if n_axes == 4 else [BATCHES, LENGTHS, WIDTHS]
@@ -106,7 +106,7 @@ def start(page: Page, *, may_be_given: bool = True) -> Along:
 
 
 def _tupled(page: Page, shape: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """The axes as one tuple, which the task takes apart where it draws them."""
+    """Return the axes as one tuple, which the task unpacks where it draws them."""
     text = ", ".join(str(page.numbers.pop(axis.text)[0]) for axis in shape)
     page.tuples["input_shape"] = f"({text},)"
     first = Axis("*input_shape", shape[0].n)
@@ -114,7 +114,7 @@ def _tupled(page: Page, shape: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 
 def reduction(page: Page) -> str:
-    """One value for each row or column."""
+    """Write a reduction to one value for each row or column."""
     along = start(page)
     steps(page, 0, 2, learned=False)
     before = page.take()
@@ -131,7 +131,7 @@ def reduction(page: Page) -> str:
 
 
 def mapping(page: Page) -> str:
-    """A softmax or a norm."""
+    """Write a softmax or a norm."""
     along = start(page)
     steps(page, 0, page.draw.choice((0, 1, 2)), learned=along.axis == along.n_axes - 1)
     before = page.take()
@@ -147,8 +147,8 @@ def mapping(page: Page) -> str:
 
 
 def _with_epsilon(page: Page, chosen: Statistic) -> Statistic:
-    """The same, but the constructor is given the small number, and perhaps what it does not need:
-    how many features there are."""
+    """Return the statistic with the small number (epsilon) given to the constructor, and perhaps
+    also an argument that it does not need: the number of features."""
     name = page.draw.choice(("eps", "eps", "epsilon"))
     if page.shape[page.feature].text in page.numbers and page.draw.random() < 0.5:
         features = page.argument(page.shape[page.feature])
@@ -163,7 +163,7 @@ def _with_epsilon(page: Page, chosen: Statistic) -> Statistic:
 
 
 def index(page: Page) -> str:
-    """Where the greatest or smallest is."""
+    """Write the position of the greatest or smallest value."""
     along = start(page)
     steps(page, 0, 2, learned=False)
     before = page.take()
@@ -195,7 +195,7 @@ def index(page: Page) -> str:
 
 NAMED = {"RMS norm": "rms", "less the maximum": "largest", "centred": "mean",
          "product with the mean": "mean"}  # fmt: skip
-"""What people call what x is put together with."""
+"""Statistic → its usual name, for the one that x is combined with."""
 
 
 def _say(page: Page, chosen: Statistic, along: Along, kept: str = "") -> None:
@@ -247,7 +247,7 @@ SCANS = {
 
 
 def scan(page: Page) -> str:
-    """A running sum or product."""
+    """Write a running sum or product."""
     along = start(page)
     draw = page.draw
     words = [w for w in SCANS if not (w == "running mean" and along.way is COLUMN)]
@@ -278,7 +278,7 @@ def scan(page: Page) -> str:
 
 
 def _row_scan(word: str, before: list[str], after: list[str]) -> list[str]:
-    """A row at once."""
+    """Return the kernel of a scan that holds a row at once."""
     i = "row * length + length - 1 - at" if "end" in word else "row * length + at"
     lines = ["row = tl.program_id(0)", "at = tl.arange(0, BLOCK)", "inside = at < length"]
     lines += [f"v = tl.load(x + {i}, mask=inside, other=0.0)", *before]
@@ -296,7 +296,7 @@ def _row_scan(word: str, before: list[str], after: list[str]) -> list[str]:
 
 
 def _column_scan(word: str, before: list[str], after: list[str]) -> list[str]:
-    """Neighbouring columns, one element after the other."""
+    """Return the kernel of a scan over neighbouring columns, one element after the other."""
     r = "length - 1 - r" if "end" in word else "r"
     lines = [*COLUMN.head, f"total = tl.full([BLOCK], {1.0 if 'product' in word else 0.0}, "
              "tl.float32)", COLUMN.loop]  # fmt: skip

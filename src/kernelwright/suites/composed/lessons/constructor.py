@@ -1,4 +1,4 @@
-"""Steps whose numbers the constructor is given: held as they are, by a module, or learned."""
+"""Steps whose numbers are given to the constructor: held directly, held by a module, or learned."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ NUMBERED = {
 
 @dataclass(frozen=True)
 class Holder:
-    """A module that keeps the numbers which the constructor is given."""
+    """A module that keeps the numbers given to the constructor."""
 
     word: str
     forms: tuple[str, ...]
-    """``{a}`` and ``{b}`` are the names of the numbers."""
+    """Spellings; ``{a}`` and ``{b}`` are the names of the numbers."""
     names: tuple[tuple[str, ...], ...]
-    """Choices of what the constructor calls them."""
+    """Choices of the constructor's names for them."""
     values: tuple[tuple[float, ...], ...]
     kept: tuple[str, ...]
-    """What the module calls them."""
+    """The module's names for them."""
     lines: tuple[str, ...]
 
 
@@ -79,11 +79,12 @@ SELVES = (
      (*SOFTPLUS, "v = v * v * (2.0 * tl.sigmoid(2.0 * u) - 1.0)")),
     ("{x} * torch.relu({x})", "product with its ReLU", ("v = tl.where(v < 0, 0.0, v * v)",)),
 )  # fmt: skip
-"""What x is put together with itself: task, word, kernel."""
+"""Ways to combine x with itself: task, word, kernel."""
 
 
 def numbered(page: Page, last: str) -> str:
-    """A number that the module holds; not the last step's word. Returns the word."""
+    """Append a step with a number that the module holds, other than the last step. Return its
+    word."""
     word = page.draw.choice([w for w in NUMBERED if w != last])
     expression, lines, names, values = NUMBERED[word]
     name = page.number(page.draw.choice(names), page.draw.choice(values))
@@ -94,7 +95,7 @@ def numbered(page: Page, last: str) -> str:
 
 
 def held(page: Page) -> str:
-    """A submodule that keeps what the constructor was given. Returns its word."""
+    """Append a submodule that keeps the numbers given to the constructor. Return its word."""
     draw = page.draw
     chosen = draw.choice(HOLDERS)
     pairs = zip(draw.choice(chosen.names), draw.choice(chosen.values), strict=False)
@@ -110,7 +111,7 @@ def held(page: Page) -> str:
 
 
 def clamped(page: Page) -> str:
-    """Between two numbers that the module holds."""
+    """Clamp between two numbers that the module holds."""
     values = page.draw.choice(((-1.0, 1.0), (-0.5, 2.0), (-10.0, 10.0)))
     names = zip(page.draw.choice(CLAMPS), values, strict=True)
     a, b = (page.number(name, value) for name, value in names)
@@ -122,7 +123,7 @@ def clamped(page: Page) -> str:
 
 
 def learned_number(page: Page) -> str:
-    """A parameter without axes, in one step or two."""
+    """Append a parameter without axes, in one step or two."""
     draw = page.draw
     name = page.told(draw.choice(("constant", "limit", "value", "scale")),
                      draw.choice((2.0, 0.5, 1.5)))  # fmt: skip
@@ -136,7 +137,7 @@ def learned_number(page: Page) -> str:
 
 
 def self_product(page: Page) -> str:
-    """x with itself, or with a function of it."""
+    """Combine x with itself, or with a function of itself."""
     expression, word, lines = page.draw.choice((SELVES[0], *SELVES))
     page.lines += lines
     page.step(expression.format(x=page.x), word)

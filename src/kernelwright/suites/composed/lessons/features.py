@@ -1,5 +1,5 @@
-"""A linear layer and what takes a second kernel after it, or a third: one that has a program for
-each row, group or column of features."""
+"""A linear layer followed by operations that need a second kernel, or a third: one with a program
+for each row, group or column of features."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ AGAIN = {"sum": "torch.sum({x}, dim=1, keepdim=True)",
          "maximum": "torch.max({x}, dim=1, keepdim=True)[0]",
          "mean": "torch.mean({x}, dim=1, keepdim=True)",
          "log-sum-exp": "torch.logsumexp({x}, dim=1, keepdim=True)"}  # fmt: skip
-"""Of rows of one value: they change nothing, and some write them."""
+"""Reductions of rows of one value: they change nothing, but some people write them."""
 
 
 def reduced(page: Page) -> str:
-    """A layer, steps, and one value for each row."""
+    """Write a layer, steps, and one value for each row."""
     draw = page.draw
     is_again = draw.random() < 0.2
     how = draw.choice(("{x}", "{x}", "{x}.clone()", "{x}.clone().detach()"))
@@ -66,11 +66,12 @@ SPREAD = (
     "for start in range(0, k, BLOCK):", "    at = start + tl.arange(0, BLOCK)",
     "    w = tl.load(a + row * k + at, mask=at < k, other=0.0)",
 )  # fmt: skip
-"""Over a row of the layer's input, as wide as it may be."""
+"""A loop over a row of the layer's input, of any width."""
 
 
 def fold(page: Page, *, is_kept: bool) -> tuple[list[str], str]:
-    """One value for each row, steps on it, and other reductions of one value."""
+    """Append a reduction to one value for each row, steps on it, and further reductions of that one
+    value."""
     draw = page.draw
     words = {s.word: s for s in REDUCTIONS}
     word = draw.choice((*REDUCED, "log-sum-exp"))
@@ -87,7 +88,7 @@ def fold(page: Page, *, is_kept: bool) -> tuple[list[str], str]:
 
 
 def mapped(page: Page) -> str:
-    """A layer, steps, and a softmax or norm of rows; now and then a reduction after it."""
+    """Write a layer, steps, and a softmax or norm of rows, sometimes with a reduction after it."""
     draw = page.draw
     found = layer(page)
     steps(page, 0, draw.choice((0, 1, 2)))
@@ -149,7 +150,7 @@ def _instance_norm(page: Page, found: Layer) -> None:
 
 
 def grouped(page: Page) -> str:
-    """A layer, steps, and a group norm of the features."""
+    """Write a layer, steps, and a group norm of the features."""
     draw = page.draw
     found = layer(page)
     steps(page, 0, draw.choice((0, 0, 1, 2)))
@@ -197,12 +198,13 @@ FOLDED = {
         "tl.min(total, 0)",
     ),
 }  # fmt: skip
-"""Of a row, group by group: what it begins with, what a group adds, what is found."""
+"""Reduction of a row, group by group: start value, update for a group, result."""
 
 
 def _grouped_fold(page: Page, text: str, lines: list[str], norm: tuple[str, str]) -> str:
-    """The groups of a row one after another, and one value of all of them; perhaps with a learned
-    tensor that the value is spread over. ``norm`` is the module, and how many features it has."""
+    """Append the groups of a row one after another, and one value of all of them, perhaps with a
+    learned tensor that the value is broadcast over. ``norm`` is the module, and its number of
+    features."""
     draw, (called, features) = page.draw, norm
     inner = [*CENTRE, *(line.replace("column", "c") for line in WEIGHTED)]
     word, is_kept = draw.choice(tuple(FOLDED)), draw.random() < 0.7
@@ -239,7 +241,7 @@ def _grouped_fold(page: Page, text: str, lines: list[str], norm: tuple[str, str]
 
 
 def batch_normed(page: Page) -> str:
-    """A layer, steps, and a batch norm as in training: the statistics of each column."""
+    """Write a layer, steps, and a batch norm in training mode: the statistics of each column."""
     draw = page.draw
     found = layer(page)
     steps(page, 0, draw.choice((0, 1, 2)))
@@ -269,7 +271,7 @@ def batch_normed(page: Page) -> str:
 
 
 def _row_by_row(page: Page, text: str, lines: list[str]) -> str:
-    """With a further kernel for a softmax, or one value for each row."""
+    """Append a further kernel for a softmax, or for one value for each row."""
     draw = page.draw
     page.place, page.live = "column", "inside"
     if draw.random() < 0.5:
@@ -282,7 +284,8 @@ def _row_by_row(page: Page, text: str, lines: list[str]) -> str:
 
 
 def pooled(page: Page) -> str:
-    """A layer, steps, neighbouring features pooled, steps, and perhaps one value for each row."""
+    """Write a layer, steps, neighbouring features pooled, steps, and perhaps one value for each
+    row."""
     draw = page.draw
     found = layer(page)
     steps(page, 0, draw.choice((0, 0, 1)))
@@ -323,8 +326,8 @@ def pooled(page: Page) -> str:
 
 
 def _rows(page: Page, text: str, lines: list[str], body: list[str], shape: str) -> str:
-    """A second kernel with a program for each row of the first one's result: in its place, or one
-    value for each row."""
+    """Append a second kernel with a program for each row of the first one's result: in place, or
+    with one value for each row."""
     is_map = shape == "m, n"
     body = [line.replace("tl.load(x + ", "tl.load(out + ") for line in body] if is_map else body
     text += "\n\n" + head(*["x"] * (not is_map), "out", "n", *page.given, name="rows") + block(body)

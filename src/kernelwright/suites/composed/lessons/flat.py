@@ -1,4 +1,4 @@
-"""Forms over all elements, each on its own."""
+"""Forms that process every element on its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEAD = ("at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n"
 
 
 def pointwise(page: Page) -> str:
-    """A chain of operators, learned vectors and a further argument."""
+    """Write a chain of operators, learned vectors and a further argument."""
     draw = page.draw
     shape, feature = _shape(page)
     page.start(shape, feature=feature)
@@ -51,8 +51,8 @@ def pointwise(page: Page) -> str:
 
 
 def _shape(page: Page) -> tuple[Shape, int]:
-    """Of two to four axes, and the one that learned vectors run along: the last, or the channels
-    of an image."""
+    """Return two to four axes, and the one that learned vectors run along: the last, or the
+    channels of an image."""
     kind = page.draw.choice("rrsi")
     if kind == "i":
         page.place = "at // inner % channels"
@@ -63,7 +63,7 @@ def _shape(page: Page) -> tuple[Shape, int]:
 
 
 def _other(page: Page) -> None:
-    """A further argument of the same shape."""
+    """Append an operator with a further argument of the same shape."""
     expression, word, line = page.draw.choice(OTHERS)
     shape = page.shape
     name = page.input(page.draw.choice(("y", "other", "b", "residual", "z")), shape)
@@ -98,7 +98,7 @@ SPREAD = (
 
 
 def spread(page: Page) -> str:
-    """A vector with a matrix: diagonal matrices, and what is broadcast."""
+    """Write a vector combined with a matrix: diagonal matrices, and broadcasts."""
     draw = page.draw
     rows, columns = page.lengths((("N", "n", "rows", "batch_size"), (9, 16, 24)),
                                  (("M", "m", "columns", "dim"), (20, 32, 33)))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Forms of images, volumes and signals: their norms, and what is found of each plane."""
+"""Forms of images, volumes and signals: their norms, and reductions of each plane."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NORMAL = "v = (v - mean) / tl.sqrt(var / length + eps)"
 
 
 def begin(page: Page, n_axes: int) -> None:
-    """A batch of signals, images or volumes."""
+    """Begin with a batch of signals, images or volumes."""
     rest = {3: (LENGTHS,), 4: (EDGES, WIDTHS), 5: (DEPTHS, EDGES, WIDTHS)}[n_axes]
     page.start(tuple(page.lengths((axes.BATCHES[0], (2, 3)), CHANNELS, *rest)), feature=1)
 
 
 def image_norm(page: Page) -> str:
-    """A group, instance or layer norm: what is normalised together lies together."""
+    """Write a group, instance or layer norm; values that are normalised together are contiguous."""
     draw = page.draw
     kind = draw.choice(("group", "instance", "layer", "batch", "batch"))
     n_axes = draw.choice((3, 4, 4, 4)) if kind != "layer" else draw.choice((3, 4, 4))
@@ -115,7 +115,7 @@ def _layer(page: Page, n_axes: int) -> tuple[str, list[str]]:
 
 
 def plane(page: Page) -> str:
-    """One value for each channel: over all axes after it."""
+    """Write a reduction to one value for each channel, over all axes after it."""
     draw = page.draw
     n_axes = draw.choice((4, 4, 5))
     begin(page, n_axes)
@@ -164,7 +164,8 @@ WHOLE = (
 
 
 def whole_norm(page: Page) -> str:
-    """By something of the whole tensor: the sums of blocks are added, then all is read again."""
+    """Write a norm by a statistic of the whole tensor: the sums of blocks are added, then all is
+    read again."""
     draw = page.draw
     begin(page, draw.choice((3, 4, 4)))
     page.place = ""

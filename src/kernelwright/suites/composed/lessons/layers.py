@@ -15,7 +15,7 @@ PAIRS = (("linear1", "linear2"), ("fc1", "fc2"), ("gemm1", "gemm2"), ("up", "dow
 
 
 def two(page: Page) -> str:
-    """A layer, steps, another layer, and steps or one value for each row."""
+    """Write a layer, steps, another layer, and steps or one value for each row."""
     draw = page.draw
     axes = (BATCHES, INPUTS, BETWEEN, (("output_size", "out_features", "d_out"), OUTPUTS[1]))
     rows, k, hidden, n = page.lengths(*axes, is_work=True)
@@ -49,8 +49,8 @@ def two(page: Page) -> str:
 def _launched(
     page: Page, names: list[str], inner: list[list[str]], *, has_bias: bool
 ) -> tuple[str, list[str]]:
-    """The kernel of both layers, which is told what comes after the product, and the forward's
-    loop. Takes what is given."""
+    """Return the kernel of both layers, with an argument that says which steps follow the product,
+    and the forward's loop. The page's further arguments are used up."""
     given, page.given = page.given, {}
     bias = ["linear_bias"] * has_bias
     operands = ["a", "b", *bias, *given, "out", "m", "n", "k", "IS_FIRST: tl.constexpr"]

@@ -1,4 +1,4 @@
-"""A linear layer and what follows it in the product's kernel."""
+"""A linear layer and the steps after it in the product's kernel."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ INPUTS = (("in_features", "input_size", "input_dim", "d_in", "in_dim"), (24, 33,
 OUTPUTS = (("out_features", "hidden_size", "output_size", "d_out", "hidden_dim"), (16, 32, 48))
 BATCHES = (("batch_size", "batch_size", "batch", "N"), (5, 16, 33))
 BIAS = "v = v + tl.load(linear_bias + column % n)"
-"""The layer's own, under a name that no learned vector has: many layers are followed by one."""
+"""The layer's own bias, under a name that no learned vector has: many layers are followed by
+one."""
 
 
 @dataclass
 class Layer:
-    """What the answer's forward says of the layer."""
+    """The layer as the answer's forward uses it."""
 
     left: str
     right: str
     bias: str
-    """Empty where it has none."""
+    """Empty if the layer has no bias."""
     n: Axis
     is_turned: bool
-    """Whether a row of the weight is of one result, as in a linear layer."""
+    """Whether the weight has one row per result, as in a linear layer."""
 
     def loop(self, schedule: Schedule) -> list[str]:
-        """The product's lines; both operands are contiguous."""
+        """Return the product's lines; both operands are contiguous."""
         place = "column % n * k + i" if self.is_turned else "i * n + column % n"
         turns = {"row % m * a_m + j * a_k": "row % m * k + j", "i * b_k + column % n * b_n": place}
         lines = "\n".join(products.loop(schedule))
@@ -43,7 +44,7 @@ class Layer:
 
 
 def layer(page: Page, *, may_be_deep: bool = False) -> Layer:
-    """x, and a linear layer on it: a module, or a weight that is held."""
+    """Write x, and a linear layer on it: a module, or a weight that the module holds."""
     draw = page.draw
     rows, k, n = page.lengths(BATCHES, INPUTS, OUTPUTS, is_work=True)
     shape: tuple[Axis, ...] = (rows, k)
@@ -78,7 +79,8 @@ def layer(page: Page, *, may_be_deep: bool = False) -> Layer:
 
 
 def _bias(page: Page) -> str:
-    """Now and then the constructor says that there is one, and nobody tells it otherwise."""
+    """Sometimes give the constructor an argument that says that there is a bias, always left at its
+    default."""
     if page.draw.random() > 0.1:
         return ""
     page.arguments.append("bias")
@@ -88,8 +90,8 @@ def _bias(page: Page) -> str:
 
 
 def product(page: Page, found: Layer, epilogue: Sequence[str]) -> tuple[str, list[str]]:
-    """The kernel of the layer and its steps, and the forward up to its call. Takes what is
-    given."""
+    """Return the kernel of the layer and its steps, and the forward up to its call. The page's
+    further arguments are used up."""
     names, values = list(page.given), list(page.given.values())
     page.given = {}
     if found.bias:
@@ -106,7 +108,8 @@ def product(page: Page, found: Layer, epilogue: Sequence[str]) -> tuple[str, lis
 
 
 def linear(page: Page) -> str:
-    """A layer and pointwise steps, what was before them added again, a further argument."""
+    """Write a layer and pointwise steps, perhaps with the earlier value added again, or a further
+    argument."""
     draw = page.draw
     found = layer(page, may_be_deep=True)
     is_deep = len(page.shape) > 2

@@ -1,4 +1,4 @@
-"""Losses: what is found for each element or row of two tensors is added up."""
+"""Losses: values of each element or row of two tensors are added up."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ DIVERGENCES = (
     (("F.kl_div(torch.log({x}) / 2.0, {t}{r})", "F.kl_div(0.5 * {x}.log(), {t}{r})"), "", "",
      ("v = t * (tl.log(t) - 0.5 * tl.log(v))",)),
 )  # fmt: skip
-"""Kullback and Leibler's: the task, what is done to the first and to the second input where it is
-drawn, beside a softmax; the kernel."""
+"""Kullback-Leibler divergences: the task, the functions applied to the first and to the second
+input where it is drawn (besides a softmax), and the kernel."""
 REDUCED = {"mean": " / n", "sum": "", "batchmean": " / x.shape[0]"}
 TARGETS = (("predictions", "targets"), ("predictions", "targets"), ("x", "target"), ("pred", "y"),
            ("input", "target"), ("output", "labels"))  # fmt: skip
 
 
 def loss(page: Page) -> str:
-    """One number from two tensors; the sums of blocks are added at the end."""
+    """Write a loss with one number from two tensors; the sums of blocks are added at the end."""
     draw = page.draw
     shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice(TARGETS)
@@ -95,7 +95,7 @@ def loss(page: Page) -> str:
 
 
 def _reduced(page: Page, form: str, kinds: tuple[str, ...], target: str, word: str) -> str:
-    """Writes the loss with one of these reductions; what the answer does to the sum."""
+    """Write the loss with one of these reductions; return what the answer does to the sum."""
     kind = page.draw.choice(kinds) if "{r}" in form else "sum" if ".sum" in form else "mean"
     told = f"reduction='{kind}'" if kind != "mean" or page.draw.random() < 0.3 else ""
     if form.startswith("nn."):
@@ -107,7 +107,7 @@ def _reduced(page: Page, form: str, kinds: tuple[str, ...], target: str, word: s
 
 
 def divergence(page: Page) -> str:
-    """Kullback and Leibler's divergence of rows that add up to one."""
+    """Write the Kullback-Leibler divergence of rows that add up to one."""
     draw = page.draw
     shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice((*TARGETS, ("p", "q"), ("student", "teacher")))
@@ -130,7 +130,8 @@ def divergence(page: Page) -> str:
 
 
 def _by_blocks(page: Page, kernel: str, target: str, end: str, more: str) -> str:
-    """The answer whose kernel has a program for each block of both; the sums are added."""
+    """Return the answer whose kernel has a program for each block of both inputs; their sums are
+    added."""
     each = page.schedule.block
     return answer(
         page,
@@ -161,7 +162,7 @@ ROW_LOSSES = (
 
 
 def row_loss(page: Page) -> str:
-    """A number for each row of two tensors, or the mean of these."""
+    """Write a number for each row of two tensors, or the mean of these numbers."""
     draw = page.draw
     shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice((*TARGETS, ("anchor", "positive"), ("a", "b")))
@@ -192,7 +193,7 @@ def row_loss(page: Page) -> str:
 
 
 def cross_entropy(page: Page) -> str:
-    """Of rows of scores and a class for each."""
+    """Write the cross entropy of rows of scores and a class for each."""
     draw = page.draw
     rows, classes = page.lengths(axes.BATCHES, (("num_classes", "classes", "C"), (10, 20, 33)))
     shape = (rows, classes)
@@ -240,7 +241,8 @@ def cross_entropy(page: Page) -> str:
 
 
 def _by_rows(page: Page, kernel: str, target: str, end: str) -> str:
-    """The answer whose kernel has a program for each row of the first input and the target."""
+    """Return the answer whose kernel has a program for each row of the first input and the
+    target."""
     return answer(
         page,
         kernel,

@@ -40,28 +40,29 @@ PAIRS = {"kernel_size": WINDOWS, "stride": ("(1, 2)", "(2, 1)", "(2, 2)"),
 
 @dataclass(frozen=True)
 class Pool:
-    """A module, and what its kernel is told of it."""
+    """A pooling module, and the arguments of its kernel."""
 
     rank: int
     is_most: bool
     is_pair: bool
-    """Whether height and width have numbers of their own."""
+    """Whether height and width have separate numbers."""
     called: str = ""
 
     @property
     def numbers(self) -> list[str]:
-        """What the kernel calls them."""
+        """The kernel's names for the module's numbers."""
         if self.is_pair:
             return [f"{key}_{side}" for key in ("size", "stride", "padding") for side in "hw"]
         return ["size", "stride", "padding", *["dilation"] * self.is_most]
 
     @property
     def ends(self) -> str:
-        """What the kernel calls the lengths of the result."""
+        """The kernel's names for the lengths of the result."""
         return "dhw"[3 - self.rank :]
 
     def kernel(self, page: Page, before: list[str], after: list[str]) -> str:
-        """Its text; ``before`` are steps on what is read, ``after`` on the results."""
+        """Return the kernel's text; ``before`` are steps on the values read, ``after`` on the
+        results."""
         start, fold = MOST if self.is_most else MEAN
         sizes = dict(zip("ij", ("size_h", "size_w"), strict=True)) if self.is_pair else {}
         names = ["n", *SPACES[self.rank], *self.ends, *self.numbers, *page.given]
@@ -91,7 +92,7 @@ class Pool:
         ]
 
     def lengths(self) -> list[str]:
-        """Lines of the forward that read the module and find the lengths of the result."""
+        """Return the forward's lines that read the module and find the lengths of the result."""
         attributes = [f"pool.{key}" for key in KEYS[: 3 + (self.is_most and not self.is_pair)]]
         one = "[0]" if self.rank == 1 and not self.is_most else ""
         spaces, told = SPACES[self.rank], ", ".join(self.numbers)
@@ -111,7 +112,7 @@ class Pool:
 
 
 def pooling(page: Page) -> str:
-    """The greatest or the mean of windows."""
+    """Write the greatest or the mean of windows."""
     draw = page.draw
     rank, is_most = draw.choice((1, 1, 2, 2, 3, 3)), draw.random() < 0.5
     begin(page, rank + 2)
@@ -134,7 +135,7 @@ def pooling(page: Page) -> str:
 
 
 def _module(page: Page, rank: int, is_most: bool) -> Pool:
-    """The module; the constructor is told some of its numbers, or has defaults for them."""
+    """Write the module; the constructor is given some of its numbers, or has defaults for them."""
     draw = page.draw
     is_pair = rank == 2 and draw.random() < 0.3
     keys = list(KEYS[: 3 + is_most])
@@ -154,7 +155,7 @@ def _module(page: Page, rank: int, is_most: bool) -> Pool:
 
 
 def _numbers(page: Page, rank: int, keys: list[str], is_most: bool) -> list[str]:
-    """Tells the module's numbers; the flags that the constructor hands on as well."""
+    """Return the module's numbers as text, and the flags that the constructor passes on as well."""
     draw = page.draw
     size = draw.choice((2, 3) if rank > 1 else (2, 3, 4))
     values = {"kernel_size": size, "stride": draw.choice((1, 2, 3)), "padding": draw.choice((0, 1)),

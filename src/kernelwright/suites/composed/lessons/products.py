@@ -29,7 +29,7 @@ HOW = ("torch.rand({shape})", "torch.rand({shape})", "torch.randn({shape})")
 
 
 def loop(schedule: Schedule) -> list[str]:
-    """The sum of products, some terms at a time."""
+    """Return the loop over the sum of products, some terms at a time."""
     n = schedule.terms
     return [
         "v = tl.zeros([BLOCK, BLOCK], tl.float32)", f"for start in range(0, k, {n}):",
@@ -42,7 +42,7 @@ def loop(schedule: Schedule) -> list[str]:
 
 
 def grid(schedule: Schedule, more: str = "") -> str:
-    """A program for each tile of the result."""
+    """Return the grid with a program for each tile of the result."""
     return f"(triton.cdiv(m, {schedule.tile}), triton.cdiv(n, {schedule.tile}){more})"
 
 
@@ -50,8 +50,8 @@ def kernel(
     schedule: Schedule, arguments: Sequence[str], epilogue: Sequence[str], *,
     is_batched: bool = False, operands: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The text of a product's kernel; ``arguments`` are further ones, after the operands, and
-    ``operands`` are lines that change what was read of these."""
+    """Return the text of a product's kernel; ``arguments`` are further ones, after the operands,
+    and ``operands`` are lines that change the values read from these."""
     strides = ["a_m", "a_k", "b_k", "b_n"]
     moves: list[str] = []
     if is_batched:
@@ -64,7 +64,7 @@ def kernel(
 
 
 def launch(schedule: Schedule, values: Sequence[str], *, is_batched: bool = False) -> str:
-    """The forward's call of the kernel; a and b are its operands there."""
+    """Return the forward's call of the kernel; a and b are its operands there."""
     tiles = grid(schedule, ", batch" if is_batched else "")
     given = "".join(f"{value}, " for value in values)
     given += "out, m, n, k, *a.stride(), *b.stride(), "
@@ -73,15 +73,15 @@ def launch(schedule: Schedule, values: Sequence[str], *, is_batched: bool = Fals
 
 @dataclass(frozen=True)
 class Operands:
-    """How two inputs lie and are called in a product."""
+    """The layout and the names of two inputs in a product."""
 
     left: str
     """``{}`` is the input; the same text in the task and in the answer."""
     right: str
     shapes: str
-    """Of both inputs, by the letters of their axes."""
+    """Shapes of both inputs, by the letters of their axes."""
     forms: tuple[str, ...] = CALLS
-    """``{}`` twice for the operands, or with ``{a}`` and ``{b}`` for the inputs."""
+    """Spellings with ``{}`` twice for the operands, or with ``{a}`` and ``{b}`` for the inputs."""
     weight: int = 1
 
 
@@ -104,7 +104,7 @@ SQUARES = ("{a} @ {a}", "torch.matmul({a}, {a}.T)", "torch.matmul({a}.T, {a})", 
 
 
 def product(page: Page) -> str:
-    """Two matrices, or two batches of them, in any layout."""
+    """Write the product of two matrices, or two batches of them, in any layout."""
     draw = page.draw
     kind = draw.choices(KINDS, [each.weight for each in KINDS])[0]
     axes = dict(zip("mkn", page.lengths(ROWS, INNER, COLUMNS, is_work=True), strict=True))
@@ -129,8 +129,8 @@ def product(page: Page) -> str:
 
 
 def _operand(page: Page, side: str, a: str, b: str) -> tuple[list[str], tuple[str, str]]:
-    """Steps on one operand: the kernel's lines for what it reads, and what the operands are
-    called then."""
+    """Append steps on one operand; return the kernel's lines for its values, and the names of both
+    operands afterwards."""
     page.x = a if side == "left" else b
     page.is_positive = _is_positive(page.inputs[page.x])
     page.place = ""
@@ -144,7 +144,7 @@ def _is_positive(how: str) -> bool:
 
 
 def gram(page: Page) -> str:
-    """A matrix with itself."""
+    """Write the product of a matrix with itself."""
     form = page.draw.choice(SQUARES)
     rows, inner = page.lengths(ROWS, INNER)
     a = page.draw.choice(("A", "x", "X", "matrix"))
@@ -161,7 +161,7 @@ def gram(page: Page) -> str:
 
 
 def added(page: Page) -> str:
-    """A product and a further matrix."""
+    """Write a product and a further matrix."""
     m, k, n = page.lengths(ROWS, INNER, COLUMNS, is_work=True)
     for name, shape in (("C", (m, n)), ("A", (m, k)), ("B", (k, n))):
         page.input(name, shape, page.draw.choice(HOW))
@@ -181,7 +181,8 @@ def added(page: Page) -> str:
 
 
 def deep(page: Page) -> str:
-    """A tensor of three or four axes, or many matrices, with one or as many matrices."""
+    """Write the product of a tensor of three or four axes, or many matrices, with one matrix or as
+    many."""
     draw = page.draw
     z, m, k, n = page.lengths(BATCH, ROWS, INNER, COLUMNS, is_work=True)
     (y,) = page.lengths((("heads", "L", "seq_len"), (2, 3, 4)))
@@ -210,7 +211,7 @@ def deep(page: Page) -> str:
 
 
 def vector(page: Page) -> str:
-    """A matrix with a vector, a row of products for each result."""
+    """Write the product of a matrix with a vector, a row of products for each result."""
     draw = page.draw
     m, k = page.lengths(ROWS, (("K", "k", "columns"), (50, 64, 100)))
     a, b = draw.choice((("A", "B"), ("A", "x"), ("matrix", "vector"), ("A", "v")))
@@ -254,7 +255,7 @@ def _finished(
     page: Page, left: str, right: str, shape: str = "", *, is_batched: bool = False,
     operands: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """With steps after the product, or none."""
+    """Return the answer, with or without steps after the product."""
     draw = page.draw
     page.way = "batched" if is_batched else ""
     if draw.random() < 0.2 and not is_batched and not shape:

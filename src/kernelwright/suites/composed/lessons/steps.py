@@ -1,4 +1,4 @@
-"""Pointwise steps: how tasks write them, and the lines of Triton that change ``v``."""
+"""Pointwise steps: the spellings in tasks, and the lines of Triton that change ``v``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernelwright.suites.composed.lessons.page import Page
 from kernelwright.suites.composed.operators import Operator
 
 ATTRIBUTES = ("act", "activation", "fn", "nonlinearity", "")
-"""What a submodule is called; the last: as its function is."""
+"""Names of a submodule; the empty one stands for the name of its function."""
 LEARNED = (
     ("{x} + {w}", "v = v + {w}", "bias", ("bias", "shift", "add_value", "offset")),
     ("{x} * {w}", "v = v * {w}", "learned scale", ("scale", "weight", "multiplier")),
@@ -20,7 +20,7 @@ LEARNED = (
 
 
 def steps(page: Page, low: int, high: int, *, learned: bool = True) -> None:
-    """Some pointwise steps, in the task and in the kernel."""
+    """Append ``low`` to ``high`` pointwise steps, in the task and in the kernel."""
     last = ""
     for _ in range(page.draw.randint(low, high)):
         kind = page.draw.random()
@@ -41,7 +41,7 @@ def steps(page: Page, low: int, high: int, *, learned: bool = True) -> None:
 
 
 def operator_step(page: Page, last: str = "", table: Sequence[Operator] = WRITTEN) -> str:
-    """An operator of the table, but not the last step's. Returns its word."""
+    """Append an operator of the table, other than the last step's. Return its word."""
     operator = pick(page, table, without=last)
     a, b = page.draw.choice(operator.numbers)
     modules = [*MODULES.get(operator.word, ()), *[operator.module][: bool(operator.module)]]
@@ -63,7 +63,7 @@ def _plain(operator: Operator) -> str:
 
 
 def _learned(page: Page) -> str:
-    """A vector along the features, or one learned number."""
+    """Append a vector along the features, or one learned number."""
     expression, line, word, names = page.draw.choice(LEARNED)
     name = page.draw.choice(names)
     if page.draw.random() < 0.2 or not page.place:

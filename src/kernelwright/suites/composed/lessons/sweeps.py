@@ -1,7 +1,8 @@
-"""Kernels that go over what belongs together some times: each time a loop over blocks.
+"""Kernels that sweep several times over the elements of a group: each sweep is a loop over blocks.
 
-Rows, segments and channels are read by all lanes of a program, in blocks; columns one by one, each
-lane its own. So any length is right, and what neighbours in memory is read together.
+Rows, segments and channels are read by all lanes of a program, in blocks. Columns are read element
+by element, one column per lane. Any length is therefore handled, and neighbours in memory are read
+together.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kernelwright.suites.composed.lessons.page import block
 
-Fold = tuple[str, str, str]  # the name, how, of what
+Fold = tuple[str, str, str]  # the name, the reduction, and the value that is reduced
 Found = Fold | tuple[Fold, ...] | str
 STARTS = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")', "product": "1.0"}
 ENDS = {"sum": "tl.sum", "max": "tl.max", "min": "tl.min"}
@@ -19,16 +20,16 @@ ENDS = {"sum": "tl.sum", "max": "tl.max", "min": "tl.min"}
 
 @dataclass(frozen=True)
 class Way:
-    """How a kernel reads: what is at its head, its loop, and the lines that load ``v``."""
+    """How a kernel reads: the lines at its head, its loop, and the lines that load ``v``."""
 
     head: tuple[str, ...]
     loop: str
     load: tuple[str, ...]
     store: str
     result: str
-    """Stores one value for all that belongs together."""
+    """The line that stores one value for a whole group of elements."""
     number: str
-    """Which element of those that belong together this is."""
+    """The expression of an element's number within its group."""
     is_blocked: bool
     """Whether the lanes of a program hold parts of one result."""
 
@@ -61,7 +62,7 @@ CHANNEL = Way(
 
 @dataclass
 class Sweeps:
-    """The body of a kernel that reads in one way; ``before`` are steps on all that it reads."""
+    """The body of a kernel that reads in one way; ``before`` are steps on all values read."""
 
     way: Way
     before: Sequence[str] = ()
@@ -71,12 +72,13 @@ class Sweeps:
         self.lines += self.way.head
 
     def sweep(self, *body: str) -> None:
-        """Once over everything."""
+        """Append one sweep over all elements."""
         inner = [*self.way.load, *self.before, *body]
         self.lines += [self.way.loop, *(f"    {line}" for line in inner)]
 
     def fold(self, *folds: Fold) -> None:
-        """Let each name be the sum, product, greatest or smallest over everything, in one go."""
+        """Set each name to the sum, product, greatest or smallest over all elements, in one
+        sweep."""
         inner = []
         for name, how, value in folds:
             self.lines.append(f"{name} = tl.full([BLOCK], {STARTS[how]}, tl.float32)")
@@ -91,7 +93,7 @@ class Sweeps:
             self.lines += [f"{name} = {ENDS[how]}({name}, 0)" for name, how, _ in folds]
 
     def find(self, found: Sequence[Found]) -> None:
-        """Folds, several at a time, and lines between them."""
+        """Append folds, several per sweep, and the lines between them."""
         for each in found:
             if isinstance(each, str):
                 self.lines.append(each)
@@ -101,7 +103,7 @@ class Sweeps:
                 self.fold(*each)
 
     def write(self, *body: str) -> None:
-        """A last time, with a result for every element."""
+        """Append a last sweep, with a result for every element."""
         self.sweep(*body, self.way.store)
 
     def text(self) -> str:

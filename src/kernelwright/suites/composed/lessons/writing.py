@@ -12,19 +12,19 @@ from kernelwright.suites.composed.text import title
 
 IMPORTS = ("import torch", "import triton", "import triton.language as tl", "from torch import nn")
 KINDS = {"False": "bool", "True": "bool", "None": "int", "0": "int", "1": "int"}
-"""Of arguments that are left to their defaults, by these; others are numbers."""
+"""Types of arguments that are left at their defaults, by default; others are numbers."""
 HEAD = """@triton.jit
 def {name}({parameters}, BLOCK: tl.constexpr):
 """
 
 
 def head(*parameters: str, name: str = "kernel") -> str:
-    """The first lines of a kernel."""
+    """Return the first lines of a kernel."""
     return HEAD.format(name=name, parameters=", ".join(parameters))
 
 
 def answer(page: Page, kernel: str, forward: str) -> str:
-    """The file: the kernels, and the module with the task's constructor."""
+    """Return the file: the kernels, and the module with the task's constructor."""
     told = [f"{a}={page.defaults[a]}" if a in page.defaults else a for a in page.signature]
     arguments = ", ".join(["self", *told])
     module = ["class ModelNew(nn.Module):", f"    def __init__({arguments}):"]
@@ -47,7 +47,7 @@ class Writing:
         self.is_last_returned = draw.random() < 0.6
 
     def text(self, *, is_trial: bool = False) -> str:
-        """The task in KernelBench's format."""
+        """Return the task in KernelBench's format."""
         parts = [*self._imports(), "", *self._gap(), *self._module(), "", *self._inputs(is_trial)]
         text = "\n".join(parts) + "\n"
         return self._bared(text) if self.is_bare else text
@@ -102,7 +102,7 @@ class Writing:
     def _said(
         self, sentence: str, depth: int, least: float, names: Sequence[str] = ()
     ) -> list[str]:
-        """A docstring, where this person writes one."""
+        """Return a docstring, if this person writes one."""
         if self.is_told < least:
             return []
         shift = "    " * depth
@@ -139,7 +139,7 @@ class Writing:
         return found or str(self.page.numbers[name][0])
 
     def _bared(self, text: str) -> str:
-        """With numbers where the module-level names stood."""
+        """Return the text with numbers instead of the module-level names."""
         head, mark, tail = text.partition("def get_inputs():")
         for name, text_of in [*self.page.tuples.items(), *self.page.numbers.items()]:
             value = text_of if isinstance(text_of, str) else str(text_of[0])
