@@ -1,4 +1,5 @@
-"""What this machine can do, what is missing, what that costs, and how to get it."""
+"""The facts about this machine: what it can do, what is missing, what that costs, and how to get
+it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.dialects.simt import machine
 
 PRESENT, MISSING = "ok", "missing"
-EXTRAS = {  # package: the extra that brings it, what its absence costs
+EXTRAS = {  # package: the extra that installs it, what its absence costs
     "triton": ("triton", "no Triton candidates"),
     "openai": ("swarm", "no swarm of models behind servers"),
     "transformers": ("train", "no models from local checkpoints, and no training"),
@@ -47,7 +48,7 @@ GUARANTEE_REMEDY = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at."""
+    """One thing that was examined."""
 
     area: str
     """'machine', 'devices', 'dialects', 'packages', 'ports' or 'isolation'."""
@@ -61,14 +62,14 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Everything that decides what kernelwright can do here; nothing is changed or built for it,
-    but for one empty program that the compiler is tried on."""
+    """Examine everything that decides what kernelwright can do here. Nothing is changed or built,
+    except for one empty program on which the compiler is tried."""
     devices = list(_devices())
     return [*_machine(), *devices, *_dialects(devices), *_packages(), *_ports(), *_isolation()]
 
 
 def as_facts(findings: list[Finding]) -> dict[str, Any]:
-    """The JSON form: a list of findings under each area."""
+    """Return the JSON form: a list of findings for each area."""
     areas: dict[str, list[dict[str, str]]] = {}
     for finding in findings:
         entry = asdict(finding)
@@ -77,7 +78,7 @@ def as_facts(findings: list[Finding]) -> dict[str, Any]:
 
 
 def as_table(findings: list[Finding]) -> Table:
-    """The findings for a terminal."""
+    """Return the findings as a table for a terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("what", no_wrap=True)
@@ -117,7 +118,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
-    """One finding per device; a kind without any is one finding that says how to get it."""
+    """Yield one finding per device; a missing kind is one finding that says how to get it."""
     yield Finding("devices", "cpu", PRESENT, _processor())
     for kind in KINDS[1:]:
         library = plugins.find("kernelwright.dialects", "torch")
@@ -125,7 +126,7 @@ def _devices() -> Iterator[Finding]:
         if missing is not None:
             yield Finding("devices", kind, MISSING, "", f"no kernels for {kind}", missing)
             continue
-        for index in range(64):  # more than one machine holds; the first that is absent ends it
+        for index in range(64):  # more than one machine holds; the first absent one ends the loop
             try:
                 device = resolve(Device(kind, index=index))
             except KernelwrightError:
@@ -134,7 +135,7 @@ def _devices() -> Iterator[Finding]:
 
 
 def _described(device: Device) -> str:
-    """A GPU's name, and how much memory it has of its own."""
+    """Return a GPU's name, and the size of its own memory."""
     import torch
 
     if device.kind == "metal":
@@ -144,7 +145,8 @@ def _described(device: Device) -> str:
 
 
 def _dialects(devices: list[Finding]) -> Iterator[Finding]:
-    """Each dialect on each device that is here, or once on the kind that it is made for."""
+    """Yield each dialect on each device of this machine, or once on the kind that it is made
+    for."""
     here = [Device.parse(found.name) for found in devices if found.state == PRESENT]
     for name in plugins.names("kernelwright.dialects"):
         dialect = plugins.find("kernelwright.dialects", name)
@@ -175,7 +177,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _ports() -> Iterator[Finding]:
-    """The rungs on which a port of a CUDA program can be checked here."""
+    """Yield the rungs on which a port of a CUDA program can be checked here."""
     for name, checked, lacks in (
         ("1 compile", "compiled for AMD GPUs", amdgpu.compile_missing()),
         ("2 emulate", "run on this CPU", machine.emulation_missing()),
@@ -189,7 +191,8 @@ def _ports() -> Iterator[Finding]:
 
 
 def _isolation() -> Iterator[Finding]:
-    """What separates a candidate from the rest of the machine: found by making such a process."""
+    """Yield what separates a candidate from the rest of the machine, found by starting such a
+    process."""
     from kernelwright.judge.isolation.sandbox import MEANING, require_linux
 
     try:
@@ -208,7 +211,7 @@ def _isolation() -> Iterator[Finding]:
 
 
 def _granted() -> tuple[frozenset[str], str]:
-    """What a child is granted here; none where none can be made, and why."""
+    """Return what a child is granted here; empty if none can be started, with the reason."""
     from kernelwright.judge.children.forking import Zygote
 
     zygote = Zygote({}, threads=1)
@@ -230,7 +233,7 @@ def _processor() -> str:
 
 
 def _caches() -> str:
-    """'L1 Data 48K, L2 Unified 1024K, ...' of the first core."""
+    """Return the caches of the first core: 'L1 Data 48K, L2 Unified 1024K, ...'."""
     found = []
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index[0-9]")):
         level, kind, size = (_read(index / name) for name in ("level", "type", "size"))

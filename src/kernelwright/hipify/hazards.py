@@ -1,4 +1,5 @@
-"""Constructs that would compile on AMD and then compute something else, found by structure."""
+"""Constructs that would compile for AMD and then compute something else, found by their
+structure."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ from kernelwright.hipify.warp_size import (
 )
 
 LDS_BYTES = 65536
-"""Shared memory of a block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA guides)."""
+"""Shared memory in bytes per block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA
+guides)."""
 STAND_IN_ARCH = 700
-"""What `__CUDA_ARCH__` is compared as: features up to sm_70 exist in HIP or in `functions.toml`."""
+"""Value that replaces `__CUDA_ARCH__` in comparisons: features up to sm_70 exist in HIP or in
+`functions.toml`."""
 BLAS_MODES = {
     **dict.fromkeys(
         ("CUBLAS_TENSOR_OP_MATH", "CUBLAS_TF32_TENSOR_OP_MATH", "CUBLAS_PEDANTIC_MATH",
@@ -31,8 +34,9 @@ BLAS_MODES = {
         for way in ("PEDANTIC", "FAST_16F", "FAST_16BF", "FAST_TF32")
     },
 }  # fmt: skip
-"""Modes that hipBLAS knows and answers with HIPBLAS_STATUS_NOT_SUPPORTED. Source: hipblas.cpp of
-ROCm 6.3, amd_detail: hipblasGetRocblasMathMode and what converts the types of hipblasGemmEx."""
+"""Modes that hipBLAS declares, but answers with HIPBLAS_STATUS_NOT_SUPPORTED. Source: hipblas.cpp
+of ROCm 6.3, amd_detail: hipblasGetRocblasMathMode and the conversions of the types of
+hipblasGemmEx."""
 CAPABILITIES = (
     "cudaDevAttrComputeCapabilityMajor", "cudaDevAttrComputeCapabilityMinor",
     "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR", "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
@@ -43,7 +47,7 @@ _NAMES = ("identifier", "field_identifier")
 
 
 def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
-    """Every hazard of a CUDA file, with its repair where there is one."""
+    """Yield every hazard of a CUDA file, with its repair if there is one."""
     yield from warp_size_changes(source, own)
     yield from cub_changes(source, own)
     for rule in (
@@ -57,7 +61,7 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
 
 
 def in_device_code(source: Source, node: Any) -> bool:
-    """Whether the node stands in a function marked ``__global__`` or ``__device__``."""
+    """Return whether the node is in a function marked ``__global__`` or ``__device__``."""
     function = enclosing(node, "function_definition")
     if function is None:
         return False
@@ -125,8 +129,8 @@ def _arch_macros(source: Source) -> Iterator[Change]:
 
 
 def _wmma(source: Source) -> Iterator[Change]:
-    """Matrix tiles: written out on 32 lanes. rocWMMA's have as many lanes as the wave, and fewer
-    shapes, so that a renaming would compute something else at 64."""
+    """Yield WMMA code, which the port writes out on 32 lanes. rocWMMA's tiles have as many lanes as
+    the wave, and fewer shapes, so that renaming would compute something else at 64 lanes."""
     for node in source.nodes("namespace_identifier", "identifier"):
         if source.text_of(node) != "nvcuda":
             continue
@@ -225,7 +229,7 @@ def _float_atomics(source: Source) -> Iterator[Change]:
 
 
 def _capabilities(source: Source) -> Iterator[Change]:
-    """Hosts that ask for the compute capability, mostly to choose a kernel."""
+    """Yield host code that queries the compute capability, usually to choose a kernel."""
     asked = [node for node in source.nodes("identifier") if source.text_of(node) in CAPABILITIES]
     asked += [
         node
@@ -245,7 +249,7 @@ def _capabilities(source: Source) -> Iterator[Change]:
 
 
 def _blas_modes(source: Source) -> Iterator[Change]:
-    """Modes that are set or given; hipBLASLt takes the types that hipBLAS refuses."""
+    """Yield modes that are set or passed; hipBLASLt accepts the types that hipBLAS refuses."""
     uses_lt = b"cublasLt" in source.text
     for node in source.nodes("identifier"):
         name = source.text_of(node)
@@ -268,7 +272,7 @@ _UNSIGNED_TYPE = re.compile(r"\bunsigned\b|\bsize_t\b|\buint\w*|\bu(char|short|l
 
 
 def _without_sign(source: Source) -> frozenset[str]:
-    """The variables, parameters and members that the file declares without a sign."""
+    """Return the variables, parameters and members that the file declares as unsigned."""
     found = set()
     for node in source.nodes("declaration", "parameter_declaration", "field_declaration"):
         kind = node.child_by_field_name("type")
@@ -283,7 +287,7 @@ def _without_sign(source: Source) -> frozenset[str]:
 
 
 def _mixed_signs(source: Source) -> Iterator[Change]:
-    """The smaller of a number with a sign and one without: CUDA has overloads, HIP takes doubles.
+    """Yield min and max of a signed and an unsigned integer: CUDA has overloads, HIP uses double.
 
     Source: clang's __clang_hip_cmath.h, __HIP_OVERLOAD2(double, min).
     """
@@ -294,7 +298,7 @@ def _mixed_signs(source: Source) -> Iterator[Change]:
             continue
         if "::" in source.text_of(call.child_by_field_name("function")).removeprefix("::"):
             continue
-        if set(given) <= declared:  # both without a sign
+        if set(given) <= declared:  # both are unsigned
             continue
         if any(_UNSIGNED.search(t) or declared & set(re.findall(r"\w+", t)) for t in given):
             reason = "of integers with and without a sign HIP's is a double; overloads are put in"

@@ -1,4 +1,4 @@
-"""Rungs 3 and 4: the port on a real GPU, beside the original."""
+"""Rungs 3 and 4: the port runs on a real GPU, beside the original."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from kernelwright.port.ladder import LIMIT_S, Rung, RungStatus, differences, loo
 from kernelwright.port.layer import layer
 
 LIBRARIES = ("cublas", "cublasLt", "cusparse", "cufft", "curand", "cusolver", "nvrtc")
-"""Those of CUDA whose headers begin with their own names."""
+"""CUDA's libraries whose headers begin with their own names."""
 N_ORIGINAL = 3
-"""Runs of the original: lines in which they differ (times, addresses) are not compared."""
+"""Number of runs of the original; lines in which they differ (times, addresses) are not
+compared."""
 N_AGAIN = 5
-"""More runs of it where the port prints something else: sums by atomics differ from run to run."""
+"""Number of further runs of it if the port prints something else: sums by atomics vary between
+runs."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,13 @@ class Program:
 
 
 def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
-    """Rung 3: both built by nvcc, the port through the header layer, run on this machine's GPU.
+    """Rung 3: build both with nvcc, the port through the header layer, and run them on this
+    machine's GPU.
 
-    Passed where both leave alike and print the same, but for lines in which two runs of the
-    original differ. The waves there have 32 lanes, so this says nothing about 64. Where there is
-    nvcc and no GPU the rung is not checked, and says whether the port compiles through the layer;
-    neither is it where the original itself does not leave with 0.
+    The rung passes if both exit alike and print the same, except for lines in which two runs of the
+    original differ. Waves there have 32 lanes, so this says nothing about 64. If there is nvcc but
+    no GPU, the rung is not checked, and says whether the port compiles through the layer. It is not
+    checked either if the original itself does not exit with 0.
     """
     if missing := nvidia.nvcc_missing():
         return Rung("nvidia", RungStatus.NOT_CHECKED, (missing,))
@@ -78,7 +81,7 @@ def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
 
 
 def _libraries(source: Path) -> tuple[str, ...]:
-    """CUDA's libraries to link with, by the headers that a file includes."""
+    """Return the CUDA libraries to link with, by the headers that a file includes."""
     included = re.findall(r"#\s*include\s*[<\"]([\w/.]+)", source.read_text(errors="replace"))
     return tuple(
         f"-l{name}" for name in LIBRARIES if any(path.startswith(name) for path in included)
@@ -86,7 +89,8 @@ def _libraries(source: Path) -> tuple[str, ...]:
 
 
 def _compared(name: str, before: Sequence[str], after: tuple[int, str]) -> Rung:
-    """What runs of the original printed, and how the port's run left and what it printed."""
+    """Compare the outputs of the original's runs with the exit code and output of the port's
+    run."""
     left, printed = after
     details = [f"leaves with {left}, the original with 0"] if left else []
     details += differences(printed, before[0], loose_lines(before))
@@ -94,7 +98,8 @@ def _compared(name: str, before: Sequence[str], after: tuple[int, str]) -> Rung:
 
 
 def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
-    """Rung 4: built by hipcc, run on this machine's AMD GPU, against the original's output.
+    """Rung 4: build with hipcc, run on this machine's AMD GPU, and compare with the original's
+    output.
 
     The original cannot run there: its output is that of the emulation at 32 lanes.
     """

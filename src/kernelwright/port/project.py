@@ -1,4 +1,4 @@
-"""A file, a folder, or a project with a compile database: translated, written, checked."""
+"""Ports of a file, a folder, or a project with a compile database: translated, written, checked."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
 
 @dataclass(frozen=True)
 class PortedFile:
-    """One file: its translation, and the rungs that were asked of it."""
+    """One file: its translation, and the rungs that were requested for it."""
 
     path: str
     written: str
@@ -54,7 +54,7 @@ class PortedFile:
 
     @property
     def is_done(self) -> bool:
-        """Nothing is left unported and every rung that was asked passed."""
+        """Whether every requested rung passed, and so nothing is left unported."""
         return all(rung.status is RungStatus.PASSED for rung in self.rungs)
 
 
@@ -71,7 +71,7 @@ class PortReport:
         return bool(self.files) and all(file.is_done for file in self.files)
 
     def as_json(self) -> dict[str, object]:
-        """The report as JSON values: every construct, every rung."""
+        """Return the report as JSON values: every construct, every rung."""
         return {
             "to": self.to,
             "targets": list(self.targets),
@@ -103,14 +103,14 @@ def port(
     out: str | Path | None = None, rungs: Sequence[int] = (0, 1), arguments: Sequence[str] = (),
     repairs: Repairs | None = None,
 ) -> PortReport:  # fmt: skip
-    """``path`` (a file or a folder) translated ``to`` 'hip' or 'cuda' and written under ``out``.
+    """Translate ``path`` (a file or a folder) ``to`` 'hip' or 'cuda', and write it under ``out``.
 
     Without ``out`` nothing is kept. A ``compile_commands.json`` in the folder gives each file its
     include paths and macros. Rung 2 runs the program on this machine, with ``arguments``.
-    ``repairs`` are the models that are asked to finish what rules leave undone.
+    ``repairs`` are the models that are asked to finish files that the rules leave unfinished.
 
     Raises:
-        UsageError: no such path, target or rung; ``out`` holds what would be lost.
+        UsageError: no such path, target or rung; ``out`` holds files that would be lost.
         DialectError: tree-sitter is not installed.
     """
     _check(targets, rungs)
@@ -155,7 +155,7 @@ def _database(
     places: Mapping[Path, Path], flags: Mapping[Path, Flags], folder: Path, under: Path,
     compiler: str,
 ) -> dict[Path, str]:  # fmt: skip
-    """The port's compile database, by its path; none where the sources have none."""
+    """Return the port's compile database by its path; empty if the sources have none."""
     units = {
         place: flags[p.resolve()].at(folder, under.resolve())
         for p, place in places.items()
@@ -171,7 +171,7 @@ class _Original:
     flags: Flags
     ported_flags: Flags
     is_included: bool = False
-    """By another file of the project."""
+    """Whether another file of the project includes it."""
 
     @property
     def is_program(self) -> bool:
@@ -191,7 +191,7 @@ def _checked(
     original: _Original, translation: Translation, written: Path, order: _Order,
     repairs: Repairs | None, place: str,
 ) -> PortedFile:  # fmt: skip
-    """How far a file climbs; where rules leave it unfinished, after models were asked."""
+    """Check how far a file climbs; if rules leave it unfinished, ask the models first."""
 
     def climb(text: Translation) -> tuple[Rung, ...]:
         written.write_text(text.text, errors="surrogateescape")
@@ -201,12 +201,13 @@ def _checked(
     if repairs is not None and written.suffix == ".hip":
         work = Unfinished(original.name, original.text, translation.text, (), order.targets)
         translation, rungs, made = finished(work, translation, rungs, repairs, climb)
-        written.write_text(translation.text, errors="surrogateescape")  # the last try may be there
+        # the file may hold the models' last try
+        written.write_text(translation.text, errors="surrogateescape")
     return PortedFile(original.name, place, translation, rungs, made)
 
 
 def check_targets(targets: Sequence[str]) -> None:
-    """Raise a UsageError for the first that is no AMD target."""
+    """Raise a UsageError for the first target that is not an AMD target."""
     for target in targets:
         if target not in TARGETS:
             raise UsageError(f'unknown target "{target}"', seen=target, do=nearest(target, TARGETS))
@@ -229,7 +230,8 @@ def _translated(path: Path, text: str, to: str, name: str, own: Iterable[str]) -
 
 
 def _translated_python(text: str, to: str, name: str) -> Translation:
-    """A file of another Python is left as it is: one must not end the port of a whole tree."""
+    """Translate a Python file; a file in another version of Python stays as it is, because it must
+    not end the port of a whole tree."""
     try:
         return translate_python(text, to=to, file=name)
     except UsageError as error:
@@ -241,7 +243,8 @@ def _translated_python(text: str, to: str, name: str) -> Translation:
 def _climb(
     original: _Original, translation: Translation, written: Path, order: _Order
 ) -> tuple[Rung, ...]:
-    is_part = original.is_included and not original.is_program  # checked with what includes it
+    # it is checked together with the files that include it
+    is_part = original.is_included and not original.is_program
     is_unit = written.suffix in (".hip", ".cu") and not is_part
     rungs = []
     for number in sorted(set(order.rungs)):
@@ -268,7 +271,7 @@ def _climb(
 
 
 def _on_hardware(number: int, original: _Original, written: Path, order: _Order) -> Rung:
-    """Rung 3 or 4, for a program; the original is laid beside the port for its includes."""
+    """Rung 3 or 4, for a program; the original is copied beside the port for its includes."""
     name, climb = HARDWARE[number]
     if order.to != "hip" or not original.is_program:
         why = "only programs (with a main function) ported to HIP are run"
@@ -291,7 +294,7 @@ def _compile(written: Path, order: _Order, flags: Flags) -> Rung:
 
 
 def _compile_strings(text: str, order: _Order) -> Rung:
-    """Rung 1 of a Python file: each of its device texts, as runtime compilers see it."""
+    """Rung 1 of a Python file: compile each of its device texts as runtime compilers see it."""
     texts = device_texts(text)
     if order.to != "hip" or not texts:
         return Rung("compile", RungStatus.NOT_CHECKED, ("no device code in its strings",))

@@ -1,4 +1,4 @@
-"""``kernelwright bench``: what a suite of tasks, or the bench of programs to port, comes to."""
+"""``kernelwright bench``: the results of a suite of tasks, or of the bench of programs to port."""
 
 from __future__ import annotations
 

@@ -111,14 +111,14 @@ def command(
 
 
 def _waiting_line(name: str, since_s: float) -> str:
-    """What is waited for: a candidate that hangs says nothing."""
+    """Return the progress line: a candidate that hangs prints nothing itself."""
     longest = f"may take {BUILD_LIMIT_S:.0f} s to build, {FIRST_CALL_LIMIT_S:.0f} to be called once"
     spent = f" · {since_s:.0f} s" if since_s >= 1 else ""
     return f"judging {one_line(name, 40)}, which {longest}{spent}"
 
 
 def _only(call: str, given: dict[str, Any]) -> None:
-    """Refuse options that this kind of call would leave unread."""
+    """Refuse options that this kind of call would ignore."""
     for key in given:
         if key not in BELONGS[call]:
             option = f"--{NAMES.get(key, key)}"
@@ -129,7 +129,7 @@ def _only(call: str, given: dict[str, Any]) -> None:
 
 
 def _made(given: dict[str, Any]) -> dict[str, Any]:
-    """What the options say that a task is made with."""
+    """Return the arguments for loading the task that the options give."""
     return {"inputs": list(given.get("inputs", ())) or None, "init": init_of(given.get("init"))}
 
 
@@ -146,7 +146,7 @@ def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Sett
 def _judge_suite(
     suite: str, words: tuple[str, ...], given: dict[str, Any], settings: Settings
 ) -> Answer:
-    """Verdicts on the files of a folder, each for the problem that it names.
+    """Judge the files of a folder, each for the problem that it names.
 
     Raises:
         UsageError: no folder is named, or no file in it is for a problem that was asked for.
@@ -175,18 +175,18 @@ def _judge_suite(
 
 
 def _digest(target: str, precision: str, given: dict[str, Any]) -> str:
-    """Of the task that a command line names, in a precision."""
+    """Return the digest of the task that a command line names, in a precision."""
     return load(target, **_made(given)).in_precision(precision).digest
 
 
 def _repeat(
     path: Path, words: tuple[str, ...], given: dict[str, Any], machine: dict[str, Any]
 ) -> api.Repetition:
-    """The repetition of a receipt, which must be about the task named, if one is.
+    """Repeat a receipt's judgement; if a task is named, the receipt must be about it.
 
     Raises:
         UsageError: a candidate was named beside the receipt, which has its own.
-        TaskError: it is about another task.
+        TaskError: the receipt is about another task.
     """
     if len(words) > 1:
         raise UsageError(

@@ -23,7 +23,7 @@ from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer
 from kernelwright.train.reward import Judged
 
-AT_ONCE = 4  # for each process that judges: between two lines of progress
+AT_ONCE = 4  # lessons for each process that judges, between two lines of progress
 
 
 @click.command("lessons")
@@ -93,7 +93,7 @@ def lessons_command(
 
 
 def said(lesson: Lesson) -> Answer:
-    """A lesson as an answer to its task."""
+    """Return a lesson as an answer to its task."""
     candidate = lesson.candidate
     text = f"```python\n{candidate.source}```\n"
     return Answer(lesson.task, candidate.dialect, text, model=lesson.form, origin=PROPOSER)

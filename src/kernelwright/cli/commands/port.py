@@ -23,13 +23,13 @@ from kernelwright.proposers.port.repair import Repair, Repairs
 from kernelwright.proposers.swarm import SwarmProposer
 
 COLOURS = {RungStatus.PASSED: "green", RungStatus.FAILED: "red", RungStatus.NOT_CHECKED: "yellow"}
-BUDGET = "5m"  # of the models: a few files with three questions each
-FIRST_THAT_RUNS = 2  # of the rungs
+BUDGET = "5m"  # time for the models: a few files with three questions each
+FIRST_THAT_RUNS = 2  # the first rung that runs a program
 N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
 
 def _named(context: click.Context, argument: click.Parameter, name: str) -> Path:
-    """The path; without a name it would be this folder."""
+    """Return the path; an empty name would mean this folder."""
     if not name:
         raise UsageError("nothing to port", seen="an empty name", do="name a file or a folder")
     return Path(name)
@@ -110,13 +110,13 @@ def command(
 
 
 def _beside(path: Path, to: str) -> Path:
-    """Where a port goes when nobody says: beside the file or the folder."""
+    """Return the default folder of a port: beside the file or the folder."""
     named = path if path.name not in ("", "..") else path.resolve()
     return named.parent / f"{named.stem if path.is_file() else named.name}-{to}"
 
 
 def _repairs(given: dict[str, Any], path: Path) -> Repairs | None:
-    """The models that were named, and seen to be askable."""
+    """Return the models that were named, after checking that they can be asked."""
     if not given["models"]:
         for key in ("prices", "budget"):
             if given[key]:
@@ -146,7 +146,8 @@ _STATES = (State.TRANSLATED, State.REPAIRED, State.CHANGED, State.UNPORTED)
 
 
 def _findings(report: PortReport) -> list[Text]:
-    """What a user has to look at, the unported first, then what rungs said."""
+    """Return the findings for the user to look at, the unported first, then the details of
+    rungs."""
     lines = [
         str(finding)
         for state in (State.UNPORTED, State.CHANGED)
@@ -171,7 +172,7 @@ def _findings(report: PortReport) -> list[Text]:
 
 
 def _told(repair: Repair) -> str:
-    """What came of a model's call."""
+    """Return the outcome of a model's call, in words."""
     if repair.is_kept:
         return "its repair is kept"
     return f"its answer is not kept: {repair.unusable or 'it climbs no further'}"

@@ -33,7 +33,7 @@ def command(archive: str, out: str | None, task: str | None, as_json: bool) -> A
 
 
 def _beside(archive: str) -> Path:
-    """Where the report of an archive goes when nobody says: to its folder, if it has one."""
+    """Return the default path of an archive's report: in its folder, if it has one."""
     path = Path(archive)
     folder = path if path.is_dir() else path.parent if path.is_file() else Path(Settings.out)
     return folder / NAME

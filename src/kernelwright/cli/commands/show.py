@@ -59,7 +59,7 @@ def command(
 def _write_receipt(
     archive: Archive, candidate: Candidate, verdicts: list[Evaluation], path: Path
 ) -> None:
-    """The receipt of the last of a candidate's verdicts."""
+    """Write the receipt of the last of a candidate's verdicts."""
     if not verdicts:
         raise UsageError(
             "there is no verdict to write a receipt of",
@@ -70,7 +70,7 @@ def _write_receipt(
 
 
 def named(archive: Archive, name: str) -> Task:
-    """The task with this name, else with this digest."""
+    """Return the task with this name, otherwise the one with this digest."""
     named = [task for task in archive.tasks() if task.name == name]
     return named[-1] if named else archive.task(name)
 

@@ -1,4 +1,4 @@
-"""A tree of CUDA sources made into a corpus, resumed where it was stopped."""
+"""A corpus made from a tree of CUDA sources; it resumes where it was stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kernelwright.port.project import DEFAULT_TARGETS, check_targets
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a tree gave."""
+    """The result of making a corpus from a tree."""
 
     pairs: tuple[Pair, ...]
     rejects: tuple[Reject, ...]
@@ -30,15 +30,16 @@ def make_corpus(
     licences: Sequence[str] = (), emulate: bool = True, command: str = "kernelwright port-corpus",
     on_done: Callable[[Pair | Reject], None] = lambda row: None,
 ) -> Corpus:  # fmt: skip
-    """Every ``.cu`` file under ``tree`` as a verified pair or a rejection, written to ``out``.
+    """Write every ``.cu`` file under ``tree`` to ``out`` as a verified pair or a rejection.
 
-    With ``licences`` (SPDX names) sources under others are rejected. ``emulate`` runs programs
-    that have a main function on this machine's CPU. Rows are kept one by one: the same call goes on
-    where an earlier one was stopped, and makes anew what has changed.
+    With ``licences`` (SPDX names), sources under other licences are rejected. ``emulate`` runs
+    programs that have a main function on this machine's CPU. Rows are stored one by one: the same
+    call resumes where an earlier one was stopped, and remakes rows whose source has changed.
 
     Raises:
-        UsageError: no such tree, nothing in it, an unknown target, a README.md of somebody else in
-            ``out``, or no pyarrow.
+        UsageError: no such tree, nothing in it, an unknown target, a foreign README.md in ``out``,
+            or
+            no pyarrow.
         DialectError: this machine cannot compile HIP, so nothing could be verified.
     """
     check_targets(targets)

@@ -23,7 +23,8 @@ ROWS = ".rows"
 
 
 class Store:
-    """The folder of a corpus. Rows survive a stop; the tables are written from all of them."""
+    """The folder of a corpus. Rows survive an interruption; the tables are written from all of
+    them."""
 
     def __init__(self, folder: Path) -> None:
         cards.require_place(folder)
@@ -32,12 +33,13 @@ class Store:
         self._rows.mkdir(parents=True, exist_ok=True)
 
     def key(self, *parts: Any) -> str:
-        """The name of the row that these parts give, for this version of the translator."""
+        """Return the name of the row for these parts and this version of the translator."""
         version = importlib.metadata.version("kernelwright")
         return digest("corpus", version, *parts).removeprefix("b2:")
 
     def get(self, key: str) -> Pair | Reject | None:
-        """The row kept under ``key``, whichever it is; None where it has not been made."""
+        """Return the row stored under ``key``, a pair or a rejection; None if it has not been
+        made."""
         path = self._rows / f"{key}.json"
         if not path.exists():
             return None
@@ -45,12 +47,12 @@ class Store:
         return Reject(**told) if "stage" in told else _pair(told)
 
     def put(self, key: str, row: Pair | Reject) -> None:
-        """Keep a row; a stop in the middle leaves none."""
+        """Store a row; an interruption in the middle leaves none."""
         with written_whole(self._rows / f"{key}.json") as partial:
             partial.write_text(json.dumps(asdict(row), default=str))
 
     def write(self, pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> None:
-        """The two tables and the card that describes them.
+        """Write the two tables and the card that describes them.
 
         Raises:
             UsageError: pyarrow is not installed.
@@ -64,7 +66,7 @@ class Store:
 
 
 def _pair(told: dict[str, Any]) -> Pair:
-    """The pair that was kept as JSON, which has lists for tuples and objects for rows."""
+    """Read a pair stored as JSON, which has lists for tuples and objects for rows."""
     rows = {"headers": Header, "assembly": Assembly}
     made = {key: tuple(kind(**row) for row in told[key]) for key, kind in rows.items()}
     rest = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items() if k not in rows}
@@ -88,7 +90,7 @@ def _table(kind: type, rows: Sequence[Any]) -> Any:
 
 
 def _plain_rows(rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Rows as Parquet takes them: what a kernel takes stands as JSON, its keys vary."""
+    """Yield rows as Parquet takes them: a kernel's resources are JSON, because their keys vary."""
     for row in rows:
         told = asdict(row)
         if "resources" in told:
