@@ -167,8 +167,9 @@ def _write_constants(clang: str, bitcode: Path) -> None:
         source.write_text(head + text)
         subprocess.run(
             [clang, *TO_BITCODE, str(source), "-o", str(bitcode / f"{name}.bc"), "-w"],
-            check=True, capture_output=True,
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+        )
         source.unlink()
 
 

@@ -52,8 +52,11 @@ def nvcc(source: Path, out: Path, *, flags: Sequence[str], includes: Sequence[Pa
     words = [*FLAGS, *(f"-I{path}" for path in includes), *flags, "-x", "cu", str(source)]
     run = subprocess.run(
         [found, *words, "-o", str(out)],
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if run.returncode == 0:
         return Built(True)
     said = run.stderr.splitlines() or run.stdout.splitlines()

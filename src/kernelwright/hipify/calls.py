@@ -89,9 +89,13 @@ def _change(source: Source, call: Any, rule: dict[str, Any], became: str) -> Cha
             Edit(given[0].end_byte, call.end_byte, ""),
         ]
     finding = Finding(
-        source.line(call), State(rule["state"]), source.text_of(name), became,
-        rule.get("reason", ""), rule.get("advice", ""),
-    )  # fmt: skip
+        source.line(call),
+        State(rule["state"]),
+        source.text_of(name),
+        became,
+        rule.get("reason", ""),
+        rule.get("advice", ""),
+    )
     needs = (rule["needs"],) if "needs" in rule else ()
     return Change(finding, tuple(edits), needs, name.start_byte)
 

@@ -75,10 +75,14 @@ def translate_cmake(text: str, *, to: str = "hip", file: str = "") -> Translatio
         if _OWNED[to].fullmatch(name):
             findings.append(
                 Finding(
-                    line, State.UNPORTED, name, reason="no rule for this word of the build",
-                    advice="see CMake's pages about its languages CUDA and HIP", file=file,
+                    line,
+                    State.UNPORTED,
+                    name,
+                    reason="no rule for this word of the build",
+                    advice="see CMake's pages about its languages CUDA and HIP",
+                    file=file,
                 )
-            )  # fmt: skip
+            )
         return word
 
     text = _TWO_WORDS.sub(r"\1=\2", text)

@@ -39,9 +39,10 @@ def definition_changes(source: Source) -> Iterator[Change]:
         types = _parameter_types(source, declarator)
         scope = enclosing(node, _CLASS, "namespace_definition")
         signature = (
-            scope.id if scope else 0, source.text_of(name),
+            scope.id if scope else 0,
+            source.text_of(name),
             *(re.sub(r"\w+", lambda word: ONE_IN_HIP.get(word[0], word[0]), t) for t in types),
-        )  # fmt: skip
+        )
         if seen.setdefault(signature, types) != types:
             reason = "it is the overload before: the runtime's and the driver's type are one in HIP"
             yield _left_out(source, node, source.text_of(name), reason, "__HIP__")
@@ -95,11 +96,13 @@ def _vector_operator(source: Source, node: Any, declarator: Any) -> Iterator[Cha
         yield _left_out(source, node, construct, reason)
         return
     found = Finding(
-        source.line(node), State.UNPORTED, construct,
+        source.line(node),
+        State.UNPORTED,
+        construct,
         reason="HIP's vector types have this operator themselves, element by element, which "
         "this one is not seen to be: calls are ambiguous",
         advice="give the function a name",
-    )  # fmt: skip
+    )
     yield Change(found)
 
 

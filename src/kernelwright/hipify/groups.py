@@ -82,18 +82,23 @@ def _written(source: Source, call: Any, name: str, named: re.Pattern[str]) -> Ch
     if len(given) not in counts or None in edits:
         return Change(_unported(source, function))
     found = Finding(
-        source.line(call), State.REPAIRED, source.text_of(function), became,
+        source.line(call),
+        State.REPAIRED,
+        source.text_of(function),
+        became,
         "HIP's cooperative groups have it not; written with the group's shuffles and barriers",
-    )  # fmt: skip
+    )
     return Change(found, tuple(edit for edit in edits if edit), (need,))
 
 
 def _unported(source: Source, node: Any) -> Finding:
     return Finding(
-        source.line(node), State.UNPORTED, source.text_of(node),
+        source.line(node),
+        State.UNPORTED,
+        source.text_of(node),
         reason="HIP's cooperative groups have no such operation",
         advice="write it with the group's shuffles or barriers",
-    )  # fmt: skip
+    )
 
 
 def _unknown(source: Source, named: re.Pattern[str], spoken: set[int]) -> Iterator[Change]:
@@ -109,10 +114,13 @@ def _unknown(source: Source, named: re.Pattern[str], spoken: set[int]) -> Iterat
 
 def _coalesced(source: Source, call: Any) -> Finding:
     return Finding(
-        source.line(call), State.CHANGED, "coalesced_threads", "coalesced_threads",
+        source.line(call),
+        State.CHANGED,
+        "coalesced_threads",
+        "coalesced_threads",
         "a group of up to 64 threads on a wave of 64: sizes and ranks go beyond 32 there",
         "where 32 is meant, take tiled_partition<32> of the block first",
-    )  # fmt: skip
+    )
 
 
 def _operation(source: Source, node: Any, named: re.Pattern[str]) -> Edit | None:

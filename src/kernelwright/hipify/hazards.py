@@ -25,15 +25,20 @@ STAND_IN_ARCH = 700
 `functions.toml`."""
 BLAS_MODES = {
     **dict.fromkeys(
-        ("CUBLAS_TENSOR_OP_MATH", "CUBLAS_TF32_TENSOR_OP_MATH", "CUBLAS_PEDANTIC_MATH",
-         "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION"), "HIPBLAS_DEFAULT_MATH",
+        (
+            "CUBLAS_TENSOR_OP_MATH",
+            "CUBLAS_TF32_TENSOR_OP_MATH",
+            "CUBLAS_PEDANTIC_MATH",
+            "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION",
+        ),
+        "HIPBLAS_DEFAULT_MATH",
     ),
     **{
         f"CUBLAS_COMPUTE_{kind}_{way}": f"HIPBLAS_COMPUTE_{kind}"
         for kind in ("16F", "32F", "64F", "32I")
         for way in ("PEDANTIC", "FAST_16F", "FAST_16BF", "FAST_TF32")
     },
-}  # fmt: skip
+}
 """Modes that hipBLAS declares, but answers with HIPBLAS_STATUS_NOT_SUPPORTED. Source: hipblas.cpp
 of ROCm 6.3, amd_detail: hipblasGetRocblasMathMode and the conversions of the types of
 hipblasGemmEx."""
@@ -51,10 +56,20 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     yield from warp_size_changes(source, own)
     yield from cub_changes(source, own)
     for rule in (
-        _wave_arithmetic, _launch_bounds, _arch_macros, _wmma, width_query_changes,
-        _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics, _mixed_signs,
-        _capabilities, _blas_modes,
-    ):  # fmt: skip
+        _wave_arithmetic,
+        _launch_bounds,
+        _arch_macros,
+        _wmma,
+        width_query_changes,
+        _child_launches,
+        _spin_locks,
+        _shared_limits,
+        _device_output,
+        _float_atomics,
+        _mixed_signs,
+        _capabilities,
+        _blas_modes,
+    ):
         for change in rule(source):
             if change.finding.construct not in own:
                 yield change
@@ -96,18 +111,22 @@ def _launch_bounds(source: Source) -> Iterator[Change]:
             continue
         edit = Edit(values[0].end_byte, values[-1].end_byte, "")
         found = Finding(
-            source.line(node), State.CHANGED, "__launch_bounds__",
+            source.line(node),
+            State.CHANGED,
+            "__launch_bounds__",
             reason="the second bound is blocks per multiprocessor in CUDA, waves per EU in HIP",
             advice="the first bound is kept; tune occupancy on the AMD target",
-        )  # fmt: skip
+        )
         yield Change(found, (edit,))
 
 
 def _arch_macros(source: Source) -> Iterator[Change]:
     values = {
         "__CUDA_ARCH__": f"(__HIP_DEVICE_COMPILE__ * {STAND_IN_ARCH})",
-        "CUDART_VERSION": "12000", "CUDA_VERSION": "12000", "__CUDACC_VER_MAJOR__": "12",
-    }  # fmt: skip
+        "CUDART_VERSION": "12000",
+        "CUDA_VERSION": "12000",
+        "__CUDACC_VER_MAJOR__": "12",
+    }
     for node in source.nodes("identifier"):
         name = source.text_of(node)
         if name not in values:
@@ -121,10 +140,13 @@ def _arch_macros(source: Source) -> Iterator[Change]:
         elif defined:
             became = "__HIP__"
         found = Finding(
-            source.line(node), State.CHANGED, name, became,
+            source.line(node),
+            State.CHANGED,
+            name,
+            became,
             "AMD targets have no compute capability or CUDA version",
             f"conditions are decided as for sm_{STAND_IN_ARCH // 10}; check both branches",
-        )  # fmt: skip
+        )
         yield Change(found, (Edit(node.start_byte, node.end_byte, became),), at=node.start_byte)
 
 
@@ -136,20 +158,26 @@ def _wmma(source: Source) -> Iterator[Change]:
             continue
         edit = Edit(node.start_byte, node.end_byte, "port_nvcuda")
         found = Finding(
-            source.line(node), State.REPAIRED, "nvcuda::wmma", "port_nvcuda::wmma",
+            source.line(node),
+            State.REPAIRED,
+            "nvcuda::wmma",
+            "port_nvcuda::wmma",
             "a tile of rocWMMA belongs to a wave, of 64 lanes on most AMD targets: written out on "
             "32 lanes, without matrix cores, and slow",
             "for speed use rocwmma with a wave of 64 threads per tile and 16x16x16 fragments",
-        )  # fmt: skip
+        )
         yield Change(found, (edit,), ("wmma",), at=node.start_byte)
     for call in source.nodes("call_expression"):
         name = callee(source, call)
         if name == "bmma_sync" or (name == "mma_sync" and len(arguments(call)) > 4):
             why = "tiles of single bits" if name == "bmma_sync" else "sums that saturate"
             found = Finding(
-                source.line(call), State.UNPORTED, name, reason=f"no rule for {why}",
+                source.line(call),
+                State.UNPORTED,
+                name,
+                reason=f"no rule for {why}",
                 advice="write the product as a loop on AMD",
-            )  # fmt: skip
+            )
             yield Change(found)
 
 
@@ -157,10 +185,12 @@ def _child_launches(source: Source) -> Iterator[Change]:
     for node in source.nodes("kernel_call_syntax"):
         if in_device_code(source, node):
             found = Finding(
-                source.line(node), State.UNPORTED, "launch from device code",
+                source.line(node),
+                State.UNPORTED,
+                "launch from device code",
                 reason="HIP has no dynamic parallelism",
                 advice="launch from the host, or loop inside the kernel",
-            )  # fmt: skip
+            )
             yield Change(found)
 
 
@@ -173,11 +203,13 @@ def _spin_locks(source: Source) -> Iterator[Change]:
         waits = re.fullmatch(r"[\s;{}]*|\s*\{?\s*__nanosleep\([^)]*\);\s*\}?", source.text_of(body))
         if takes and waits:
             found = Finding(
-                source.line(node), State.CHANGED, "spin lock",
+                source.line(node),
+                State.CHANGED,
+                "spin lock",
                 reason="lanes of one wavefront do not make progress apart: two lanes that want the "
                 "lock may wait for each other for ever",
                 advice="let one lane of a wavefront take the lock, or release it inside the loop",
-            )  # fmt: skip
+            )
             yield Change(found)
 
 
@@ -193,10 +225,12 @@ def _shared_limits(source: Source) -> Iterator[Change]:
         if size is not None and size <= LDS_BYTES:
             continue
         found = Finding(
-            source.line(call), State.UNPORTED if size else State.CHANGED, "dynamic shared memory",
+            source.line(call),
+            State.UNPORTED if size else State.CHANGED,
+            "dynamic shared memory",
             reason=f"AMD targets have {LDS_BYTES} bytes a block, this asks for {size or given[2]}",
             advice="use smaller tiles on AMD",
-        )  # fmt: skip
+        )
         yield Change(found)
 
 
@@ -204,9 +238,11 @@ def _device_output(source: Source) -> Iterator[Change]:
     for call in source.nodes("call_expression"):
         name = callee(source, call)
         if name in ("printf", "assert") and in_device_code(source, call):
-            reason = "the order of lines from several threads differs" if name == "printf" else (
-                "a failed assertion aborts the process with another message"
-            )  # fmt: skip
+            reason = (
+                "the order of lines from several threads differs"
+                if name == "printf"
+                else ("a failed assertion aborts the process with another message")
+            )
             yield Change(Finding(source.line(call), State.TRANSLATED, name, name, reason))
 
 
@@ -221,11 +257,14 @@ def _float_atomics(source: Source) -> Iterator[Change]:
         if re.search(r"\d\.\d*f?\b", value) or floats:
             yield Change(
                 Finding(
-                    source.line(call), State.TRANSLATED, "atomicAdd", "atomicAdd",
+                    source.line(call),
+                    State.TRANSLATED,
+                    "atomicAdd",
+                    "atomicAdd",
                     "sums of floating numbers depend on the order of the threads; on fine-grained "
                     "memory AMD's hardware atomics may be ignored",
                 )
-            )  # fmt: skip
+            )
 
 
 def _capabilities(source: Source) -> Iterator[Change]:
@@ -240,11 +279,14 @@ def _capabilities(source: Source) -> Iterator[Change]:
     ]
     for node in asked:
         found = Finding(
-            source.line(node), State.CHANGED, source.text_of(node), source.text_of(node),
+            source.line(node),
+            State.CHANGED,
+            source.text_of(node),
+            source.text_of(node),
             "it is of the AMD architecture (9.4 of gfx942); the port's device code is compiled as "
             f"for {STAND_IN_ARCH / 100}, so that a kernel for 8.0 may be chosen and be empty",
             "decide by what the device can do, or by gcnArchName",
-        )  # fmt: skip
+        )
         yield Change(found)
 
 
@@ -261,9 +303,12 @@ def _blas_modes(source: Source) -> Iterator[Change]:
             continue
         edit = Edit(node.start_byte, node.end_byte, BLAS_MODES[name])
         found = Finding(
-            source.line(node), State.CHANGED, name, BLAS_MODES[name],
+            source.line(node),
+            State.CHANGED,
+            name,
+            BLAS_MODES[name],
             "hipBLAS refuses it on AMD; its own mode has at least the precision of the fast ones",
-        )  # fmt: skip
+        )
         yield Change(found, (edit,), at=node.start_byte)
 
 

@@ -49,7 +49,10 @@ def _sizes(source: Source) -> Iterator[Change]:
                 continue
             became = f"dim3({name}.x, {name}.y, {name}.z)"
             found = Finding(
-                source.line(node), State.TRANSLATED, f"uint3 {name}", became,
+                source.line(node),
+                State.TRANSLATED,
+                f"uint3 {name}",
+                became,
                 "HIP has no conversion from uint3 to dim3",
-            )  # fmt: skip
+            )
             yield Change(found, (Edit(node.start_byte, node.end_byte, became),))

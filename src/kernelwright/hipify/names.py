@@ -148,22 +148,32 @@ class Names:
 
     def _header(self, node: Any, name: str, reason: str) -> Finding:
         return Finding(
-            self.source.line(node), State.UNPORTED, f"<{name}>", reason=reason,
+            self.source.line(node),
+            State.UNPORTED,
+            f"<{name}>",
+            reason=reason,
             advice="take out what the header is used for, or guard it with #ifdef __CUDACC__",
-        )  # fmt: skip
+        )
 
     def _unknown(self, node: Any, name: str) -> Finding:
         return Finding(
-            self.source.line(node), State.UNPORTED, name, reason="no table knows this name",
+            self.source.line(node),
+            State.UNPORTED,
+            name,
+            reason="no table knows this name",
             advice="write it by hand, or declare it in the files that are ported",
-        )  # fmt: skip
+        )
 
     def _no_counterpart(self, node: Any, row: Row) -> Finding:
         why = f"{row.state} in ROCm" if row.state != "supported" else "no counterpart in ROCm"
         return Finding(
-            self.source.line(node), State.UNPORTED, row.cuda, row.hip, f"{why} ({row.source})",
+            self.source.line(node),
+            State.UNPORTED,
+            row.cuda,
+            row.hip,
+            f"{why} ({row.source})",
             row.note or "rewrite this part, or leave it out on AMD",
-        )  # fmt: skip
+        )
 
     def _known(self, node: Any, row: Row) -> Finding:
         state = State.CHANGED if row.meaning else State.TRANSLATED

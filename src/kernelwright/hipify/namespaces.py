@@ -29,12 +29,14 @@ def namespace_changes(source: Source, own: frozenset[str], to: str) -> Iterator[
         elif name == "cuda" and to == "hip" and before(source, node) in ("", "::"):
             yield Change(
                 Finding(
-                    source.line(node), State.UNPORTED, _whole(source, node),
+                    source.line(node),
+                    State.UNPORTED,
+                    _whole(source, node),
                     reason="ROCm has no libcu++",
                     advice="use __hip_atomic_... for cuda::atomic, std:: for cuda::std::",
                 ),
                 at=node.start_byte,
-            )  # fmt: skip
+            )
 
 
 def before(source: Source, node: Any) -> str:

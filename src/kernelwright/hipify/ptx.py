@@ -48,10 +48,13 @@ def ptx_changes(source: Source) -> Iterator[Change]:
         except KeyError as error:
             yield Change(
                 Finding(
-                    line, State.UNPORTED, "inline PTX", reason=f"no rule for {error.args[0]}",
+                    line,
+                    State.UNPORTED,
+                    "inline PTX",
+                    reason=f"no rule for {error.args[0]}",
                     advice="write the C++ of it, or AMD's instruction behind #ifdef __HIP__",
                 )
-            )  # fmt: skip
+            )
             continue
         edit = Edit(node.start_byte, node.end_byte, text)
         yield Change(Finding(line, State.REPAIRED, "inline PTX", text), (edit,), needs)

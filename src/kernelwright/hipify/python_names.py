@@ -47,10 +47,17 @@ def _function(node: ast.Attribute) -> Iterator[tuple[Span, str, Finding]]:
     if row.is_mapped:
         yield span, row.hip, Finding(line, State.TRANSLATED, node.attr, row.hip, advice=row.note)
         return
-    yield span, "", Finding(
-        line, State.UNPORTED, node.attr, reason=f"no counterpart in ROCm ({row.source})",
-        advice="rewrite this part, or leave it out on AMD",
-    )  # fmt: skip
+    yield (
+        span,
+        "",
+        Finding(
+            line,
+            State.UNPORTED,
+            node.attr,
+            reason=f"no counterpart in ROCm ({row.source})",
+            advice="rewrite this part, or leave it out on AMD",
+        ),
+    )
 
 
 def _string(node: ast.Constant | ast.JoinedStr) -> Iterator[tuple[Span, str, Finding]]:

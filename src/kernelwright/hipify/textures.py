@@ -42,9 +42,12 @@ def texture_changes(source: Source) -> Iterator[Change]:
     for node in source.nodes("template_type"):
         if source.text_of(node.child_by_field_name("name")) == "surface":
             found = Finding(
-                source.line(node), State.UNPORTED, "surface<>",
-                reason="HIP has no surface references", advice="use surface objects",
-            )  # fmt: skip
+                source.line(node),
+                State.UNPORTED,
+                "surface<>",
+                reason="HIP has no surface references",
+                advice="use surface objects",
+            )
             yield Change(found)
     is_replaced = UNCOVERED.search(source.text) is None
     for call in source.nodes("call_expression"):

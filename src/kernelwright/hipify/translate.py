@@ -29,12 +29,30 @@ from kernelwright.hipify.warp_synchrony import warp_synchrony_changes
 SIDES = ("hip", "cuda")
 _OF_NVCC = {
     "cassert": ("assert.h", {"assert"}),
-    "cstring": ("string.h", {
-        "memcpy", "memset", "memmove", "memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp",
-        "strcat", "strncat", "strstr", "strchr", "strrchr", "strtok", "strdup", "strcasecmp",
-    }),
+    "cstring": (
+        "string.h",
+        {
+            "memcpy",
+            "memset",
+            "memmove",
+            "memcmp",
+            "strlen",
+            "strcpy",
+            "strncpy",
+            "strcmp",
+            "strncmp",
+            "strcat",
+            "strncat",
+            "strstr",
+            "strchr",
+            "strrchr",
+            "strtok",
+            "strdup",
+            "strcasecmp",
+        },
+    ),
     "ctime": ("time.h", {"time", "difftime"}),
-}  # fmt: skip
+}
 _OF_CUBLAS = {
     "hip/hip_fp16.h": re.compile(rb"\b(__half|half)2?\b"),
     "hip/hip_bf16.h": re.compile(rb"\b(__)?nv_bfloat162?\b"),

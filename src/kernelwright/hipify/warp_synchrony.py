@@ -92,10 +92,13 @@ def _split(
     if statement.type != "expression_statement":
         yield Change(
             Finding(
-                source.line(node), State.CHANGED, "implicit warp synchrony", reason=REASON,
+                source.line(node),
+                State.CHANGED,
+                "implicit warp synchrony",
+                reason=REASON,
                 advice="put __syncwarp() between the lanes' reads and writes",
             )
-        )  # fmt: skip
+        )
         return
     brace, close = ("{ ", " }")
     edits = (

@@ -90,12 +90,15 @@ def database_of(units: Mapping[Path, Flags], under: Path, compiler: str) -> str:
             "directory": str(under.resolve()),
             "file": str(unit.resolve()),
             "arguments": [
-                compiler, *(f"-I{path}" for path in flags.includes),
-                *(f"-D{define}" for define in flags.defines), "-c", str(unit.resolve()),
+                compiler,
+                *(f"-I{path}" for path in flags.includes),
+                *(f"-D{define}" for define in flags.defines),
+                "-c",
+                str(unit.resolve()),
             ],
         }
         for unit, flags in units.items()
-    ]  # fmt: skip
+    ]
     return json.dumps(entries, indent=1)
 
 

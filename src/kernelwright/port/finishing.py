@@ -13,9 +13,12 @@ Climb = Callable[[Translation], tuple[Rung, ...]]
 
 
 def finished(
-    work: Unfinished, translation: Translation, rungs: tuple[Rung, ...], repairs: Repairs,
+    work: Unfinished,
+    translation: Translation,
+    rungs: tuple[Rung, ...],
+    repairs: Repairs,
     climb: Climb,
-) -> tuple[Translation, tuple[Rung, ...], tuple[Repair, ...]]:  # fmt: skip
+) -> tuple[Translation, tuple[Rung, ...], tuple[Repair, ...]]:
     """Return the best text of a file after at most N_TRIES questions, the rungs it reached, and the
     calls.
 

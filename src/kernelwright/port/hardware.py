@@ -109,9 +109,13 @@ def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
         room = Path(folder)
         text = original.read_text(errors="surrogateescape")
         wanted = reference(
-            text, room, flags=Flags(program.original_includes, program.defines),
-            arguments=program.arguments, limit_s=program.limit_s, name="amd",
-        )  # fmt: skip
+            text,
+            room,
+            flags=Flags(program.original_includes, program.defines),
+            arguments=program.arguments,
+            limit_s=program.limit_s,
+            name="amd",
+        )
         if isinstance(wanted, Rung):
             return wanted
         words = [*(f"-I{path}" for path in program.includes), *(f"-D{d}" for d in program.defines)]
@@ -130,9 +134,16 @@ def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
 def _run(built: Path, program: Program, room: Path) -> tuple[int, str]:
     try:
         done = subprocess.run(
-            ["program", *program.arguments], executable=built, cwd=room, env=open_environment(),
-            capture_output=True, text=True, errors="replace", timeout=program.limit_s, check=False,
-        )  # fmt: skip
+            ["program", *program.arguments],
+            executable=built,
+            cwd=room,
+            env=open_environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=program.limit_s,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return machine.LATE, ""
     return done.returncode, done.stdout

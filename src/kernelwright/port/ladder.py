@@ -28,7 +28,7 @@ from kernelwright.dialects.amdgpu import (
     compile_hip,
     compile_missing,
     stand_ins,
-)  # fmt: skip
+)
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify import Translation
 from kernelwright.hipify.warp_synchrony import in_step
@@ -122,9 +122,15 @@ def _is_absent_header(error: str) -> bool:
 
 
 def emulates(
-    original: str, ported: str, *, flags: Flags = NO_FLAGS, ported_flags: Flags = NO_FLAGS,
-    arguments: Sequence[str] = (), limit_s: float = LIMIT_S, file: str = "ported",
-) -> Rung:  # fmt: skip
+    original: str,
+    ported: str,
+    *,
+    flags: Flags = NO_FLAGS,
+    ported_flags: Flags = NO_FLAGS,
+    arguments: Sequence[str] = (),
+    limit_s: float = LIMIT_S,
+    file: str = "ported",
+) -> Rung:
     """Rung 2: run ``ported`` at both widths and compare it with ``original`` at 32 lanes.
 
     ``file`` is the port's name; faults in it are located as ``file:line``.
@@ -138,9 +144,12 @@ def emulates(
         room = Path(folder)
         try:
             program = machine.build(
-                ported, folder=room, name=file, includes=ported_flags.includes,
+                ported,
+                folder=room,
+                name=file,
+                includes=ported_flags.includes,
                 defines=ported_flags.defines,
-            )  # fmt: skip
+            )
         except machine.BuildError as error:
             return Rung("emulate", RungStatus.NOT_CHECKED, ("the port: " + str(error),))
         found = reference(original, room, flags=flags, arguments=arguments, limit_s=limit_s)
@@ -160,9 +169,14 @@ def emulates(
 
 
 def reference(
-    original: str, room: Path, *, flags: Flags, arguments: Sequence[str], limit_s: float,
+    original: str,
+    room: Path,
+    *,
+    flags: Flags,
+    arguments: Sequence[str],
+    limit_s: float,
     name: str = "emulate",
-) -> tuple[str, frozenset[int], frozenset[str]] | Rung:  # fmt: skip
+) -> tuple[str, frozenset[int], frozenset[str]] | Rung:
     """Return the original's output under the emulation, the lines in which its runs differ, and its
     harmless complaints. If it cannot be built or run here, return the rung ``name``, not checked.
 
@@ -171,9 +185,13 @@ def reference(
     """
     try:
         program = machine.build(
-            original, folder=room, name="original", includes=flags.includes,
-            defines=flags.defines, rewritten=in_step,
-        )  # fmt: skip
+            original,
+            folder=room,
+            name="original",
+            includes=flags.includes,
+            defines=flags.defines,
+            rewritten=in_step,
+        )
     except machine.BuildError as error:
         return Rung(name, RungStatus.NOT_CHECKED, ("the original: " + str(error),))
     first, second = (machine.run(program, arguments=arguments, limit_s=limit_s) for _ in range(2))
@@ -215,6 +233,9 @@ def differences(output: str, wanted: str, loose: frozenset[int]) -> list[str]:
         a == b for i, (a, b) in enumerate(zip(lines, want, strict=True)) if i not in loose
     ):
         return []
-    changed = [d for d in difflib.unified_diff(want, lines, lineterm="", n=0)
-               if d[:3] not in ("---", "+++")]  # fmt: skip
+    changed = [
+        d
+        for d in difflib.unified_diff(want, lines, lineterm="", n=0)
+        if d[:3] not in ("---", "+++")
+    ]
     return ["prints something else: " + " | ".join(changed[1:4])]

@@ -99,10 +99,15 @@ def _file_json(file: PortedFile) -> dict[str, object]:
 
 
 def port(
-    path: str | Path, *, to: str = "hip", targets: Sequence[str] = DEFAULT_TARGETS,
-    out: str | Path | None = None, rungs: Sequence[int] = (0, 1), arguments: Sequence[str] = (),
+    path: str | Path,
+    *,
+    to: str = "hip",
+    targets: Sequence[str] = DEFAULT_TARGETS,
+    out: str | Path | None = None,
+    rungs: Sequence[int] = (0, 1),
+    arguments: Sequence[str] = (),
     repairs: Repairs | None = None,
-) -> PortReport:  # fmt: skip
+) -> PortReport:
     """Translate ``path`` (a file or a folder) ``to`` 'hip' or 'cuda', and write it under ``out``.
 
     Without ``out`` nothing is kept. A ``compile_commands.json`` in the folder gives each file its
@@ -152,9 +157,12 @@ def port(
 
 
 def _database(
-    places: Mapping[Path, Path], flags: Mapping[Path, Flags], folder: Path, under: Path,
+    places: Mapping[Path, Path],
+    flags: Mapping[Path, Flags],
+    folder: Path,
+    under: Path,
     compiler: str,
-) -> dict[Path, str]:  # fmt: skip
+) -> dict[Path, str]:
     """Return the port's compile database by its path; empty if the sources have none."""
     units = {
         place: flags[p.resolve()].at(folder, under.resolve())
@@ -188,9 +196,13 @@ class _Order:
 
 
 def _checked(
-    original: _Original, translation: Translation, written: Path, order: _Order,
-    repairs: Repairs | None, place: str,
-) -> PortedFile:  # fmt: skip
+    original: _Original,
+    translation: Translation,
+    written: Path,
+    order: _Order,
+    repairs: Repairs | None,
+    place: str,
+) -> PortedFile:
     """Check how far a file climbs; if rules leave it unfinished, ask the models first."""
 
     def climb(text: Translation) -> tuple[Rung, ...]:
@@ -257,11 +269,14 @@ def _climb(
         elif number == 2 and is_unit and original.is_program:
             rungs.append(
                 emulates(
-                    original.text, translation.text, flags=original.flags,
-                    ported_flags=original.ported_flags, arguments=order.arguments,
+                    original.text,
+                    translation.text,
+                    flags=original.flags,
+                    ported_flags=original.ported_flags,
+                    arguments=order.arguments,
                     file=written.name,
                 )
-            )  # fmt: skip
+            )
         elif number == 2 and original.is_program and written.suffix in UNITS:
             why = "a program whose device code is in other files is not run"
             rungs.append(Rung("emulate", RungStatus.NOT_CHECKED, (why,)))

@@ -114,10 +114,14 @@ def with_strangers(path: Path, translation: Translation, folder: Path) -> Transl
     folders."""
     left = [
         Finding(
-            line, State.UNPORTED, f'"{name}"', reason="a file with device code in another folder",
-            advice="port the folder that holds both", file=str(path.name),
+            line,
+            State.UNPORTED,
+            f'"{name}"',
+            reason="a file with device code in another folder",
+            advice="port the folder that holds both",
+            file=str(path.name),
         )
         for line, name, found in includes_outside(path, folder)
         if _DEVICE.search(found.read_text(errors="replace"))
-    ]  # fmt: skip
+    ]
     return replace(translation, findings=(*left, *translation.findings)) if left else translation

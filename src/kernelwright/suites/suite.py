@@ -38,9 +38,14 @@ class SuiteEntry:
 
 
 def suite_entries(
-    suite: str, *, device: str, path: Path | None = None, levels: Sequence[int] = (),
-    problems: Sequence[str] = (), every: int = 1,
-) -> list[SuiteEntry]:  # fmt: skip
+    suite: str,
+    *,
+    device: str,
+    path: Path | None = None,
+    levels: Sequence[int] = (),
+    problems: Sequence[str] = (),
+    every: int = 1,
+) -> list[SuiteEntry]:
     """Return the tasks of one of ``SUITES``: all, or only these levels or problems, or every
     ``every``-th.
 

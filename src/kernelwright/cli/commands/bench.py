@@ -54,9 +54,12 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
     "--out", metavar="DIR", help="Write sources and the report here. Default: kernelwright-out."
 )
 @click.option(
-    "--policy", "policies", multiple=True, metavar="DIR[=N]",
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="DIR[=N]",
     help="Examine this checkpoint, with N answers to each task; repeatable.",
-)  # fmt: skip
+)
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
@@ -128,10 +131,13 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
     settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
     require_place(results.page_place(name, settings, is_exam="policies" in given))
     entries = suite_entries(
-        name, device=settings.device, path=given.get("path"),
-        levels=given.get("levels", ()), problems=given.get("problems", ()),
+        name,
+        device=settings.device,
+        path=given.get("path"),
+        levels=given.get("levels", ()),
+        problems=given.get("problems", ()),
         every=given.get("every", 1),
-    )  # fmt: skip
+    )
     told = {
         "settings": settings,
         "on_done": lambda outcome: click.echo(results.line(outcome), err=True),

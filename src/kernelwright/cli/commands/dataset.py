@@ -24,21 +24,36 @@ def command() -> None:
 
 @command.command("build")
 @click.option(
-    "--archive", "archives", multiple=True, required=True, metavar="URL",
+    "--archive",
+    "archives",
+    multiple=True,
+    required=True,
+    metavar="URL",
     help="Take verdicts from this file, folder or database URL; repeatable.",
-)  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
-    help="Write the dataset here.",
-)  # fmt: skip
+)
 @click.option(
-    "--exclude", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Write the dataset here.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
     help="Leave out what is like these tests: a KernelBench checkout or a folder of tasks; "
     "repeatable.",
-)  # fmt: skip
+)
 @click.option(
-    "--keep", type=click.IntRange(min=1), default=KEEP, show_default=True, metavar="K",
+    "--keep",
+    type=click.IntRange(min=1),
+    default=KEEP,
+    show_default=True,
+    metavar="K",
     help="Keep at most so many of a task in each dialect on each device.",
-)  # fmt: skip
+)
 @JSON
 def build_command(
     archives: tuple[str, ...], out: Path, exclude: tuple[Path, ...], keep: int, as_json: bool
@@ -49,10 +64,13 @@ def build_command(
     or one of --exclude in their structure are left out, whatever they are called.
     """
     dataset = build_dataset(
-        archives, out=out, exclude=exclude, keep=keep,
+        archives,
+        out=out,
+        exclude=exclude,
+        keep=keep,
         command=command_line(),
         on_done=lambda text: click.echo(one_line(text, 160), err=True),
-    )  # fmt: skip
+    )
     reasons = Counter(left.reason for left in dataset.left)
     told = {
         "out": str(out), "pairs": len(dataset.pairs), "splits": dataset.counts,

@@ -38,13 +38,20 @@ AT_ONCE = 4  # lessons for each process that judges, between two lines of progre
     show_default=True,
     help="Draw by this seed; the same gives the same tasks.",
 )
-@click.option("--size", type=click.Choice(list(SIZES)), default="small", show_default=True,
-    help="How large: for a CPU, for a GPU, or just to look at correctness.",
-)  # fmt: skip
 @click.option(
-    "--form", "forms", multiple=True, metavar="NAME",
+    "--size",
+    type=click.Choice(list(SIZES)),
+    default="small",
+    show_default=True,
+    help="How large: for a CPU, for a GPU, or just to look at correctness.",
+)
+@click.option(
+    "--form",
+    "forms",
+    multiple=True,
+    metavar="NAME",
     help=f"Make only tasks of this form; repeatable. Default: all of {', '.join(FORMS)}.",
-)  # fmt: skip
+)
 @click.option(
     "--schedules",
     type=click.IntRange(min=1),
@@ -58,14 +65,26 @@ AT_ONCE = 4  # lessons for each process that judges, between two lines of progre
 @click.option(
     "--device", metavar="DEVICE", help="Judge on cpu (default, Triton's interpreter), cuda, …"
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
     help="Judge so many tasks side by side.",
-)  # fmt: skip
+)
 @JSON
 def lessons_command(
-    count: int, archive: str, seed: int, size: str, forms: tuple[str, ...], schedules: int,
-    timed: bool, device: str | None, jobs: int, as_json: bool,
-) -> Told:  # fmt: skip
+    count: int,
+    archive: str,
+    seed: int,
+    size: str,
+    forms: tuple[str, ...],
+    schedules: int,
+    timed: bool,
+    device: str | None,
+    jobs: int,
+    as_json: bool,
+) -> Told:
     """Compose N tasks, each with a short Triton kernel that works for every shape, and judge them.
 
     What a small model can learn from when nothing larger teaches it: `dataset build --archive`

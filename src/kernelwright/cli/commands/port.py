@@ -37,9 +37,13 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
 
 @click.command("port")
 @click.argument("path", metavar="PATH", callback=_named)
-@click.option("--to", type=click.Choice(["hip", "cuda"]), default="hip", show_default=True,
+@click.option(
+    "--to",
+    type=click.Choice(["hip", "cuda"]),
+    default="hip",
+    show_default=True,
     help="Translate to this.",
-)  # fmt: skip
+)
 @click.option(
     "--arch",
     "targets",
@@ -83,9 +87,14 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
 )
 @JSON
 def command(
-    path: Path, to: str, targets: str, rungs: str | None, out: Path | None, as_json: bool,
+    path: Path,
+    to: str,
+    targets: str,
+    rungs: str | None,
+    out: Path | None,
+    as_json: bool,
     **given: Any,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
     Exit code 0 only if nothing was left unported and every rung that was asked for passed.
@@ -101,10 +110,14 @@ def command(
             "--arg is of a program that is run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
         )
     report = port(
-        path, to=to, targets=[t.strip() for t in targets.split(",")], out=place,
-        rungs=[int(word) for word in words], arguments=given["arguments"],
+        path,
+        to=to,
+        targets=[t.strip() for t in targets.split(",")],
+        out=place,
+        rungs=[int(word) for word in words],
+        arguments=given["arguments"],
         repairs=_repairs(given, path),
-    )  # fmt: skip
+    )
     shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
 
@@ -124,9 +137,13 @@ def _repairs(given: dict[str, Any], path: Path) -> Repairs | None:
                 raise UsageError(f"{option} is of models", seen="no --model", do="add --model NAME")
         return None
     brief = Brief(
-        Task(path.name, "port", ""), Device.parse("hip:gfx942"), ("hip",), models=given["models"],
-        prices=given["prices"], **(parse_budget(given["budget"] or (BUDGET,))),
-    )  # fmt: skip
+        Task(path.name, "port", ""),
+        Device.parse("hip:gfx942"),
+        ("hip",),
+        models=given["models"],
+        prices=given["prices"],
+        **(parse_budget(given["budget"] or (BUDGET,))),
+    )
     SwarmProposer().check(brief)
     return Repairs(brief)
 

@@ -19,17 +19,27 @@ from kernelwright.report.facts import one_line
 
 @click.command("port-corpus")
 @click.argument("tree", metavar="TREE", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
     help="Write the pairs here.",
-)  # fmt: skip
+)
 @click.option(
-    "--arch", metavar="LIST", default=",".join(DEFAULT_TARGETS), show_default=True,
+    "--arch",
+    metavar="LIST",
+    default=",".join(DEFAULT_TARGETS),
+    show_default=True,
     help="Keep pairs that compile for these AMD targets.",
-)  # fmt: skip
+)
 @click.option(
-    "--licence", "licences", multiple=True, metavar="SPDX",
+    "--licence",
+    "licences",
+    multiple=True,
+    metavar="SPDX",
     help="Keep only sources under this licence; repeatable. Default: all.",
-)  # fmt: skip
+)
 @click.option("--no-run", is_flag=True, help="Do not run programs on this CPU (rung 2).")
 @JSON
 def command(
@@ -41,10 +51,14 @@ def command(
     trust, or --no-run. The same command goes on where it was stopped.
     """
     corpus = make_corpus(
-        tree, out=out, targets=[t.strip() for t in arch.split(",")], licences=licences,
-        emulate=not no_run, on_done=_tell,
+        tree,
+        out=out,
+        targets=[t.strip() for t in arch.split(",")],
+        licences=licences,
+        emulate=not no_run,
+        on_done=_tell,
         command=command_line(),
-    )  # fmt: skip
+    )
     verified = Counter(pair.verified for pair in corpus.pairs)
     stages = Counter(reject.stage for reject in corpus.rejects)
     licensed = Counter(pair.licence for pair in corpus.pairs)

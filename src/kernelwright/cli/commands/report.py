@@ -17,9 +17,11 @@ from kernelwright.report.page import NAME, write
 
 @click.command("report")
 @click.argument("archive", metavar="ARCHIVE")
-@click.option("--out", type=click.Path(), help="Write this page, or report.html in this folder. "
-    "Default: beside the archive.",
-)  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(),
+    help="Write this page, or report.html in this folder. Default: beside the archive.",
+)
 @click.option(
     "--task", metavar="NAME", help="Report only this task, by name or digest. Default: all."
 )

@@ -33,9 +33,13 @@ command.add_command(lessons_command)
 @click.option(
     "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make so many tasks."
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
     help="Write them here, one a file.",
-)  # fmt: skip
+)
 @click.option(
     "--seed",
     type=int,
@@ -44,13 +48,19 @@ command.add_command(lessons_command)
     help="Draw by this seed; the same gives the same tasks.",
 )
 @click.option(
-    "--size", type=click.Choice(list(SIZES)), default="cpu", show_default=True,
+    "--size",
+    type=click.Choice(list(SIZES)),
+    default="cpu",
+    show_default=True,
     help="How large: for a CPU, for a GPU, or just to look at correctness.",
-)  # fmt: skip
+)
 @click.option(
-    "--family", "families", multiple=True, metavar="NAME",
+    "--family",
+    "families",
+    multiple=True,
+    metavar="NAME",
     help=f"Make only tasks of this family; repeatable. Default: all of {', '.join(FAMILIES)}.",
-)  # fmt: skip
+)
 @JSON
 def generate_command(
     count: int, out: Path, seed: int, size: str, families: tuple[str, ...], as_json: bool
@@ -81,6 +91,9 @@ def generate_command(
 
 def _facts(entry: Composed) -> dict[str, object]:
     return {
-        "name": entry.task.name, "digest": entry.task.digest, "family": entry.family,
-        "number": entry.number, "steps": list(entry.words),
-    }  # fmt: skip
+        "name": entry.task.name,
+        "digest": entry.task.digest,
+        "family": entry.family,
+        "number": entry.number,
+        "steps": list(entry.words),
+    }

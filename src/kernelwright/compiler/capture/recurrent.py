@@ -115,6 +115,15 @@ def _recurrence(call: Call, tensors: dict[str, Tensor]) -> Recurrence | None:
     n_states = 2 if cell == "lstm" else 1
     states, weights = tuple(others[:n_states]), tuple(others[n_states:])
     return Recurrence(
-        f"recurrent_{cell}", cell, first, states, weights, call.outputs, n_layers, biased,
-        bidirectional, batch_first, call.origin,
-    )  # fmt: skip
+        f"recurrent_{cell}",
+        cell,
+        first,
+        states,
+        weights,
+        call.outputs,
+        n_layers,
+        biased,
+        bidirectional,
+        batch_first,
+        call.origin,
+    )

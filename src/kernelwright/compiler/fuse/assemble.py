@@ -28,9 +28,13 @@ def assemble(flow: Flow, fusion: Fusion, lineage: tuple[str, ...] = ()) -> Progr
 
 
 def assemble_supported(
-    captured: Captured, fusion: Fusion, supports: Callable[[Step], bool], *, products: bool,
+    captured: Captured,
+    fusion: Fusion,
+    supports: Callable[[Step], bool],
+    *,
+    products: bool,
     lineage: tuple[str, ...] = (),
-) -> Program:  # fmt: skip
+) -> Program:
     """Return the program, with calls in place of every own step that is not supported."""
     called: set[str] = set()
     while True:

@@ -45,5 +45,6 @@ def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
         return None
     factor = 1.0 / math.sqrt(tensor_q.shape[-1]) if scale is None else float(scale)
     (result,) = call.outputs
-    return Attention("attention", tensor_q, tensor_k, tensor_v, result, factor, bool(causal),
-                     call.origin)  # fmt: skip
+    return Attention(
+        "attention", tensor_q, tensor_k, tensor_v, result, factor, bool(causal), call.origin
+    )

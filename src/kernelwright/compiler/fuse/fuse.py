@@ -63,9 +63,12 @@ class Group:
 
 
 def fuse(
-    required: Sequence[Node], names: Mapping[Node, str], after: Mapping[Node, frozenset[Node]],
-    fusion: Fusion, returned: Collection[Node] = (),
-) -> list[Group]:  # fmt: skip
+    required: Sequence[Node],
+    names: Mapping[Node, str],
+    after: Mapping[Node, frozenset[Node]],
+    fusion: Fusion,
+    returned: Collection[Node] = (),
+) -> list[Group]:
     """Return the kernels that compute ``required``; nodes in ``returned`` are laid out in row-major
     order.
 
@@ -82,10 +85,14 @@ def fuse(
 
 class _Plan:
     def __init__(
-        self, required: Sequence[Node], names: Mapping[Node, str],
-        after: Mapping[Node, frozenset[Node]], fusion: Fusion, extra: set[Node],
+        self,
+        required: Sequence[Node],
+        names: Mapping[Node, str],
+        after: Mapping[Node, frozenset[Node]],
+        fusion: Fusion,
+        extra: set[Node],
         returned: set[Node],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.required = set(required)
         self.after = after
         self.fusion = fusion
@@ -208,9 +215,10 @@ class _Plan:
         if self.fusion.siblings:
             big = {r for r in reads if r.n_elements > 1}
             shared = [
-                group for group in reversed(self.groups)
+                group
+                for group in reversed(self.groups)
                 if id(group) not in direct and any(self.reads[n] & big for n in group.nodes)
-            ]  # fmt: skip
+            ]
             found += shared[:MAX_SIBLINGS]
         return found
 

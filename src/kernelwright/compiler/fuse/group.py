@@ -57,9 +57,12 @@ def lower_group(
 
 
 def _product_nest(
-    name: str, nodes: Sequence[Node], stored: Sequence[Node], kept: Mapping[Node, Tensor],
+    name: str,
+    nodes: Sequence[Node],
+    stored: Sequence[Node],
+    kept: Mapping[Node, Tensor],
     splits: Mapping[str, int],
-) -> Contraction:  # fmt: skip
+) -> Contraction:
     """Return a product with the pointwise values that follow it."""
     (anchor, *others) = (node for node in nodes if isinstance(node, Product))
     if others or any(isinstance(node, (Fold, Running)) for node in nodes):

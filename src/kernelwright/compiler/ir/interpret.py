@@ -172,8 +172,13 @@ def _run_recurrence(step: Recurrence, memory: Memory) -> None:
         memory[step.x.name],
         states if step.cell == "lstm" else states[0],
         [memory[tensor.name] for tensor in step.weights],
-        step.biased, step.n_layers, 0.0, False, step.bidirectional, step.batch_first,
-    )  # fmt: skip
+        step.biased,
+        step.n_layers,
+        0.0,
+        False,
+        step.bidirectional,
+        step.batch_first,
+    )
     for tensor, result in zip(step.results, results, strict=True):
         memory[tensor.name] = result
 

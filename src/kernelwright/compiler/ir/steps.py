@@ -18,17 +18,63 @@ _METHODS = frozenset({
 _SPREAD = frozenset({"view", "permute", "expand", "reshape"})
 """Methods that take a list's numbers one by one; ``split`` would read the second as an axis."""
 _FUNCTIONS = {
-    "linear": "F.linear", "gelu": "F.gelu", "silu": "F.silu",
+    "linear": "F.linear",
+    "gelu": "F.gelu",
+    "silu": "F.silu",
     "scaled_dot_product_attention": "F.scaled_dot_product_attention",
-    "_unsafe_view": "torch.reshape", "numpy_T": "torch.t",
-} | {name: f"torch.{name}" for name in (
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "matmul", "mm", "bmm", "addmm", "baddbmm", "zeros", "ones", "full", "dropout", "einsum",
-    "lstm", "gru", "rnn_tanh", "rnn_relu", "relu", "sigmoid", "tanh", "exp", "sum", "mean", "amax",
-    "softmax", "layer_norm", "group_norm", "cat", "stack", "clamp", "embedding", "masked_fill",
-    "clone", "logical_not", "full_like", "sqrt", "rsqrt", "cumsum",
-    "ones_like", "triu", "tril", "equal", "_foreach_add_",
-)}  # fmt: skip
+    "_unsafe_view": "torch.reshape",
+    "numpy_T": "torch.t",
+} | {
+    name: f"torch.{name}"
+    for name in (
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "matmul",
+        "mm",
+        "bmm",
+        "addmm",
+        "baddbmm",
+        "zeros",
+        "ones",
+        "full",
+        "dropout",
+        "einsum",
+        "lstm",
+        "gru",
+        "rnn_tanh",
+        "rnn_relu",
+        "relu",
+        "sigmoid",
+        "tanh",
+        "exp",
+        "sum",
+        "mean",
+        "amax",
+        "softmax",
+        "layer_norm",
+        "group_norm",
+        "cat",
+        "stack",
+        "clamp",
+        "embedding",
+        "masked_fill",
+        "clone",
+        "logical_not",
+        "full_like",
+        "sqrt",
+        "rsqrt",
+        "cumsum",
+        "ones_like",
+        "triu",
+        "tril",
+        "equal",
+        "_foreach_add_",
+    )
+}
 """Spellings whose positional arguments are those of the ATen operator."""
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _LAID_BY_DEVICE = ("torch.ops.aten.scaled_dot_product_attention",)

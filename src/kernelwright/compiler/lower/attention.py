@@ -14,9 +14,17 @@ WIDE = 256
 
 
 def attention(
-    result: Result, q: Node, k: Node, v: Node, mask: Node | None = None, dropout: float = 0.0,
-    causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,
-) -> Node:  # fmt: skip
+    result: Result,
+    q: Node,
+    k: Node,
+    v: Node,
+    mask: Node | None = None,
+    dropout: float = 0.0,
+    causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Node:
     """Lower attention without a mask, over four dimensions."""
     width = q.shape[-1]
     plain = mask is None and not dropout and not causal and not enable_gqa

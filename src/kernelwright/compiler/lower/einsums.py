@@ -43,8 +43,13 @@ def einsum(
     for number, right in enumerate(others):
         later = "".join(term.letters for term in others[number + 1 :]) + output
         is_last = number + 1 == len(others)
-        left = _pair(_needed(left, right.letters + later), _needed(right, left.letters + later),
-                     later, sizes, output if is_last else "")  # fmt: skip
+        left = _pair(
+            _needed(left, right.letters + later),
+            _needed(right, left.letters + later),
+            later,
+            sizes,
+            output if is_last else "",
+        )
     left = _needed(left, output)
     return cast(permute(left.node, [left.letters.index(x) for x in output]), result.dtype)
 

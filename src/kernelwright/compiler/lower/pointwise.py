@@ -38,10 +38,21 @@ _ROUNDING = {name: name for name in ("floor", "ceil", "round", "trunc")}
 _FLOAT_UNARY = {
     name: name
     for name in (
-        "exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt", "reciprocal", "sin", "cos",
-        "tanh", "sigmoid", "erf",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "sin",
+        "cos",
+        "tanh",
+        "sigmoid",
+        "erf",
     )
-}  # fmt: skip
+}
 
 
 def promoted(*values: Any, kind: KIND = KIND.DEFAULT) -> str:
@@ -154,8 +165,14 @@ def power(result: Result, a: Any, b: Any) -> Node:
 
 def _fixed_power(base: Node, exponent: float) -> Node:
     """Lower fixed powers as torch's own special cases (aten/src/ATen/native/cpu/PowKernel.cpp)."""
-    special = {1.0: (), 2.0: ("square",), 0.5: ("sqrt",), -0.5: ("rsqrt",),
-               -1.0: ("reciprocal",), -2.0: ("square", "reciprocal")}  # fmt: skip
+    special = {
+        1.0: (),
+        2.0: ("square",),
+        0.5: ("sqrt",),
+        -0.5: ("rsqrt",),
+        -1.0: ("reciprocal",),
+        -2.0: ("square", "reciprocal"),
+    }
     if exponent == 3.0:
         return point("mul", base, point("square", base))
     if exponent in special:
@@ -307,8 +324,18 @@ def log_sigmoid(result: Result, a: Node) -> tuple[Node, None]:
     return _finished(point("sub", low, tail), result), None
 
 
-@lowers("scalar_tensor", "full", "full_like", "zeros", "ones", "zeros_like", "ones_like",
-        "new_full", "new_zeros", "new_ones")  # fmt: skip
+@lowers(
+    "scalar_tensor",
+    "full",
+    "full_like",
+    "zeros",
+    "ones",
+    "zeros_like",
+    "ones_like",
+    "new_full",
+    "new_zeros",
+    "new_ones",
+)
 def filled(result: Result, *args: Any, **_: Any) -> Node:
     operator = result.operator.partition(".")[0]
     value = (

@@ -95,9 +95,15 @@ def addmm(
 
 @_product("conv1d", "conv2d", "conv3d")
 def conv(
-    result: Result, x: Node, weight: Node, bias: Node | None = None, stride: Any = 1,
-    padding: Any = 0, dilation: Any = 1, groups: int = 1,
-) -> Node:  # fmt: skip
+    result: Result,
+    x: Node,
+    weight: Node,
+    bias: Node | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Node:
     """Lower a convolution: windows of the padded image times the weights. One channel per group is
     a plain reduction."""
     spatial = len(weight.shape) - 2
@@ -160,9 +166,16 @@ def _convolved(result: Result, a: Node, b: Node, folded: tuple[int, ...]) -> Nod
 
 @_product("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def conv_transpose(
-    result: Result, x: Node, weight: Node, bias: Node | None = None, stride: Any = 1,
-    padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Node:  # fmt: skip
+    result: Result,
+    x: Node,
+    weight: Node,
+    bias: Node | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Node:
     """Lower a transposed convolution: the image's values that contribute to each output, times
     their weights."""
     spatial = len(weight.shape) - 2

@@ -194,9 +194,14 @@ def normalised(value: Node, dims: Sequence[int], eps: float) -> tuple[Node, Node
 
 @lowers("layer_norm", "native_layer_norm")
 def layer_norm(
-    result: Result, arg: Node, shape: Sequence[int], weight: Node | None = None,
-    bias: Node | None = None, eps: float = 1e-5, *_: Any,
-) -> Any:  # fmt: skip
+    result: Result,
+    arg: Node,
+    shape: Sequence[int],
+    weight: Node | None = None,
+    bias: Node | None = None,
+    eps: float = 1e-5,
+    *_: Any,
+) -> Any:
     dims = list(range(len(arg.shape) - len(shape), len(arg.shape)))
     value, mean, scale = normalised(cast(arg, compute(arg.dtype)), dims, eps)
     output = cast(_affine(value, weight, bias), arg.dtype)
@@ -205,9 +210,12 @@ def layer_norm(
 
 @lowers("rms_norm")
 def rms_norm(
-    result: Result, arg: Node, shape: Sequence[int], weight: Node | None = None,
+    result: Result,
+    arg: Node,
+    shape: Sequence[int],
+    weight: Node | None = None,
     eps: float | None = None,
-) -> Node:  # fmt: skip
+) -> Node:
     dims = list(range(len(arg.shape) - len(shape), len(arg.shape)))
     value = cast(arg, compute(arg.dtype))
     # torch.finfo(float32).eps, which is torch's own default
@@ -224,9 +232,14 @@ def _per_channel(factor: Node | None, rank: int) -> Node | None:
 
 @lowers("group_norm")
 def group_norm(
-    result: Result, arg: Node, groups: int, weight: Node | None = None, bias: Node | None = None,
-    eps: float = 1e-5, *_: Any,
-) -> Node:  # fmt: skip
+    result: Result,
+    arg: Node,
+    groups: int,
+    weight: Node | None = None,
+    bias: Node | None = None,
+    eps: float = 1e-5,
+    *_: Any,
+) -> Node:
     batch = arg.shape[0]
     value = reshape(
         cast(arg, compute(arg.dtype)), (batch, groups, arg.n_elements // batch // groups)
@@ -239,9 +252,17 @@ def group_norm(
 
 @lowers("instance_norm")
 def instance_norm(
-    result: Result, arg: Node, weight: Node | None, bias: Node | None, mean: Any, var: Any,
-    use_input_stats: bool, momentum: float, eps: float, *_: Any,
-) -> Node:  # fmt: skip
+    result: Result,
+    arg: Node,
+    weight: Node | None,
+    bias: Node | None,
+    mean: Any,
+    var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    *_: Any,
+) -> Node:
     if not use_input_stats or mean is not None:
         raise Unsupported("instance norm with running statistics")
     rank = len(arg.shape)
@@ -252,15 +273,27 @@ def instance_norm(
 
 @lowers("_native_batch_norm_legit_functional")
 def batch_norm(
-    result: Result, arg: Node, weight: Node | None, bias: Node | None, running_mean: Node,
-    running_var: Node, training: bool, momentum: float, eps: float,
-) -> tuple[Node | None, ...]:  # fmt: skip
+    result: Result,
+    arg: Node,
+    weight: Node | None,
+    bias: Node | None,
+    running_mean: Node,
+    running_var: Node,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Node | None, ...]:
     rank = len(arg.shape)
     value = cast(arg, compute(arg.dtype))
     affine = (_per_channel(weight, rank), _per_channel(bias, rank))
     if not training:
-        return (_inference_norm(value, affine, running_mean, running_var, eps), None, None,
-                running_mean, running_var)  # fmt: skip
+        return (
+            _inference_norm(value, affine, running_mean, running_var, eps),
+            None,
+            None,
+            running_mean,
+            running_var,
+        )
     dims = [0, *range(2, rank)]
     output, mean, scale = normalised(value, dims, eps)
     variance, *_ = variance_of(value, dims, 1)
@@ -281,8 +314,9 @@ def _inference_norm(
 ) -> Node:
     rank = len(value.shape)
     scale = point("rsqrt", point("add", variance, constant(variance, eps)))
-    mean, scale = (broadcast(reshape(p, (*p.shape, *([1] * (rank - 2)))), value.shape)
-                   for p in (mean, scale))  # fmt: skip
+    mean, scale = (
+        broadcast(reshape(p, (*p.shape, *([1] * (rank - 2)))), value.shape) for p in (mean, scale)
+    )
     return _affine(point("mul", point("sub", value, mean), scale), *affine)
 
 

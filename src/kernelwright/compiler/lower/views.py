@@ -45,8 +45,17 @@ def permuted(result: Result, arg: Node, *dims: Any) -> Node:
     return permute(arg, order)
 
 
-@lowers("view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze",
-        "view_as", "reshape_as")  # fmt: skip
+@lowers(
+    "view",
+    "reshape",
+    "_unsafe_view",
+    "flatten",
+    "unflatten",
+    "squeeze",
+    "unsqueeze",
+    "view_as",
+    "reshape_as",
+)
 def reshaped(result: Result, arg: Node, *_: Any, **__: Any) -> Node:
     """Lower operators that keep the values in row-major order; the result's shape says the rest."""
     return reshape(arg, result.shape)

@@ -12,9 +12,15 @@ from kernelwright.compiler.lower.table import Result, cast, constant, lowers, po
 
 
 def windows(
-    arg: Node, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], *,
-    dilation: Sequence[int], out: Sequence[int], fill: float,
-) -> Node:  # fmt: skip
+    arg: Node,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    *,
+    dilation: Sequence[int],
+    out: Sequence[int],
+    fill: float,
+) -> Node:
     """Return the windows over the last dimensions: (..., *out, *kernel), with ``fill`` outside
     ``arg``."""
     rank, spatial = len(arg.shape), len(kernel)
@@ -42,12 +48,18 @@ def _window_dims(result: Result, spatial: int) -> list[int]:
     return list(range(len(result.shape), len(result.shape) + spatial))
 
 
-@lowers("max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices",
-        "max_pool3d_with_indices")  # fmt: skip
+@lowers(
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices"
+)
 def max_pool(
-    result: Result, arg: Node, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+    result: Result,
+    arg: Node,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
     ceil_mode: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     spatial = int(result.operator[len("max_pool")])
     size = spread(kernel, spatial)
     steps = spread(stride, spatial) if stride else size
@@ -60,9 +72,15 @@ def max_pool(
 
 @lowers("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
-    result: Result, arg: Node, kernel: Any, stride: Any = (), padding: Any = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Node:  # fmt: skip
+    result: Result,
+    arg: Node,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Node:
     spatial = int(result.operator[len("avg_pool")])
     size, pads = spread(kernel, spatial), spread(padding, spatial)
     if ceil_mode or (any(pads) and not count_include_pad):
@@ -75,8 +93,13 @@ def avg_pool(
     return cast(point("div", total, constant(total, divisor)), result.dtype)
 
 
-@lowers("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d",
-        "adaptive_avg_pool3d", "_adaptive_avg_pool3d")  # fmt: skip
+@lowers(
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "_adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "_adaptive_avg_pool3d",
+)
 def adaptive_avg_pool(result: Result, arg: Node, size: Any) -> Node:
     spatial = int(result.operator.lstrip("_")[len("adaptive_avg_pool")])
     ratios = [i / o for i, o in zip(arg.shape[-spatial:], result.shape[-spatial:], strict=True)]

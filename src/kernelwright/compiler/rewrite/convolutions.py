@@ -59,7 +59,7 @@ def all_positions(found: Bindings) -> dict[str, Any] | None:
         "ranges": [_ranges(found, conv, d) for d in range(spatial)],
         "positions": float(math.prod(shape_of(conv)[2:])),
         "shape": list(shape_of(found[""][0])),
-    }  # fmt: skip
+    }
 
 
 def first_dimension(found: Bindings) -> dict[str, Any] | None:
@@ -74,7 +74,7 @@ def first_dimension(found: Bindings) -> dict[str, Any] | None:
         "positions": float(shape_of(conv)[2]),
         "shape": list(shape_of(found[""][0])),
         **{f"{name}2": list(found[name][1:]) for name in rest},
-    }  # fmt: skip
+    }
 
 
 def pool_of_strides(found: Bindings) -> dict[str, Any] | None:

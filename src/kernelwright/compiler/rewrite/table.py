@@ -28,9 +28,10 @@ def _attention() -> list[Rule]:
     """Scores are multiplied or divided by a number, or not scaled; the mask is absent, added, or
     filled in."""
     scores = {
-        "": "matmul(q, mT(k))", "mul": "mul(matmul(q, mT(k)), s)",
+        "": "matmul(q, mT(k))",
+        "mul": "mul(matmul(q, mT(k)), s)",
         "div": "div(matmul(q, mT(k)), d)",
-    }  # fmt: skip
+    }
     masked = {
         "": ("{}", "None"),
         "added mask": ("add({}, mask)", "mask"),
@@ -80,21 +81,28 @@ def _means_of_convolutions() -> list[Rule]:
         transposed = f"conv_transpose{n}d(x, w, b, stride, padding, extra, groups, dilation)"
         rules += [
             Rule(
-                "a factor leaves a mean", "mean(mul(x, c), dims, keep)",
-                "mul(mean(x, dims, keep), c)", onc.factor_of_convolution,
-                "c is one number, x a convolution", "distributivity",
+                "a factor leaves a mean",
+                "mean(mul(x, c), dims, keep)",
+                "mul(mean(x, dims, keep), c)",
+                onc.factor_of_convolution,
+                "c is one number, x a convolution",
+                "distributivity",
             ),
             Rule(
-                "a factor leaves an average pool", f"avg_pool{n}d(mul(x, c), size, far)",
-                f"mul(avg_pool{n}d(x, size, far), c)", onc.factor_of_convolution,
-                "c is one number, x a convolution", "distributivity",
+                "a factor leaves an average pool",
+                f"avg_pool{n}d(mul(x, c), size, far)",
+                f"mul(avg_pool{n}d(x, size, far), c)",
+                onc.factor_of_convolution,
+                "c is one number, x a convolution",
+                "distributivity",
             ),
             Rule(
                 "the mean over all positions of a transposed convolution is a product of sums",
                 f"mean({transposed}, dims, keep)",
                 "view(with_bias(div(matmul(tap_sums(x, ranges), weight_rows(w)), positions), b), "
                 "shape)",
-                onc.all_positions, "one group",
+                onc.all_positions,
+                "one group",
                 "Σₒ y = Σₖ wₖ Σᵢ xᵢ, where i runs over what tap k meets of x",
             ),
             Rule(
@@ -109,17 +117,19 @@ def _means_of_convolutions() -> list[Rule]:
                 "an average over a convolution of one tap is that convolution of the average",
                 f"avg_pool{n}d({conv}, size, far)",
                 f"conv{n}d(avg_pool{n}d(x, size, far), w, b, stride, padding, dilation, groups)",
-                onc.pool_of_one_tap, "one tap, stride 1, no padding; windows further than 1 apart",
+                onc.pool_of_one_tap,
+                "one tap, stride 1, no padding; windows further than 1 apart",
                 "the average runs over positions, the convolution over channels",
             ),
             Rule(
                 "an average over a convolution is a convolution of wider stride",
                 f"avg_pool{n}d({conv}, size, far)",
                 f"conv{n}d(x, boxed(w, size), b, size, padding, dilation, 1)",
-                onc.pool_of_plain, "stride 1, no padding, one group, windows side by side",
+                onc.pool_of_plain,
+                "stride 1, no padding, one group, windows side by side",
                 "convolution is associative: the window is a kernel of equal weights",
             ),
-        ]  # fmt: skip
+        ]
     return rules
 
 
@@ -242,9 +252,12 @@ _TRANSPOSED = "stride, padding, extra, groups, dilation"
 def _bias_apart(operator: str, rest: str) -> Rule:
     return Rule(
         "the bias of a convolution is added with what follows",
-        f"{operator}(x, w, b, {rest})", f"add({operator}(x, w, None, {rest}), view(b, place))",
-        onc.has_bias, "always", "definition",
-    )  # fmt: skip
+        f"{operator}(x, w, b, {rest})",
+        f"add({operator}(x, w, None, {rest}), view(b, place))",
+        onc.has_bias,
+        "always",
+        "definition",
+    )
 
 
 def _ordinary(n: int) -> Rule:
@@ -252,9 +265,10 @@ def _ordinary(n: int) -> Rule:
         "a transposed convolution of stride 1 is an ordinary one with the weight turned round",
         f"conv_transpose{n}d(x, w, b, {_TRANSPOSED})",
         f"conv{n}d(x, flipped(w), b, stride, pads, dilation, 1)",
-        onc.stride_of_one, "stride 1, one group, no more padding than the kernel has taps",
+        onc.stride_of_one,
+        "stride 1, one group, no more padding than the kernel has taps",
         "definition: y = Σₖ x[o + p - dk] wₖ, summed the other way round",
-    )  # fmt: skip
+    )
 
 
 def _steps_as_channels(n: int) -> Rule:
@@ -263,9 +277,10 @@ def _steps_as_channels(n: int) -> Rule:
         f"conv{n}d(x, w, b, {_PLAIN})",
         f"conv{n}d(steps_as_channels(x, stride, padding, sizes), "
         "steps_as_channels(w, stride, zeros, whole), b, one, zeros, one, 1)",
-        onc.wide_steps, "one group, taps side by side",
+        onc.wide_steps,
+        "one group, taps side by side",
         "x[s·o + k] with k = s·t + r is channel r of block o + t",
-    )  # fmt: skip
+    )
 
 
 STEPS: tuple[Rule, ...] = tuple(map(_steps_as_channels, (1, 2, 3)))

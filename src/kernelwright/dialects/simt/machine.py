@@ -124,10 +124,18 @@ def build(
     clang = find_clang()
     assert clang is not None
     _compile(
-        [clang, *_FLAGS, *(_CHECKS if is_checked else ()),
-         *(f"-I{path}" for path in (HEADERS, LIBRARIES, headers, *includes)),
-         *(f"-D{define}" for define in defines), "-c", str(source), "-o", str(object_)]
-    )  # fmt: skip
+        [
+            clang,
+            *_FLAGS,
+            *(_CHECKS if is_checked else ()),
+            *(f"-I{path}" for path in (HEADERS, LIBRARIES, headers, *includes)),
+            *(f"-D{define}" for define in defines),
+            "-c",
+            str(source),
+            "-o",
+            str(object_),
+        ]
+    )
     _compile([clang, *_WRAPS, str(object_), *map(str, _runtime()), "-o", str(program), "-lm"])
     return program
 
@@ -138,22 +146,35 @@ def is_hip(text: str) -> bool:
 
 
 def run(
-    program: Path, *, width: int = 32, schedule: str = "forward", arguments: Sequence[str] = (),
-    limit_s: float = 60.0, folder: Path | None = None,
-) -> Run:  # fmt: skip
+    program: Path,
+    *,
+    width: int = 32,
+    schedule: str = "forward",
+    arguments: Sequence[str] = (),
+    limit_s: float = 60.0,
+    folder: Path | None = None,
+) -> Run:
     """Run a built program in ``folder``. It may be written by a model, so its environment has no
     keys."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "report.json")
         environment = open_environment() | {
-            "SIMT_WIDTH": str(width), "SIMT_SCHEDULE": schedule, "SIMT_REPORT": str(report),
-        }  # fmt: skip
+            "SIMT_WIDTH": str(width),
+            "SIMT_SCHEDULE": schedule,
+            "SIMT_REPORT": str(report),
+        }
         try:
             done = subprocess.run(
-                ["program", *arguments], executable=program, env=environment,
-                cwd=folder or scratch, capture_output=True, text=True, errors="replace",
-                timeout=limit_s, check=False,
-            )  # fmt: skip
+                ["program", *arguments],
+                executable=program,
+                env=environment,
+                cwd=folder or scratch,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=limit_s,
+                check=False,
+            )
         except subprocess.TimeoutExpired as late:
             output = late.stdout.decode(errors="replace") if late.stdout else ""
             return Run(width, schedule, LATE, output)
@@ -193,9 +214,20 @@ def _runtime() -> tuple[Path, ...]:
     def make(folder: Path) -> None:
         for name in names:
             _compile(
-                [clang, "-std=c++17", "-O2", "-fno-pie", "-fdeclspec", f"-I{HEADERS}", f"-I{HERE}",
-                 "-c", str(HERE / f"{name}.cpp"), "-o", str(folder / f"{name}.o")]
-            )  # fmt: skip
+                [
+                    clang,
+                    "-std=c++17",
+                    "-O2",
+                    "-fno-pie",
+                    "-fdeclspec",
+                    f"-I{HEADERS}",
+                    f"-I{HERE}",
+                    "-c",
+                    str(HERE / f"{name}.cpp"),
+                    "-o",
+                    str(folder / f"{name}.o"),
+                ]
+            )
 
     folder = kept_folder("simt", version, make)
     return tuple(folder / f"{name}.o" for name in names)

@@ -26,10 +26,15 @@ class Corpus:
 
 
 def make_corpus(
-    tree: str | Path, *, out: str | Path, targets: Sequence[str] = DEFAULT_TARGETS,
-    licences: Sequence[str] = (), emulate: bool = True, command: str = "kernelwright port-corpus",
+    tree: str | Path,
+    *,
+    out: str | Path,
+    targets: Sequence[str] = DEFAULT_TARGETS,
+    licences: Sequence[str] = (),
+    emulate: bool = True,
+    command: str = "kernelwright port-corpus",
     on_done: Callable[[Pair | Reject], None] = lambda row: None,
-) -> Corpus:  # fmt: skip
+) -> Corpus:
     """Write every ``.cu`` file under ``tree`` to ``out`` as a verified pair or a rejection.
 
     With ``licences`` (SPDX names), sources under other licences are rejected. ``emulate`` runs

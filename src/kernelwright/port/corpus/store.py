@@ -79,9 +79,12 @@ def _table(kind: type, rows: Sequence[Any]) -> Any:
     header = pa.struct([(name, pa.string()) for name in ("path", "cuda", "hip")])
     assembly = pa.struct([(name, pa.string()) for name in ("arch", "kind", "text")])
     special = {
-        "headers": pa.list_(header), "assembly": pa.list_(assembly),
-        "kernels": texts, "notes": texts, "targets": texts,
-    }  # fmt: skip
+        "headers": pa.list_(header),
+        "assembly": pa.list_(assembly),
+        "kernels": texts,
+        "notes": texts,
+        "targets": texts,
+    }
     schema = [
         (f.name, special.get(f.name, pa.int32() if f.type == "int" else pa.string()))
         for f in fields(kind)
@@ -101,8 +104,11 @@ def _plain_rows(rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
 def _card(pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> str:
     environment = Environment(
         loader=PackageLoader("kernelwright.port.corpus", "."),
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
-    )  # fmt: skip
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
     return environment.get_template("card.md.j2").render(
         pairs=pairs,
         rejects=rejects,

@@ -45,9 +45,10 @@ def fold(draft: Draft, dims: tuple[int, ...] | None = None, *, keep: bool | None
     dim = str(dims[0]) if len(dims) == 1 else str(tuple(dims))
     is_positive = draft.is_positive or word in ("variance", "norm", "mean square", "sum of absol")
     draft.step(
-        expression.format(dim=dim, keep=", keepdim=True" if keep else ""), word,
+        expression.format(dim=dim, keep=", keepdim=True" if keep else ""),
+        word,
         positive=is_positive and word not in ("logarithm of the sum of exponentials",),
-    )  # fmt: skip
+    )
     draft.drop(dims, keep=keep)
 
 
@@ -60,10 +61,13 @@ def reduction(draft: Draft) -> None:
         kept = draft.keep("full")
         full, feature = draft.shape, draft.feature
         fold(draft, keep=True)
-        how, word = draft.draw.choice((
-            ("{full} - x", "distance from it"), ("{full} / (x.abs() + 1.0)", "division by it"),
-            ("{full} * torch.sigmoid(x)", "gate by it"),
-        ))  # fmt: skip
+        how, word = draft.draw.choice(
+            (
+                ("{full} - x", "distance from it"),
+                ("{full} / (x.abs() + 1.0)", "division by it"),
+                ("{full} * torch.sigmoid(x)", "gate by it"),
+            )
+        )
         draft.step(how.format(full=kept), word)
         draft.shape, draft.feature = full, feature
         return
@@ -105,7 +109,8 @@ def scan(draft: Draft) -> None:
     if "{count}" in expression:
         dim = 1
         count = f"torch.arange(1, x.shape[{dim}] + 1, device=x.device)"
-        expression = expression.replace("{count}", count + ("[:, None]" if make is shapes.sequence
-                                                            else ""))  # fmt: skip
+        expression = expression.replace(
+            "{count}", count + ("[:, None]" if make is shapes.sequence else "")
+        )
     draft.step(expression.format(dim=dim, mask="mask"), word)
     chain(draft, draw.randint(0, 2), others=1)

@@ -77,11 +77,15 @@ def _divergence(draft: Draft) -> None:
     temperature = draft.draw.choice(("1.0", "2.0", "4.0"))
     draft.forward.append(f"log_p = F.log_softmax(x / {temperature}, dim=-1)")
     draft.forward.append(f"q = F.softmax({other} / {temperature}, dim=-1)")
-    draft.step(*draft.draw.choice((
-        ('F.kl_div(log_p, q, reduction="batchmean")', "KL divergence of two softmaxes"),
-        ("(q * (torch.log(q + 1e-9) - log_p)).sum(dim=-1)", "KL divergence of each row"),
-        ("-(q * log_p).sum(dim=-1).mean()", "cross entropy of two softmaxes"),
-    )))  # fmt: skip
+    draft.step(
+        *draft.draw.choice(
+            (
+                ('F.kl_div(log_p, q, reduction="batchmean")', "KL divergence of two softmaxes"),
+                ("(q * (torch.log(q + 1e-9) - log_p)).sum(dim=-1)", "KL divergence of each row"),
+                ("-(q * log_p).sum(dim=-1).mean()", "cross entropy of two softmaxes"),
+            )
+        )
+    )
 
 
 def _triplet(draft: Draft) -> None:

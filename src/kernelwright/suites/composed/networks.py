@@ -11,8 +11,9 @@ from kernelwright.suites.composed.products import convolution, linear, pool
 
 def network(draft: Draft) -> None:
     """Write one of the blocks below."""
-    draft.draw.choice((mlp, gated_mlp, attention, residual_conv, small_cnn, squeeze, recurrence,
-                       embedding))(draft)  # fmt: skip
+    draft.draw.choice(
+        (mlp, gated_mlp, attention, residual_conv, small_cnn, squeeze, recurrence, embedding)
+    )(draft)
 
 
 def _tokens(draft: Draft, n_products: int, *, width: int | None = None) -> None:
@@ -154,8 +155,13 @@ def recurrence(draft: Draft) -> None:
         decay = draft.parameter("decay", [draft.argument(dim)])
         body = f"h = torch.sigmoid({decay}) * h + x[:, t]"
         word = "running average with learned decay"
-    draft.forward += ["h = torch.zeros_like(x[:, 0])", "outs = []", "for t in range(x.shape[1]):",
-                      f"    {body}", "    outs.append(h)"]  # fmt: skip
+    draft.forward += [
+        "h = torch.zeros_like(x[:, 0])",
+        "outs = []",
+        "for t in range(x.shape[1]):",
+        f"    {body}",
+        "    outs.append(h)",
+    ]
     draft.step("torch.stack(outs, dim=1)", word)
     if draw.random() < 0.4:
         activation(draft)

@@ -31,8 +31,11 @@ def gemm(draft: Draft) -> None:
         draft.step(f"torch.bmm(x, {other}) * {_tamed(n_in)}", "batched product, scaled")
         draft.shape = (batch, m, n)
     else:
-        m, k, n = (draft.axis("M", n_rows, most=FREE), draft.axis("K", n_in),
-                   draft.axis("N", n_out))  # fmt: skip
+        m, k, n = (
+            draft.axis("M", n_rows, most=FREE),
+            draft.axis("K", n_in),
+            draft.axis("N", n_out),
+        )
         draft.begin((m, k))
         other = draft.input("b", (n, k) if style == "transposed" else (k, n))
         written = f"torch.matmul(x, {other}.t())" if style == "transposed" else f"x @ {other}"
@@ -120,10 +123,11 @@ def convolution(draft: Draft, n_out: int, k: int, style: str = "plain") -> None:
     places = draft.shape[2:]
     if not stays:
         places = tuple(
-            Axis("", (a.n - 1) * stride + size) if style == "transposed"
+            Axis("", (a.n - 1) * stride + size)
+            if style == "transposed"
             else Axis("", (a.n + 2 * padding - size) // stride + 1)
             for a in places
-        )  # fmt: skip
+        )
     draft.shape = (draft.shape[0], out, *places)
 
 
@@ -166,8 +170,11 @@ def pool(draft: Draft) -> None:
     )
     if draw.random() < 0.5:
         name = "MaxPool" if kind == "max_pool" else "AvgPool"
-        draft.step(f"{draft.module('pool', f'nn.{name}{rank}d({size}{options})')}(x)", word,
-                   positive=draft.is_positive)  # fmt: skip
+        draft.step(
+            f"{draft.module('pool', f'nn.{name}{rank}d({size}{options})')}(x)",
+            word,
+            positive=draft.is_positive,
+        )
     else:
         draft.step(f"F.{kind}{rank}d(x, {size}{options})", word, positive=draft.is_positive)
     draft.shape = (
@@ -179,8 +186,9 @@ def pool(draft: Draft) -> None:
 def pooling(draft: Draft) -> None:
     """Write a pooling with pointwise steps around it."""
     draw = draft.draw
-    draft.begin(draw.choice((shapes.image, shapes.image, shapes.signal, shapes.volume))(draft),
-                feature=1)  # fmt: skip
+    draft.begin(
+        draw.choice((shapes.image, shapes.image, shapes.signal, shapes.volume))(draft), feature=1
+    )
     chain(draft, draw.randint(0, 2))
     pool(draft)
     chain(draft, draw.randint(1, 3), others=0)

@@ -37,9 +37,7 @@ def layer_norm(draft: Draft) -> None:
         draft.step(f"{draft.module('norm', f'nn.LayerNorm({name})')}(x)", "layer norm")
         return
     weight, bias = draft.parameter("gamma", [name]), draft.parameter("beta", [name])
-    draft.step(
-        f"F.layer_norm(x, x.shape[-1:], {weight}, {bias}, eps=1e-5)", "layer norm"
-    )  # fmt: skip
+    draft.step(f"F.layer_norm(x, x.shape[-1:], {weight}, {bias}, eps=1e-5)", "layer norm")
 
 
 def rms_norm(draft: Draft) -> None:
@@ -61,8 +59,9 @@ def unit_norm(draft: Draft) -> None:
     if draft.draw.random() < 0.5:
         draft.step(f"F.normalize(x, p={p}, dim=-1)", f"rows of L{p} norm 1")
     else:
-        draft.step(f"x / (torch.norm(x, p={p}, dim=-1, keepdim=True) + 1e-6)",
-                   f"rows of L{p} norm 1")  # fmt: skip
+        draft.step(
+            f"x / (torch.norm(x, p={p}, dim=-1, keepdim=True) + 1e-6)", f"rows of L{p} norm 1"
+        )
     draft.step(f"x * {draft.draw.choice(('8.0', '16.0'))}", "scaling")
 
 
@@ -121,11 +120,15 @@ def softmax(draft: Draft) -> None:
         draft.step(f"x.masked_fill(~{mask}, {draw.choice(('-1e4', '-100.0'))})", "mask")
     elif before == "bias":
         draft.step(f"x + {draft.vector('bias')}", "bias")
-    kind, word = draw.choice((
-        ("torch.softmax(x, dim=-1)", "softmax"), ("F.softmax(x, dim=-1)", "softmax"),
-        ("F.log_softmax(x, dim=-1)", "log-softmax"), ("F.softmin(x, dim=-1)", "softmin"),
-        ("F.softmax(x, dim=1)", "softmax over axis 1"),
-    ))  # fmt: skip
+    kind, word = draw.choice(
+        (
+            ("torch.softmax(x, dim=-1)", "softmax"),
+            ("F.softmax(x, dim=-1)", "softmax"),
+            ("F.log_softmax(x, dim=-1)", "log-softmax"),
+            ("F.softmin(x, dim=-1)", "softmin"),
+            ("F.softmax(x, dim=1)", "softmax over axis 1"),
+        )
+    )
     draft.step(kind, word, positive=not word.startswith("log"))
     _use_weights(draft, is_log=word.startswith("log"))
 

@@ -34,27 +34,41 @@ class Sizes:
 SIZES = {
     # For checking correctness: every kernel takes less time than its launch.
     "small": Sizes(
-        elements=(2048, 4096), columns=(48, 64, 100, 128), features=(32, 48, 64),
-        tokens=(16, 24, 32), channels=(8, 12, 16), edges=(10, 12, 16), depths=(6, 8),
-        work=1 << 20, unrolled=(4, 6),
+        elements=(2048, 4096),
+        columns=(48, 64, 100, 128),
+        features=(32, 48, 64),
+        tokens=(16, 24, 32),
+        channels=(8, 12, 16),
+        edges=(10, 12, 16),
+        depths=(6, 8),
+        work=1 << 20,
+        unrolled=(4, 6),
     ),
     # Between 0.2 and 20 ms in eager mode on a few CPU cores: far above the cost of a call.
     "cpu": Sizes(
         elements=(1 << 20, 1 << 21, 1 << 22, 1 << 23),
         columns=(384, 512, 768, 1000, 1024, 2048, 3000, 4096, 8192),
-        features=(256, 384, 512, 768, 1000, 1024), tokens=(128, 256, 384, 512),
-        channels=(16, 32, 48, 64, 96), edges=(28, 32, 48, 56, 64), depths=(12, 16, 24),
-        work=1 << 29, unrolled=(8, 12, 16),
+        features=(256, 384, 512, 768, 1000, 1024),
+        tokens=(128, 256, 384, 512),
+        channels=(16, 32, 48, 64, 96),
+        edges=(28, 32, 48, 56, 64),
+        depths=(12, 16, 24),
+        work=1 << 29,
+        unrolled=(8, 12, 16),
     ),
     # Between 20 us and 2 ms in eager mode on a large GPU: above the cost of a launch.
     "gpu": Sizes(
         elements=(1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26),
         columns=(768, 1000, 1024, 2048, 4096, 5000, 8192, 16384),
-        features=(512, 768, 1000, 1024, 2048, 3072, 4096), tokens=(512, 1000, 1024, 2048),
-        channels=(32, 48, 64, 96, 128, 256), edges=(32, 56, 64, 96, 112, 128),
-        depths=(16, 24, 32), work=1 << 35, unrolled=(8, 16, 24),
+        features=(512, 768, 1000, 1024, 2048, 3072, 4096),
+        tokens=(512, 1000, 1024, 2048),
+        channels=(32, 48, 64, 96, 128, 256),
+        edges=(32, 56, 64, 96, 112, 128),
+        depths=(16, 24, 32),
+        work=1 << 35,
+        unrolled=(8, 16, 24),
     ),
-}  # fmt: skip
+}
 
 
 def sizes_of(name: str) -> Sizes:

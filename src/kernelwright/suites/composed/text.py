@@ -10,8 +10,10 @@ from kernelwright.suites.composed.draft import Draft
 def text(draft: Draft, *, is_trial: bool = False) -> str:
     """Return the task in KernelBench's format; with ``is_trial``, long axes are cut short so that
     it can be tried out."""
-    return "\n".join([*_imports(draft), "", "", *_module(draft), "", "",
-                      *_inputs(draft, is_trial)]) + "\n"  # fmt: skip
+    return (
+        "\n".join([*_imports(draft), "", "", *_module(draft), "", "", *_inputs(draft, is_trial)])
+        + "\n"
+    )
 
 
 def title(draft: Draft) -> str:

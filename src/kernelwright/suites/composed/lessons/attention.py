@@ -11,12 +11,16 @@ BATCH, HEADS = ("batch_size", "batch", "B"), ("num_heads", "heads", "n_heads")
 LENGTHS = ("sequence_length", "seq_len", "length", "T")
 WIDTHS = ("embedding_dimension", "head_dim", "dim", "d_k")
 NAMES = (("Q", "K", "V"), ("q", "k", "v"), ("query", "key", "value"))
-SCORES = ("torch.matmul({q}, {k}.transpose(-2, -1))", "{q} @ {k}.transpose(-2, -1)",
-          "{q} @ {k}.mT")  # fmt: skip
-SCALED = ("{s} / math.sqrt({q}.size(-1))", "{s} * {q}.shape[-1] ** -0.5",
-          "{s} / ({q}.shape[-1] ** 0.5)")  # fmt: skip
-CALLS = ("F.scaled_dot_product_attention({q}, {k}, {v}{c})",
-         "torch.nn.functional.scaled_dot_product_attention({q}, {k}, {v}{c})")  # fmt: skip
+SCORES = ("torch.matmul({q}, {k}.transpose(-2, -1))", "{q} @ {k}.transpose(-2, -1)", "{q} @ {k}.mT")
+SCALED = (
+    "{s} / math.sqrt({q}.size(-1))",
+    "{s} * {q}.shape[-1] ** -0.5",
+    "{s} / ({q}.shape[-1] ** 0.5)",
+)
+CALLS = (
+    "F.scaled_dot_product_attention({q}, {k}, {v}{c})",
+    "torch.nn.functional.scaled_dot_product_attention({q}, {k}, {v}{c})",
+)
 SOFTMAX = ("torch.softmax({s}, dim=-1)", "F.softmax({s}, dim=-1)", "{s}.softmax(dim=-1)")
 SUMS = (
     "z = tl.program_id(1)",
@@ -118,11 +122,15 @@ def _said(page: Page, q: str, k: str, v: str) -> tuple[str, str]:
         scale = "1.0"
     lines = [f"scores = {scores}"]
     if is_causal:
-        lines += [f"mask = torch.ones({q}.size(-2), {k}.size(-2), device={q}.device).tril()",
-                  'scores = scores.masked_fill(mask == 0, float("-inf"))']  # fmt: skip
+        lines += [
+            f"mask = torch.ones({q}.size(-2), {k}.size(-2), device={q}.device).tril()",
+            'scores = scores.masked_fill(mask == 0, float("-inf"))',
+        ]
     lines.append(f"weights = {draw.choice(SOFTMAX).format(s='scores')}")
     page.forward += lines
     page.words += ["scores of queries and keys"]
-    page.step(draw.choice(("torch.matmul({w}, {v})", "{w} @ {v}")).format(w="weights", v=v),
-              "their mean of the values")  # fmt: skip
+    page.step(
+        draw.choice(("torch.matmul({w}, {v})", "{w} @ {v}")).format(w="weights", v=v),
+        "their mean of the values",
+    )
     return scale, kept

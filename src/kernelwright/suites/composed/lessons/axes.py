@@ -169,20 +169,25 @@ def index(page: Page) -> str:
     before = page.take()
     is_most, is_kept = page.draw.random() < 0.5, page.draw.random() < 0.3
     word = "argmax" if is_most else "argmin"
-    forms = (f"torch.{word}({{x}}, dim={{d}}{{k}})", f"{{x}}.{word}(dim={{d}}{{k}})",
-             f"torch.{word[3:]}({{x}}, dim={{d}}{{k}})[1]",
-             f"torch.{word[3:]}({{x}}, dim={{d}}{{k}}).indices")  # fmt: skip
+    forms = (
+        f"torch.{word}({{x}}, dim={{d}}{{k}})",
+        f"{{x}}.{word}(dim={{d}}{{k}})",
+        f"torch.{word[3:]}({{x}}, dim={{d}}{{k}})[1]",
+        f"torch.{word[3:]}({{x}}, dim={{d}}{{k}}).indices",
+    )
     _say(page, Statistic(f"index of the {word[3:]}imum", forms, (), ""), along, KEEP * is_kept)
     start_, sign = ('float("-inf")', ">") if is_most else ('float("inf")', "<")
     sweeps, way = Sweeps(along.way, before), along.way
     sweeps.lines += [
-        f"best = tl.full([BLOCK], {start_}, tl.float32)", "place = tl.zeros([BLOCK], tl.int32)",
-    ]  # fmt: skip
+        f"best = tl.full([BLOCK], {start_}, tl.float32)",
+        "place = tl.zeros([BLOCK], tl.int32)",
+    ]
     is_better = f"better = v {sign} best" if way is COLUMN else f"better = inside & (v {sign} best)"
     sweeps.sweep(
-        is_better, "best = tl.where(better, v, best)",
+        is_better,
+        "best = tl.where(better, v, best)",
         f"place = tl.where(better, {way.number}, place)",
-    )  # fmt: skip
+    )
     if way is ROW:
         most = "tl.max" if is_most else "tl.min"
         sweeps.lines.append(f"v = tl.min(tl.where(best == {most}(best, 0), place, length), 0)")
@@ -298,8 +303,11 @@ def _row_scan(word: str, before: list[str], after: list[str]) -> list[str]:
 def _column_scan(word: str, before: list[str], after: list[str]) -> list[str]:
     """Return the kernel of a scan over neighbouring columns, one element after the other."""
     r = "length - 1 - r" if "end" in word else "r"
-    lines = [*COLUMN.head, f"total = tl.full([BLOCK], {1.0 if 'product' in word else 0.0}, "
-             "tl.float32)", COLUMN.loop]  # fmt: skip
+    lines = [
+        *COLUMN.head,
+        f"total = tl.full([BLOCK], {1.0 if 'product' in word else 0.0}, tl.float32)",
+        COLUMN.loop,
+    ]
     inner = [f"i = (batch * length + {r}) * width + column"]
     inner += ["v = tl.load(x + i, mask=inside, other=0.0)", *before]
     if "masked" in word:

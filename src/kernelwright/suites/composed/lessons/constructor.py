@@ -102,8 +102,9 @@ def held(page: Page) -> str:
     names = [page.told(name, value) for name, value in pairs]
     numbers = dict(zip("ab", names, strict=False))
     plain = "".join(c for c in chosen.word.lower() if c.isalpha())
-    called = page.module(draw.choice((plain, "act", "activation")),
-                         draw.choice(chosen.forms).format(**numbers))  # fmt: skip
+    called = page.module(
+        draw.choice((plain, "act", "activation")), draw.choice(chosen.forms).format(**numbers)
+    )
     page.given |= {name: f"{called}.{kept}" for name, kept in zip(names, chosen.kept, strict=True)}
     page.lines += [line.format(**numbers) for line in chosen.lines]
     page.step(f"{called}({page.x})", chosen.word)
@@ -125,8 +126,9 @@ def clamped(page: Page) -> str:
 def learned_number(page: Page) -> str:
     """Append a parameter without axes, in one step or two."""
     draw = page.draw
-    name = page.told(draw.choice(("constant", "limit", "value", "scale")),
-                     draw.choice((2.0, 0.5, 1.5)))  # fmt: skip
+    name = page.told(
+        draw.choice(("constant", "limit", "value", "scale")), draw.choice((2.0, 0.5, 1.5))
+    )
     called = page.module(name, f"nn.Parameter(torch.tensor({name}))")
     name = called.removeprefix("self.")
     page.given[name] = called

@@ -133,9 +133,13 @@ def prose(form: str) -> tuple[str, str]:
 
 
 def lessons(
-    count: int, *, seed: int = 0, size: str = "small", forms: Sequence[str] = (),
+    count: int,
+    *,
+    seed: int = 0,
+    size: str = "small",
+    forms: Sequence[str] = (),
     schedules: int = 1,
-) -> Iterator[Lesson]:  # fmt: skip
+) -> Iterator[Lesson]:
     """Yield lessons of ``count`` tasks of different text; equal arguments give equal lessons.
 
     A task has a kernel for each of at most ``schedules`` schedules, in consecutive lessons. The

@@ -56,16 +56,19 @@ def reduced(page: Page) -> str:
     text += (
         "\n\n" + head("x", "a", "out", "n", "k", *page.given, name="rows") + block([*ROW, *body])
     )
-    lines += ["result = torch.empty_like(a)",
-              f"rows[(m,)](out, a, result, n, k{page.more}, {page.schedule.row('n')})",
-              "return result"]  # fmt: skip
+    lines += [
+        "result = torch.empty_like(a)",
+        f"rows[(m,)](out, a, result, n, k{page.more}, {page.schedule.row('n')})",
+        "return result",
+    ]
     return answer(page, text, "\n".join(lines))
 
 
 SPREAD = (
-    "for start in range(0, k, BLOCK):", "    at = start + tl.arange(0, BLOCK)",
+    "for start in range(0, k, BLOCK):",
+    "    at = start + tl.arange(0, BLOCK)",
     "    w = tl.load(a + row * k + at, mask=at < k, other=0.0)",
-)  # fmt: skip
+)
 """A loop over a row of the layer's input, of any width."""
 
 
@@ -181,8 +184,9 @@ def grouped(page: Page) -> str:
     lines += [
         f"groups = {called}.num_groups",
         f"rows[(m * groups,)](out, n // groups, groups{page.more}, "
-        f"{page.schedule.row('n // groups')})", "return out",
-    ]  # fmt: skip
+        f"{page.schedule.row('n // groups')})",
+        "return out",
+    ]
     return answer(page, text, "\n".join(lines))
 
 
@@ -214,13 +218,31 @@ def _grouped_fold(page: Page, text: str, lines: list[str], norm: tuple[str, str]
     steps(page, 0, 1, learned=False)
     start, adds, last = FOLDED[word]
     names = ["x", "out", "n", "groups", *page.given]
-    text += "\n\n" + head(*names, name="rows") + block([
-        "row = tl.program_id(0)", "column = tl.arange(0, BLOCK)", "inside = column < n",
-        f"total = tl.full([BLOCK], {start}, tl.float32)", "for group in range(0, groups):",
-        *(f"    {line}" for line in ("c = group * n + column",
-          "v = tl.load(x + row * groups * n + c, mask=inside, other=0.0)", *inner, adds)),
-        f"v = {last}", *page.take(), "tl.store(out + row, v)",
-    ])  # fmt: skip
+    text += (
+        "\n\n"
+        + head(*names, name="rows")
+        + block(
+            [
+                "row = tl.program_id(0)",
+                "column = tl.arange(0, BLOCK)",
+                "inside = column < n",
+                f"total = tl.full([BLOCK], {start}, tl.float32)",
+                "for group in range(0, groups):",
+                *(
+                    f"    {line}"
+                    for line in (
+                        "c = group * n + column",
+                        "v = tl.load(x + row * groups * n + c, mask=inside, other=0.0)",
+                        *inner,
+                        adds,
+                    )
+                ),
+                f"v = {last}",
+                *page.take(),
+                "tl.store(out + row, v)",
+            ]
+        )
+    )
     more = page.more
     end = "return result"
     if is_kept and draw.random() < 0.5:
@@ -233,10 +255,11 @@ def _grouped_fold(page: Page, text: str, lines: list[str], norm: tuple[str, str]
         page.step(f"{page.x} + {held}", "sum with a learned tensor")
         end = f"return result + {held}"
     lines += [
-        f"groups = {called}.num_groups", f"result = a.new_empty({'m, 1' if is_kept else 'm'})",
+        f"groups = {called}.num_groups",
+        f"result = a.new_empty({'m, 1' if is_kept else 'm'})",
         f"rows[(m,)](out, result, n // groups, groups{more}, {page.schedule.row('n // groups')})",
         end,
-    ]  # fmt: skip
+    ]
     return answer(page, text, "\n".join(lines))
 
 
@@ -295,8 +318,10 @@ def pooled(page: Page) -> str:
     page.arguments.append(name)
     is_most = draw.random() < 0.5
     cls, word = ("nn.MaxPool1d", "max pool") if is_most else ("nn.AvgPool1d", "average pool")
-    called = page.module(draw.choice(("pool", word.replace("average", "avg").replace(" ", "_"))),
-                         f"{cls}({draw.choice((name, f'kernel_size={name}'))})")  # fmt: skip
+    called = page.module(
+        draw.choice(("pool", word.replace("average", "avg").replace(" ", "_"))),
+        f"{cls}({draw.choice((name, f'kernel_size={name}'))})",
+    )
     page.step(f"{called}({page.x}.unsqueeze(1)).squeeze(1)", f"{word} of features")
     page.place = ""
     start, adds = ('float("-inf")', "v = tl.maximum(v, w)") if is_most else ("0.0", "v = v + w")
@@ -309,19 +334,30 @@ def pooled(page: Page) -> str:
         more, shape = fold(page, is_kept=draw.random() < 0.6)
         body, ends = [*body, *more], "tl.store(out + row, v)"
     names = ["x", "out", "n", "width", "size", *page.given]
-    text += "\n\n" + head(*names, name="rows") + block([
-        "row = tl.program_id(0)", "column = tl.arange(0, BLOCK)", "inside = column < n",
-        f"v = tl.full([BLOCK], {start}, tl.float32)", "for j in range(0, size):",
-        "    w = tl.load(x + row * width + column * size + j, mask=inside, other=0.0)",
-        f"    {adds}",
-        *body, ends,
-    ])  # fmt: skip
+    text += (
+        "\n\n"
+        + head(*names, name="rows")
+        + block(
+            [
+                "row = tl.program_id(0)",
+                "column = tl.arange(0, BLOCK)",
+                "inside = column < n",
+                f"v = tl.full([BLOCK], {start}, tl.float32)",
+                "for j in range(0, size):",
+                "    w = tl.load(x + row * width + column * size + j, mask=inside, other=0.0)",
+                f"    {adds}",
+                *body,
+                ends,
+            ]
+        )
+    )
     size = f"{called}.kernel_size" + ("" if is_most else "[0]")
     lines += [
-        f"size = {size}", f"result = a.new_empty({shape})",
-        f"rows[(m,)](out, result, n // size, n, size{page.more}, "
-        f"{page.schedule.row('n // size')})", "return result",
-    ]  # fmt: skip
+        f"size = {size}",
+        f"result = a.new_empty({shape})",
+        f"rows[(m,)](out, result, n // size, n, size{page.more}, {page.schedule.row('n // size')})",
+        "return result",
+    ]
     return answer(page, text, "\n".join(lines))
 
 
@@ -331,8 +367,10 @@ def _rows(page: Page, text: str, lines: list[str], body: list[str], shape: str) 
     is_map = shape == "m, n"
     body = [line.replace("tl.load(x + ", "tl.load(out + ") for line in body] if is_map else body
     text += "\n\n" + head(*["x"] * (not is_map), "out", "n", *page.given, name="rows") + block(body)
-    lines = [*lines, *[f"result = a.new_empty({shape})"] * (not is_map),
-             f"rows[(m,)](out, {'result, ' * (not is_map)}n{page.more}, "
-             f"{page.schedule.row('n')})",
-             "return out" if is_map else "return result"]  # fmt: skip
+    lines = [
+        *lines,
+        *[f"result = a.new_empty({shape})"] * (not is_map),
+        f"rows[(m,)](out, {'result, ' * (not is_map)}n{page.more}, {page.schedule.row('n')})",
+        "return out" if is_map else "return result",
+    ]
     return answer(page, text, "\n".join(lines))

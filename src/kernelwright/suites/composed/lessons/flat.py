@@ -100,8 +100,10 @@ SPREAD = (
 def spread(page: Page) -> str:
     """Write a vector combined with a matrix: diagonal matrices, and broadcasts."""
     draw = page.draw
-    rows, columns = page.lengths((("N", "n", "rows", "batch_size"), (9, 16, 24)),
-                                 (("M", "m", "columns", "dim"), (20, 32, 33)))  # fmt: skip
+    rows, columns = page.lengths(
+        (("N", "n", "rows", "batch_size"), (9, 16, 24)),
+        (("M", "m", "columns", "dim"), (20, 32, 33)),
+    )
     a, b = draw.choice((("A", "B"), ("a", "b"), ("d", "x"), ("weights", "x"), ("scale", "x")))
     expression, word, read, along = draw.choice(SPREAD)
     vector, matrix = (rows,) if along == "rows" else (columns,), (rows, columns)
@@ -114,11 +116,16 @@ def spread(page: Page) -> str:
     sign = "*" if "@" in expression or "view" in expression else sign
     steps(page, 0, 2)
     after = page.take()
-    kernel = head("x", "d", "out", "n", "width", *page.given) + block([
-        *HEAD, LINE, f"w = tl.load({read.format(a='d')}, mask=inside)",
-        f"v = w {sign} v" if is_first else f"v = v {sign} w", *after,
-        "tl.store(out + at, v, mask=inside)",
-    ])  # fmt: skip
+    kernel = head("x", "d", "out", "n", "width", *page.given) + block(
+        [
+            *HEAD,
+            LINE,
+            f"w = tl.load({read.format(a='d')}, mask=inside)",
+            f"v = w {sign} v" if is_first else f"v = v {sign} w",
+            *after,
+            "tl.store(out + at, v, mask=inside)",
+        ]
+    )
     each = page.schedule.block
     return answer(
         page,

@@ -8,18 +8,20 @@ from kernelwright.suites.composed.operators import OPERATORS, Operator
 # close to zero, differences of numbers near one would lose its digits, so continued fractions,
 # whose numbers are easy to learn, are used there.
 LOG1P = (
-    "s = u / (2.0 + u)", "p = s * s",
+    "s = u / (2.0 + u)",
+    "p = s * s",
     "u = 2.0 * s / (1.0 - p / (3.0 - 4.0 * p / (5.0 - 9.0 * p / (7.0 - 16.0 * p / 9.0))))",
-)  # fmt: skip
+)
 """The logarithm of 1 + u, for u from 0 to 1: twice the inverse hyperbolic tangent of u / (2 +
 u)."""
 SOFTPLUS = ("u = tl.exp(-tl.abs(v))", *LOG1P, "u = tl.where(v > 0.0, v, 0.0) + u")
 LAMBERT = "s = p / (3.0 + p / (5.0 + p / (7.0 + p / 9.0)))"
 """v / (1 + s) is the hyperbolic tangent of v, for v from -1 to 1 and p = v * v."""
 TANH = (
-    "p = v * v", LAMBERT,
+    "p = v * v",
+    LAMBERT,
     "u = tl.where(p < 1.0, v / (1.0 + s), 2.0 * tl.sigmoid(2.0 * v) - 1.0)",
-)  # fmt: skip
+)
 EXPM1 = (
     "p = 0.25 * v * v", LAMBERT, "s = 0.5 * v / (1.0 + s)",
     "u = tl.where(v > -1.0, 2.0 * s / (1.0 - s), tl.exp(v) - 1.0)",
@@ -86,10 +88,23 @@ LINES: dict[str, tuple[str, ...]] = {
 """Word of the operator → its lines."""
 
 WRITTEN = tuple(operator for operator in OPERATORS if operator.word in LINES)
-LONG = tuple(operator for operator in WRITTEN if operator.word in (
-    "GELU", "GELU (tanh form)", "swish", "tanh", "softplus", "mish", "ELU", "SELU", "log-sigmoid",
-    "hard swish",
-))  # fmt: skip
+LONG = tuple(
+    operator
+    for operator in WRITTEN
+    if operator.word
+    in (
+        "GELU",
+        "GELU (tanh form)",
+        "swish",
+        "tanh",
+        "softplus",
+        "mish",
+        "ELU",
+        "SELU",
+        "log-sigmoid",
+        "hard swish",
+    )
+)
 """Operators that are easily confused or garbled."""
 
 MORE: dict[str, tuple[str, ...]] = {

@@ -43,15 +43,19 @@ def image_norm(page: Page) -> str:
     if kind != "instance":
         page.given |= {"gamma": f"{called}.weight", "beta": f"{called}.bias"}
         reads += {
-            "group": ["c = row % groups * (length // inner) + at // inner",
-                      _weighted("c", "inside")],
-            "layer": [_weighted("at", "inside")], "batch": [_weighted("c", "")],
-        }[kind]  # fmt: skip
+            "group": [
+                "c = row % groups * (length // inner) + at // inner",
+                _weighted("c", "inside"),
+            ],
+            "layer": [_weighted("at", "inside")],
+            "batch": [_weighted("c", "")],
+        }[kind]
     steps(page, 0, 2, learned=False)
     sweeps.find(CENTRED)
     sweeps.write(*reads, *page.take())
     names = {"group": ["length", "inner", "groups"], "batch": ["length", "inner", "channels"]}.get(
-        kind, ["length"])  # fmt: skip
+        kind, ["length"]
+    )
     n_programs = {"group": "x.shape[0] * groups", "batch": "channels"}.get(
         kind, "x.numel() // length"
     )
@@ -77,8 +81,10 @@ def _group(page: Page, n_axes: int) -> tuple[str, list[str]]:
     whole = f"num_groups=num_groups, num_channels={channels}"
     told = page.draw.choice((f"num_groups, {channels}", whole)) + page.small()
     called = page.module(page.draw.choice(("norm", "gn", "group_norm")), f"nn.GroupNorm({told})")
-    return called, [f"groups, inner = {called}.num_groups, x.stride(1)",
-                    "length = x.shape[1] // groups * inner"]  # fmt: skip
+    return called, [
+        f"groups, inner = {called}.num_groups, x.stride(1)",
+        "length = x.shape[1] // groups * inner",
+    ]
 
 
 def _instance(page: Page, n_axes: int) -> tuple[str, list[str]]:
@@ -175,8 +181,12 @@ def whole_norm(page: Page) -> str:
     page.part(draw.choice(forms).format(x=page.x), word, draw.choice(("norm", "denominator")))
     names_first, more_first = [*page.given], page.more
     steps(page, 0, 2, learned=False)
-    lines = ["at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n",
-             "v = tl.load(x + at, mask=inside, other=0.0)", *before]  # fmt: skip
+    lines = [
+        "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+        "inside = at < n",
+        "v = tl.load(x + at, mask=inside, other=0.0)",
+        *before,
+    ]
     text = head("x", "parts", "n", *names_first, name="sums") + block(
         [*lines, f"tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, {each}, 0.0), 0))"]
     )

@@ -40,9 +40,11 @@ def two(page: Page) -> str:
     body, shape = fold(page, is_kept=draw.random() < 0.5)
     text += "\n\n" + head("x", "out", "n", *page.given, name="rows")
     text += block([*ROW, *body, "tl.store(out + row, v)"])
-    lines += [f"result = a.new_empty({shape})",
-              f"rows[(m,)](a, result, n{page.more}, {page.schedule.row('n')})",
-              "return result"]  # fmt: skip
+    lines += [
+        f"result = a.new_empty({shape})",
+        f"rows[(m,)](a, result, n{page.more}, {page.schedule.row('n')})",
+        "return result",
+    ]
     return answer(page, text, "\n".join(lines))
 
 
@@ -62,9 +64,13 @@ def _launched(
     )
     values = "".join(f"{value}, " for value in ["layer.bias"] * has_bias + list(given.values()))
     lines = [
-        f"a = {page.first}.contiguous()", f"for layer in ({', '.join(names)}):",
-        "    m, k = a.shape", "    n = layer.weight.shape[0]", "    out = a.new_empty(m, n)",
+        f"a = {page.first}.contiguous()",
+        f"for layer in ({', '.join(names)}):",
+        "    m, k = a.shape",
+        "    n = layer.weight.shape[0]",
+        "    out = a.new_empty(m, n)",
         f"    kernel[{products.grid(page.schedule)}](a, layer.weight, {values}out, m, n, k, "
-        f"layer is {names[0]}, {page.schedule.of_tiles})", "    a = out",
-    ]  # fmt: skip
+        f"layer is {names[0]}, {page.schedule.of_tiles})",
+        "    a = out",
+    ]
     return text, lines

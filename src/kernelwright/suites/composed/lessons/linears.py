@@ -52,8 +52,9 @@ def layer(page: Page, *, may_be_deep: bool = False) -> Layer:
         shape = (*page.lengths((("seq_len", "length"), (2, 3))), rows, k)
         shape = (shape[1], shape[0], k)
     called = draw.choice(("x", "x", "x", "x", "input", "inputs", "features_in"))
-    name = page.start(shape, name=called,
-                      how=draw.choice(("torch.rand({shape})", "torch.randn({shape})")))  # fmt: skip
+    name = page.start(
+        shape, name=called, how=draw.choice(("torch.rand({shape})", "torch.randn({shape})"))
+    )
     left = f"{name}.contiguous()" if len(shape) == 2 else f"{name}.reshape(-1, {name}.shape[-1])"
     inputs, outputs = page.argument(k), page.argument(n)
     kind = draw.random()
@@ -101,9 +102,13 @@ def product(page: Page, found: Layer, epilogue: Sequence[str]) -> tuple[str, lis
     text = head(*operands) + block([*products.HEAD, *sums, *epilogue, products.STORE])
     given = "".join(f"{value}, " for value in values)
     grid = products.grid(page.schedule)
-    lines = [f"a, b = {found.left}, {found.right}", "m, k = a.shape",
-             f"n = b.shape[{0 if found.is_turned else 1}]", "out = a.new_empty(m, n)",
-             f"kernel[{grid}](a, b, {given}out, m, n, k, {page.schedule.of_tiles})"]  # fmt: skip
+    lines = [
+        f"a, b = {found.left}, {found.right}",
+        "m, k = a.shape",
+        f"n = b.shape[{0 if found.is_turned else 1}]",
+        "out = a.new_empty(m, n)",
+        f"kernel[{grid}](a, b, {given}out, m, n, k, {page.schedule.of_tiles})",
+    ]
     return text, lines
 
 

@@ -74,8 +74,11 @@ def loss(page: Page) -> str:
     page.start(shape, name=x)
     is_sign = "margin" in word or "hinge" in word
     is_row = is_sign and draw.random() < 0.5
-    how = "torch.randint(0, 2, ({shape}{comma})).float() * 2 - 1" if is_sign else draw.choice(
-        ("torch.rand({shape})", "torch.randn({shape})"))  # fmt: skip
+    how = (
+        "torch.randint(0, 2, ({shape}{comma})).float() * 2 - 1"
+        if is_sign
+        else draw.choice(("torch.rand({shape})", "torch.randn({shape})"))
+    )
     target = (shape[1],) if is_row else shape
     page.input(t, target, how.replace("{comma}", "," if is_row else ""))
     page.place = ""
@@ -86,11 +89,16 @@ def loss(page: Page) -> str:
     if after:
         page.step(f"{page.x}{after}", "scaling")
     names = ["x", "target", "parts", "n", *page.given, *["width"] * is_row]
-    kernel = head(*names) + block([
-        *HEAD, "v = tl.load(x + at, mask=inside, other=0.0)",
-        f"t = tl.load(target + at{' % width' * is_row}, mask=inside, other=0.0)", *before,
-        *lines, "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
-    ])  # fmt: skip
+    kernel = head(*names) + block(
+        [
+            *HEAD,
+            "v = tl.load(x + at, mask=inside, other=0.0)",
+            f"t = tl.load(target + at{' % width' * is_row}, mask=inside, other=0.0)",
+            *before,
+            *lines,
+            "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
+        ]
+    )
     return _by_blocks(page, kernel, t, f"{end}{after}", ", x.shape[1]" * is_row)
 
 
@@ -121,11 +129,15 @@ def divergence(page: Page) -> str:
     after = draw.choice(("", "", " * 0.5", " * 2.0", " * 4.0", " / 3.0"))
     if after:
         page.step(f"{page.x}{after}", "scaling")
-    kernel = head("x", "target", "parts", "n") + block([
-        *HEAD, "v = tl.load(x + at, mask=inside, other=1.0)",
-        "t = tl.load(target + at, mask=inside, other=1.0)", *lines,
-        "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
-    ])  # fmt: skip
+    kernel = head("x", "target", "parts", "n") + block(
+        [
+            *HEAD,
+            "v = tl.load(x + at, mask=inside, other=1.0)",
+            "t = tl.load(target + at, mask=inside, other=1.0)",
+            *lines,
+            "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
+        ]
+    )
     return _by_blocks(page, kernel, t, f"{end}{after}", "")
 
 
@@ -178,16 +190,24 @@ def row_loss(page: Page) -> str:
     if is_mean:
         page.step(f"{page.x}.mean()" if draw.random() < 0.5 else f"torch.mean({page.x})", "mean")
     after = page.take()
-    kernel = head("x", "target", "out", "length", *page.given) + block([
-        "row = tl.program_id(0)", "total = tl.full([BLOCK], 0.0, tl.float32)",
-        "for start in range(0, length, BLOCK):",
-    ])  # fmt: skip
-    kernel += block([
-        "at = start + tl.arange(0, BLOCK)", "inside = at < length",
-        "v = tl.load(x + row * length + at, mask=inside, other=1.0)",
-        "t = tl.load(target + row * length + at, mask=inside, other=1.0)", *lines,
-        "total += tl.where(inside, v, 0.0)",
-    ], 2)  # fmt: skip
+    kernel = head("x", "target", "out", "length", *page.given) + block(
+        [
+            "row = tl.program_id(0)",
+            "total = tl.full([BLOCK], 0.0, tl.float32)",
+            "for start in range(0, length, BLOCK):",
+        ]
+    )
+    kernel += block(
+        [
+            "at = start + tl.arange(0, BLOCK)",
+            "inside = at < length",
+            "v = tl.load(x + row * length + at, mask=inside, other=1.0)",
+            "t = tl.load(target + row * length + at, mask=inside, other=1.0)",
+            *lines,
+            "total += tl.where(inside, v, 0.0)",
+        ],
+        2,
+    )
     kernel += block(["total = tl.sum(total, 0)", f"v = {end}", *after, "tl.store(out + row, v)"])
     return _by_rows(page, kernel, t, ".mean()" if is_mean else "")
 
@@ -207,12 +227,16 @@ def cross_entropy(page: Page) -> str:
     steps(page, 0, draw.choice((0, 1, 1)), learned=False)
     before = page.take()
     told = draw.choice(("", "", ", reduction='none'", ", reduction='sum'"))
-    form = draw.choice((
-        "F.cross_entropy({x}, {t}{r})", "torch.nn.functional.cross_entropy({x}, {t}{r})",
-        "F.nll_loss(F.log_softmax({x}, dim=-1), {t}{r})", "nn.CrossEntropyLoss({r})",
-        "-F.log_softmax({x}, dim=1).gather(1, {t}.unsqueeze(1)).squeeze(1)",
-        "torch.logsumexp({x}, dim=1) - {x}.gather(1, {t}[:, None])[:, 0]",
-    ))  # fmt: skip
+    form = draw.choice(
+        (
+            "F.cross_entropy({x}, {t}{r})",
+            "torch.nn.functional.cross_entropy({x}, {t}{r})",
+            "F.nll_loss(F.log_softmax({x}, dim=-1), {t}{r})",
+            "nn.CrossEntropyLoss({r})",
+            "-F.log_softmax({x}, dim=1).gather(1, {t}.unsqueeze(1)).squeeze(1)",
+            "torch.logsumexp({x}, dim=1) - {x}.gather(1, {t}[:, None])[:, 0]",
+        )
+    )
     if "gather" in form and told:
         form = f"torch.{told[13:-1]}({form})" if told[13:-1] in ("sum", "mean") else form
     elif "gather" in form:
@@ -224,19 +248,36 @@ def cross_entropy(page: Page) -> str:
     after = draw.choice(("", "", " * 0.5", " * 2.0"))
     if after:
         page.step(f"{page.x}{after}", "scaling")
-    lines = ["at = start + tl.arange(0, BLOCK)", "inside = at < length",
-             "v = tl.load(x + row * length + at, mask=inside, other=0.0)", *before]  # fmt: skip
+    lines = [
+        "at = start + tl.arange(0, BLOCK)",
+        "inside = at < length",
+        "v = tl.load(x + row * length + at, mask=inside, other=0.0)",
+        *before,
+    ]
     loop = "for start in range(0, length, BLOCK):"
     kernel = head("x", "target", "out", "length", *page.given)
-    kernel += block(["row = tl.program_id(0)", "label = tl.load(target + row)",
-                     'top = tl.full([BLOCK], float("-inf"), tl.float32)',
-                     "chosen = tl.full([BLOCK], 0.0, tl.float32)", loop])  # fmt: skip
-    kernel += block([*lines, 'top = tl.maximum(top, tl.where(inside, v, float("-inf")))',
-                     "chosen += tl.where(at == label, v, 0.0)"], 2)  # fmt: skip
+    kernel += block(
+        [
+            "row = tl.program_id(0)",
+            "label = tl.load(target + row)",
+            'top = tl.full([BLOCK], float("-inf"), tl.float32)',
+            "chosen = tl.full([BLOCK], 0.0, tl.float32)",
+            loop,
+        ]
+    )
+    kernel += block(
+        [
+            *lines,
+            'top = tl.maximum(top, tl.where(inside, v, float("-inf")))',
+            "chosen += tl.where(at == label, v, 0.0)",
+        ],
+        2,
+    )
     kernel += block(["top = tl.max(top, 0)", "total = tl.full([BLOCK], 0.0, tl.float32)", loop])
     kernel += block([*lines, "total += tl.where(inside, tl.exp(v - top), 0.0)"], 2)
-    kernel += block(["v = top + tl.log(tl.sum(total, 0)) - tl.sum(chosen, 0)",
-                     "tl.store(out + row, v)"])  # fmt: skip
+    kernel += block(
+        ["v = top + tl.log(tl.sum(total, 0)) - tl.sum(chosen, 0)", "tl.store(out + row, v)"]
+    )
     return _by_rows(page, kernel, t, f"{end}{after}")
 
 

@@ -12,20 +12,30 @@ from kernelwright.suites.composed.lessons.writing import answer, head
 SPACES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 PLACES = {
     1: ["column = at % w * stride - padding", "base = at // w * width"],
-    2: ["column = at % w * stride - padding", "row = at // w % h * stride - padding",
-        "base = at // (w * h) * height * width"],
-    3: ["column = at % w * stride - padding", "row = at // w % h * stride - padding",
+    2: [
+        "column = at % w * stride - padding",
+        "row = at // w % h * stride - padding",
+        "base = at // (w * h) * height * width",
+    ],
+    3: [
+        "column = at % w * stride - padding",
+        "row = at // w % h * stride - padding",
         "layer = at // (w * h) % d * stride - padding",
-        "base = at // (w * h * d) * depth * height * width"],
-}  # fmt: skip
+        "base = at // (w * h * d) * depth * height * width",
+    ],
+}
 FOUND = {
     1: ["c = column + i{s}", "live = inside & (c >= 0) & (c < width)"],
-    2: ["r, c = row + i{s}, column + j{s}",
-        "live = inside & (r >= 0) & (r < height) & (c >= 0) & (c < width)"],
-    3: ["z, r, c = layer + l{s}, row + i{s}, column + j{s}",
+    2: [
+        "r, c = row + i{s}, column + j{s}",
+        "live = inside & (r >= 0) & (r < height) & (c >= 0) & (c < width)",
+    ],
+    3: [
+        "z, r, c = layer + l{s}, row + i{s}, column + j{s}",
         "live = inside & (z >= 0) & (z < depth) & (r >= 0) & (r < height)",
-        "live = live & (c >= 0) & (c < width)"],
-}  # fmt: skip
+        "live = live & (c >= 0) & (c < width)",
+    ],
+}
 READS = {1: "base + c", 2: "base + r * width + c", 3: "base + (z * height + r) * width + c"}
 LOOPS = {1: "i", 2: "ij", 3: "lij"}
 MOST = ('float("-inf")', 'total = tl.maximum(total, tl.where(live, v, float("-inf")))')
@@ -34,8 +44,11 @@ KEYS = ("kernel_size", "stride", "padding", "dilation")
 DEFAULTS = {"stride": "None", "padding": "0", "dilation": "1"}
 FLAGS = {True: ("return_indices", "ceil_mode"), False: ("ceil_mode", "count_include_pad")}
 WINDOWS = ("(2, 3)", "(3, 2)", "(3, 3)", "(2, 1)")
-PAIRS = {"kernel_size": WINDOWS, "stride": ("(1, 2)", "(2, 1)", "(2, 2)"),
-         "padding": ("(1, 0)", "(0, 0)", "(1, 0)")}  # fmt: skip
+PAIRS = {
+    "kernel_size": WINDOWS,
+    "stride": ("(1, 2)", "(2, 1)", "(2, 2)"),
+    "padding": ("(1, 0)", "(0, 0)", "(1, 0)"),
+}
 
 
 @dataclass(frozen=True)
@@ -67,9 +80,14 @@ class Pool:
         sizes = dict(zip("ij", ("size_h", "size_w"), strict=True)) if self.is_pair else {}
         names = ["n", *SPACES[self.rank], *self.ends, *self.numbers, *page.given]
         text = head("x", "out", *names, name=f"{'max' if self.is_most else 'average'}_pool")
-        text += block(["at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n",
-                       *self._places(),
-                       f"total = tl.full([BLOCK], {start}, tl.float32)"])  # fmt: skip
+        text += block(
+            [
+                "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+                "inside = at < n",
+                *self._places(),
+                f"total = tl.full([BLOCK], {start}, tl.float32)",
+            ]
+        )
         for depth, letter in enumerate(LOOPS[self.rank], 1):
             text += block([f"for {letter} in range(0, {sizes.get(letter, 'size')}):"], depth)
         apart = " * dilation" if "dilation" in self.numbers else ""
@@ -158,8 +176,12 @@ def _numbers(page: Page, rank: int, keys: list[str], is_most: bool) -> list[str]
     """Return the module's numbers as text, and the flags that the constructor passes on as well."""
     draw = page.draw
     size = draw.choice((2, 3) if rank > 1 else (2, 3, 4))
-    values = {"kernel_size": size, "stride": draw.choice((1, 2, 3)), "padding": draw.choice((0, 1)),
-              "dilation": draw.choice((1, 1, 2))}  # fmt: skip
+    values = {
+        "kernel_size": size,
+        "stride": draw.choice((1, 2, 3)),
+        "padding": draw.choice((0, 1)),
+        "dilation": draw.choice((1, 1, 2)),
+    }
     flags = list(FLAGS[is_most][: draw.choice((1, 2))]) if draw.random() < 0.35 else []
     has_defaults = bool(flags) or draw.random() < 0.4
     n_told = draw.choice((len(keys), len(keys), max(1, len(keys) - 1)))

@@ -32,13 +32,14 @@ def loop(schedule: Schedule) -> list[str]:
     """Return the loop over the sum of products, some terms at a time."""
     n = schedule.terms
     return [
-        "v = tl.zeros([BLOCK, BLOCK], tl.float32)", f"for start in range(0, k, {n}):",
+        "v = tl.zeros([BLOCK, BLOCK], tl.float32)",
+        f"for start in range(0, k, {n}):",
         f"    i = start + tl.arange(0, {n})[:, None]",
         f"    j = start + tl.arange(0, {n})[None, :]",
         "    left = tl.load(a + row % m * a_m + j * a_k, mask=j < k, other=0.0)",
         "    right = tl.load(b + i * b_k + column % n * b_n, mask=i < k, other=0.0)",
         f'    v += tl.dot(left, right, input_precision="{schedule.precision}")',
-    ]  # fmt: skip
+    ]
 
 
 def grid(schedule: Schedule, more: str = "") -> str:
@@ -47,9 +48,13 @@ def grid(schedule: Schedule, more: str = "") -> str:
 
 
 def kernel(
-    schedule: Schedule, arguments: Sequence[str], epilogue: Sequence[str], *,
-    is_batched: bool = False, operands: Sequence[str] = (),
-) -> str:  # fmt: skip
+    schedule: Schedule,
+    arguments: Sequence[str],
+    epilogue: Sequence[str],
+    *,
+    is_batched: bool = False,
+    operands: Sequence[str] = (),
+) -> str:
     """Return the text of a product's kernel; ``arguments`` are further ones, after the operands,
     and ``operands`` are lines that change the values read from these."""
     strides = ["a_m", "a_k", "b_k", "b_n"]
@@ -165,10 +170,15 @@ def added(page: Page) -> str:
     m, k, n = page.lengths(ROWS, INNER, COLUMNS, is_work=True)
     for name, shape in (("C", (m, n)), ("A", (m, k)), ("B", (k, n))):
         page.input(name, shape, page.draw.choice(HOW))
-    forms = ("torch.addmm(C, A, B)", "A @ B + C", "torch.matmul(A, B) - C",
-             "C + torch.matmul(A, B)",
-             "torch.mm(A, B) * C", "torch.addmm(C, A, B, alpha=0.5)",
-             "torch.addmm(C, A, B, beta=2.0)")  # fmt: skip
+    forms = (
+        "torch.addmm(C, A, B)",
+        "A @ B + C",
+        "torch.matmul(A, B) - C",
+        "C + torch.matmul(A, B)",
+        "torch.mm(A, B) * C",
+        "torch.addmm(C, A, B, alpha=0.5)",
+        "torch.addmm(C, A, B, beta=2.0)",
+    )
     form = page.draw.choice(forms)
     _begin(page, (m, n), "out")
     page.step(form, "product with a matrix added")
@@ -192,8 +202,11 @@ def deep(page: Page) -> str:
         lead = (z, y)[: 2 - is_three]
         page.input(a, (*lead, m, k), draw.choice(HOW))
         page.input(b, (k, n), draw.choice(HOW))
-        sums = ("torch.einsum('bil,lk->bik', {a}, {b})" if is_three
-                else "torch.einsum('bijl,lk->bijk', {a}, {b})")  # fmt: skip
+        sums = (
+            "torch.einsum('bil,lk->bik', {a}, {b})"
+            if is_three
+            else "torch.einsum('bijl,lk->bijk', {a}, {b})"
+        )
         _begin(page, (m, n), "out")
         page.step(draw.choice((*CALLS, sums)).format(a, b, a=a, b=b), "product")
         if is_three:
@@ -206,8 +219,13 @@ def deep(page: Page) -> str:
     _begin(page, (m, n), "out")
     page.step(draw.choice(CALLS).format(a, right), "product")
     end = ".transpose(1, 2)" if is_turned else ""
-    return _finished(page, f"{a}.flatten(0, 1)", f"{b}.flatten(0, 1){end}",
-                     f"*{a}.shape[:-1], n", is_batched=True)  # fmt: skip
+    return _finished(
+        page,
+        f"{a}.flatten(0, 1)",
+        f"{b}.flatten(0, 1){end}",
+        f"*{a}.shape[:-1], n",
+        is_batched=True,
+    )
 
 
 def vector(page: Page) -> str:
@@ -223,15 +241,22 @@ def vector(page: Page) -> str:
     page.place = ""
     page.step(draw.choice(forms).format(a, b), "product with a vector")
     steps(page, 0, 2, learned=False)
-    text = head("a", "b", "out", "k", *page.given) + block([
-        "row = tl.program_id(0)", "total = tl.full([BLOCK], 0.0, tl.float32)",
-        "for start in range(0, k, BLOCK):",
-    ])  # fmt: skip
-    text += block([
-        "at = start + tl.arange(0, BLOCK)", "inside = at < k",
-        "v = tl.load(a + row * k + at, mask=inside, other=0.0)",
-        "total += v * tl.load(b + at, mask=inside, other=0.0)",
-    ], 2)  # fmt: skip
+    text = head("a", "b", "out", "k", *page.given) + block(
+        [
+            "row = tl.program_id(0)",
+            "total = tl.full([BLOCK], 0.0, tl.float32)",
+            "for start in range(0, k, BLOCK):",
+        ]
+    )
+    text += block(
+        [
+            "at = start + tl.arange(0, BLOCK)",
+            "inside = at < k",
+            "v = tl.load(a + row * k + at, mask=inside, other=0.0)",
+            "total += v * tl.load(b + at, mask=inside, other=0.0)",
+        ],
+        2,
+    )
     text += block(["v = tl.sum(total, 0)", *page.take(), "tl.store(out + row, v)"])
     return answer(
         page,
@@ -252,9 +277,14 @@ def _begin(page: Page, shape: Shape, name: str) -> None:
 
 
 def _finished(
-    page: Page, left: str, right: str, shape: str = "", *, is_batched: bool = False,
+    page: Page,
+    left: str,
+    right: str,
+    shape: str = "",
+    *,
+    is_batched: bool = False,
     operands: Sequence[str] = (),
-) -> str:  # fmt: skip
+) -> str:
     """Return the answer, with or without steps after the product."""
     draw = page.draw
     page.way = "batched" if is_batched else ""

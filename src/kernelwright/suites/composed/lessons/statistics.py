@@ -58,8 +58,12 @@ REDUCTIONS = (
     Statistic("range", ("torch.amax({x}, dim={d}{k}) - torch.amin({x}, dim={d}{k})",),
               (("top", "max", "v"), ("low", "min", "v")), "v = top - low"),
 )  # fmt: skip
-PRODUCT = Statistic("product", ("torch.prod({x}, dim={d}{k})", "{x}.prod(dim={d}{k})"),
-                    (("total", "product", "v"),), "v = total")  # fmt: skip
+PRODUCT = Statistic(
+    "product",
+    ("torch.prod({x}, dim={d}{k})", "{x}.prod(dim={d}{k})"),
+    (("total", "product", "v"),),
+    "v = total",
+)
 """For columns only: Triton cannot multiply the lanes of a row."""
 
 KEEP = ", keepdim=True"

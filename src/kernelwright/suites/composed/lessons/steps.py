@@ -16,7 +16,7 @@ LEARNED = (
     ("{x} + {w}", "v = v + {w}", "bias", ("bias", "shift", "add_value", "offset")),
     ("{x} * {w}", "v = v * {w}", "learned scale", ("scale", "weight", "multiplier")),
     ("{x} - {w}", "v = v - {w}", "learned shift", ("subtract", "center")),
-)  # fmt: skip
+)
 
 
 def steps(page: Page, low: int, high: int, *, learned: bool = True) -> None:
@@ -67,8 +67,9 @@ def _learned(page: Page) -> str:
     expression, line, word, names = page.draw.choice(LEARNED)
     name = page.draw.choice(names)
     if page.draw.random() < 0.2 or not page.place:
-        called = page.held(name, ["1"], page.draw.choice(("torch.randn({shape})",
-                                                         "torch.rand({shape}) + 0.5")))  # fmt: skip
+        called = page.held(
+            name, ["1"], page.draw.choice(("torch.randn({shape})", "torch.rand({shape}) + 0.5"))
+        )
         read = f"tl.load({called.removeprefix('self.')})"
     else:
         called = page.along(name)

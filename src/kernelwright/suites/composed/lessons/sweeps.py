@@ -36,28 +36,40 @@ class Way:
 
 BLOCKED = ("at = start + tl.arange(0, BLOCK)", "inside = at < length")
 ROW = Way(
-    ("row = tl.program_id(0)",), "for start in range(0, length, BLOCK):",
+    ("row = tl.program_id(0)",),
+    "for start in range(0, length, BLOCK):",
     (*BLOCKED, "v = tl.load(x + row * length + at, mask=inside, other=0.0)"),
-    "tl.store(out + row * length + at, v, mask=inside)", "tl.store(out + row, v)", "at", True,
-)  # fmt: skip
+    "tl.store(out + row * length + at, v, mask=inside)",
+    "tl.store(out + row, v)",
+    "at",
+    True,
+)
 COLUMN = Way(
     (
-        "batch = tl.program_id(0)", "column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)",
+        "batch = tl.program_id(0)",
+        "column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)",
         "inside = column < width",
     ),
     "for r in range(0, length):",
     ("v = tl.load(x + (batch * length + r) * width + column, mask=inside, other=0.0)",),
     "tl.store(out + (batch * length + r) * width + column, v, mask=inside)",
-    "tl.store(out + batch * width + column, v, mask=inside)", "r", False,
-)  # fmt: skip
+    "tl.store(out + batch * width + column, v, mask=inside)",
+    "r",
+    False,
+)
 CHANNEL = Way(
-    ("c = tl.program_id(0)",), "for start in range(0, length, BLOCK):",
+    ("c = tl.program_id(0)",),
+    "for start in range(0, length, BLOCK):",
     (
-        *BLOCKED, "i = (at // inner * channels + c) * inner + at % inner",
+        *BLOCKED,
+        "i = (at // inner * channels + c) * inner + at % inner",
         "v = tl.load(x + i, mask=inside, other=0.0)",
     ),
-    "tl.store(out + i, v, mask=inside)", "tl.store(out + c, v)", "at", True,
-)  # fmt: skip
+    "tl.store(out + i, v, mask=inside)",
+    "tl.store(out + c, v)",
+    "at",
+    True,
+)
 
 
 @dataclass

@@ -66,16 +66,23 @@ class Writing:
         lines = ["class Model(nn.Module):", *self._said(title(page), 1, 0.25)]
         kinds = {a: _kind(page, a) for a in page.arguments}
         given = [
-            name + (f": {kinds[name]}" if self.is_typed and kinds[name] else "")
-            + (f" = {page.defaults[name]}" if name in page.defaults and self.is_typed
-               else f"={page.defaults[name]}" if name in page.defaults else "")
+            name
+            + (f": {kinds[name]}" if self.is_typed and kinds[name] else "")
+            + (
+                f" = {page.defaults[name]}"
+                if name in page.defaults and self.is_typed
+                else f"={page.defaults[name]}"
+                if name in page.defaults
+                else ""
+            )
             for name in page.signature
-        ]  # fmt: skip
+        ]
         lines += [f"    def __init__({', '.join(['self', *given])}):"]
         if page.arguments:
             lines += self._said("Keeps what the forward needs.", 2, 0.7, page.signature)
-        lines += ["        super(Model, self).__init__()" if self.is_old
-                  else "        super().__init__()"]  # fmt: skip
+        lines += [
+            "        super(Model, self).__init__()" if self.is_old else "        super().__init__()"
+        ]
         lines += [f"        {line}" for line in page.init]
         tensor = ": torch.Tensor" if self.is_typed else ""
         given = [name + tensor for name in page.inputs]
