@@ -43,11 +43,11 @@ def write_outputs(under: Path, places: Mapping[Path, Path], texts: Mapping[Path,
             partial.write_text(text, errors="surrogateescape")
 
 
-def write_report(under: Path, told: Mapping[str, Any], paths: Iterable[Path]) -> None:
+def write_report(under: Path, report: Mapping[str, Any], paths: Iterable[Path]) -> None:
     """Write the report of a port, with the digests of its files."""
     digests = {_name(path, under): _digest(path) for path in paths}
     with written_whole(under / REPORT) as partial:
-        partial.write_text(json.dumps({**told, "digests": digests}, indent=1))
+        partial.write_text(json.dumps({**report, "digests": digests}, indent=1))
 
 
 def _require_apart(places: Mapping[Path, Path]) -> None:

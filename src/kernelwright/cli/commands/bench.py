@@ -138,21 +138,30 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
         problems=given.get("problems", ()),
         every=given.get("every", 1),
     )
-    told = {
-        "settings": settings,
-        "on_done": lambda outcome: click.echo(results.line(outcome), err=True),
-    }
+
+    def on_done(outcome: suite.Outcome) -> None:
+        click.echo(results.line(outcome), err=True)
+
     if "policies" in given:
         examined = exam.policies(given["policies"], given.get("samples", exam.SAMPLES))
-        asked = {key: given[key] for key in ("dialect", "max_tokens", "shown") if key in given}
-        sat = exam.run(entries, examined, jobs=given.get("jobs", 1), **asked, **told)
-        return results.answer(name, sat.outcomes, settings, sat.calls)
+        examination = exam.run(
+            entries,
+            examined,
+            settings=settings,
+            dialect=given.get("dialect", ""),
+            max_tokens=given.get("max_tokens", exam.MAX_TOKENS),
+            shown=given.get("shown", 0),
+            jobs=given.get("jobs", 1),
+            on_done=on_done,
+        )
+        return results.answer(name, examination.outcomes, settings, examination.calls)
     outcomes = suite.run(
         entries,
+        settings=settings,
         lanes=lanes(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
         limit_s=parse_seconds(given.get("limit_s", LIMIT)),
         total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
-        **told,
+        on_done=on_done,
     )
     return results.answer(name, outcomes, settings)
 

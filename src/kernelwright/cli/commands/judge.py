@@ -17,6 +17,7 @@ from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.places import as_text
 from kernelwright.core.settings import Settings, load_settings
+from kernelwright.core.task import Task
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
 from kernelwright.loaders import load
 from kernelwright.report.facts import one_line
@@ -79,14 +80,19 @@ def command(
     Name TASK as well to be sure that it is about that task.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
-    machine = {"device": device, "threads": threads, "cache": cache, "precision": precision}
-    if "archive" in given:
-        machine["archive"] = given["archive"]
-    settings = load_settings(Path.cwd(), **machine)
+    settings = load_settings(
+        Path.cwd(),
+        device=device,
+        threads=threads,
+        cache=cache,
+        precision=precision,
+        archive=given.get("archive"),
+    )
     if repeat is not None:
         _only("--repeat", given)
-        machine = {key: value for key, value in machine.items() if value is not None}
-        return answers.repetition(_repeat(repeat, words, given, machine))
+        machine = {"device": device, "threads": threads, "cache": cache, "precision": precision}
+        overrides = {key: value for key, value in machine.items() if value is not None}
+        return answers.repetition(_repeat(repeat, words, given, overrides))
     if suite is not None:
         _only("--suite", given)
         return _judge_suite(suite, words, given, settings)
@@ -105,7 +111,16 @@ def command(
     with ShowProgress(_waiting_line) as progress:
         progress(as_text(candidate.name))
         evaluation = api.judge(
-            task, read, entry=given.get("entry"), receipt=receipt, **_made(given), **machine
+            task,
+            read,
+            inputs=_inputs(given),
+            init=init_of(given.get("init")),
+            entry=given.get("entry"),
+            receipt=receipt,
+            device=device,
+            threads=threads,
+            cache=cache,
+            precision=precision,
         )
     return answers.verdict(evaluation, read, receipt)
 
@@ -128,19 +143,23 @@ def _only(call: str, given: dict[str, Any]) -> None:
             )
 
 
-def _made(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments for loading the task that the options give."""
-    return {"inputs": list(given.get("inputs", ())) or None, "init": init_of(given.get("init"))}
+def _inputs(given: dict[str, Any]) -> list[str] | None:
+    return list(given.get("inputs", ())) or None
+
+
+def _load(target: str, given: dict[str, Any]) -> Task:
+    """Load the task that a command line names, with the inputs and arguments that it gives."""
+    return load(target, inputs=_inputs(given), init=init_of(given.get("init")))
 
 
 def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:
-    loaded = load(task, **_made(given))
+    loaded = _load(task, given)
     head, is_class, _ = task.partition(".py:")
     task_file = Path(f"{head}.py" if is_class else task)
     cases = read_folder(folder, entry=given.get("entry", ENTRY), task_file=task_file)
     with ShowProgress(results.step_line) as progress:
-        docket = judge_all(loaded, cases, settings=settings, on_step=progress)
-    return results.one_task(docket, settings)
+        verdicts = judge_all(loaded, cases, settings=settings, on_step=progress)
+    return results.one_task(verdicts, settings)
 
 
 def _judge_suite(
@@ -157,8 +176,13 @@ def _judge_suite(
             seen=" ".join(words) or "none",
             do=f"kernelwright judge --suite {suite} DIR",
         )
-    chosen = {key: given[key] for key in ("path", "levels", "problems") if key in given}
-    entries = suite_entries(suite, device=settings.device, **chosen)
+    entries = suite_entries(
+        suite,
+        device=settings.device,
+        path=given.get("path"),
+        levels=given.get("levels", ()),
+        problems=given.get("problems", ()),
+    )
     cases = read_folder(Path(words[0]), entry=given.get("entry", ENTRY), deep=True)
     groups, unmatched = assign(cases, entries)
     if not groups:
@@ -170,17 +194,12 @@ def _judge_suite(
     gpus = given.get("gpus", "1")
     places = lanes(settings.device, gpus=gpus, jobs=given.get("jobs"), usual=1)
     with ShowProgress(results.step_line) as progress:
-        dockets = judge_suite(groups, settings=settings, lanes=places, on_step=progress)
-    return results.suite(dockets, unmatched, settings)
-
-
-def _digest(target: str, precision: str, given: dict[str, Any]) -> str:
-    """Return the digest of the task that a command line names, in a precision."""
-    return load(target, **_made(given)).in_precision(precision).digest
+        verdicts = judge_suite(groups, settings=settings, lanes=places, on_step=progress)
+    return results.suite(verdicts, unmatched, settings)
 
 
 def _repeat(
-    path: Path, words: tuple[str, ...], given: dict[str, Any], machine: dict[str, Any]
+    path: Path, words: tuple[str, ...], given: dict[str, Any], overrides: dict[str, Any]
 ) -> api.Repetition:
     """Repeat a receipt's judgement; if a task is named, the receipt must be about it.
 
@@ -196,16 +215,16 @@ def _repeat(
         )
     receipt = Receipt.read(path)
     precision = receipt.task.precision
-    if machine.get("precision", precision) != precision:
+    if overrides.get("precision", precision) != precision:
         raise UsageError(
             "a receipt has its own precision",
-            seen=f"--precision {machine['precision']}, and {precision or 'none'} in {path}",
+            seen=f"--precision {overrides['precision']}, and {precision or 'none'} in {path}",
             do="leave --precision out",
         )
-    if words and _digest(words[0], precision, given) != receipt.task.digest:
+    if words and _load(words[0], given).in_precision(precision).digest != receipt.task.digest:
         raise TaskError(
             f"{path} is not about {words[0]}",
             seen=f"a receipt about {receipt.task.name} ({receipt.task.digest})",
             do="name the task's file as it was judged, or leave it out",
         )
-    return api.repeat(receipt, **machine)
+    return api.repeat(receipt, **overrides)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.table import Table
@@ -93,7 +92,10 @@ def command(
     rungs: str | None,
     out: Path | None,
     as_json: bool,
-    **given: Any,
+    arguments: tuple[str, ...],
+    models: tuple[str, ...],
+    prices: tuple[str, ...],
+    budget: tuple[str, ...],
 ) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
@@ -105,7 +107,7 @@ def command(
     for word in words:
         if not word.isdecimal():
             raise UsageError(f'no rung "{word}"', seen=wanted, do="choose of 0, 1, 2, 3, 4")
-    if given["arguments"] and max(int(word) for word in words) < FIRST_THAT_RUNS:
+    if arguments and max(int(word) for word in words) < FIRST_THAT_RUNS:
         raise UsageError(
             "--arg is of a program that is run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
         )
@@ -115,8 +117,8 @@ def command(
         targets=[t.strip() for t in targets.split(",")],
         out=place,
         rungs=[int(word) for word in words],
-        arguments=given["arguments"],
-        repairs=_repairs(given, path),
+        arguments=arguments,
+        repairs=_repairs(path, models, prices, budget),
     )
     shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
@@ -128,21 +130,22 @@ def _beside(path: Path, to: str) -> Path:
     return named.parent / f"{named.stem if path.is_file() else named.name}-{to}"
 
 
-def _repairs(given: dict[str, Any], path: Path) -> Repairs | None:
+def _repairs(
+    path: Path, models: tuple[str, ...], prices: tuple[str, ...], budget: tuple[str, ...]
+) -> Repairs | None:
     """Return the models that were named, after checking that they can be asked."""
-    if not given["models"]:
-        for key in ("prices", "budget"):
-            if given[key]:
-                option = f"--{key.removesuffix('s')}"
+    if not models:
+        for option, value in (("--price", prices), ("--budget", budget)):
+            if value:
                 raise UsageError(f"{option} is of models", seen="no --model", do="add --model NAME")
         return None
     brief = Brief(
         Task(path.name, "port", ""),
         Device.parse("hip:gfx942"),
         ("hip",),
-        models=given["models"],
-        prices=given["prices"],
-        **(parse_budget(given["budget"] or (BUDGET,))),
+        models=models,
+        prices=prices,
+        **parse_budget(budget or (BUDGET,)),
     )
     SwarmProposer().check(brief)
     return Repairs(brief)

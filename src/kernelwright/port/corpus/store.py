@@ -43,8 +43,8 @@ class Store:
         path = self._rows / f"{key}.json"
         if not path.exists():
             return None
-        told = json.loads(path.read_text())
-        return Reject(**told) if "stage" in told else _pair(told)
+        row = json.loads(path.read_text())
+        return Reject(**row) if "stage" in row else _pair(row)
 
     def put(self, key: str, row: Pair | Reject) -> None:
         """Store a row; an interruption in the middle leaves none."""
@@ -65,12 +65,12 @@ class Store:
         cards.write(self.folder, _card(pairs, rejects, command))
 
 
-def _pair(told: dict[str, Any]) -> Pair:
+def _pair(stored: dict[str, Any]) -> Pair:
     """Read a pair stored as JSON, which has lists for tuples and objects for rows."""
-    rows = {"headers": Header, "assembly": Assembly}
-    made = {key: tuple(kind(**row) for row in told[key]) for key, kind in rows.items()}
-    rest = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items() if k not in rows}
-    return Pair(**rest, **made)
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+    values["headers"] = tuple(Header(**row) for row in stored["headers"])
+    values["assembly"] = tuple(Assembly(**row) for row in stored["assembly"])
+    return Pair(**values)
 
 
 def _table(kind: type, rows: Sequence[Any]) -> Any:
@@ -95,10 +95,10 @@ def _table(kind: type, rows: Sequence[Any]) -> Any:
 def _plain_rows(rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield rows as Parquet takes them: a kernel's resources are JSON, because their keys vary."""
     for row in rows:
-        told = asdict(row)
-        if "resources" in told:
-            told["resources"] = json.dumps(told["resources"])
-        yield {k: clean(v) for k, v in told.items()}
+        values = asdict(row)
+        if "resources" in values:
+            values["resources"] = json.dumps(values["resources"])
+        yield {k: clean(v) for k, v in values.items()}
 
 
 def _card(pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> str:

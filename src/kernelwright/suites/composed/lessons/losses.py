@@ -248,6 +248,12 @@ def cross_entropy(page: Page) -> str:
     after = draw.choice(("", "", " * 0.5", " * 2.0"))
     if after:
         page.step(f"{page.x}{after}", "scaling")
+    kernel = _cross_entropy_kernel(before, list(page.given))
+    return _by_rows(page, kernel, t, f"{end}{after}")
+
+
+def _cross_entropy_kernel(before: list[str], arguments: list[str]) -> str:
+    """Return the kernel: one sweep for the maximum and the label's score, one for the sum."""
     lines = [
         "at = start + tl.arange(0, BLOCK)",
         "inside = at < length",
@@ -255,7 +261,7 @@ def cross_entropy(page: Page) -> str:
         *before,
     ]
     loop = "for start in range(0, length, BLOCK):"
-    kernel = head("x", "target", "out", "length", *page.given)
+    kernel = head("x", "target", "out", "length", *arguments)
     kernel += block(
         [
             "row = tl.program_id(0)",
@@ -278,7 +284,7 @@ def cross_entropy(page: Page) -> str:
     kernel += block(
         ["v = top + tl.log(tl.sum(total, 0)) - tl.sum(chosen, 0)", "tl.store(out + row, v)"]
     )
-    return _by_rows(page, kernel, t, f"{end}{after}")
+    return kernel
 
 
 def _by_rows(page: Page, kernel: str, target: str, end: str) -> str:

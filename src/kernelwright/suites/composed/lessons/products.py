@@ -295,11 +295,12 @@ def _finished(
         sign = ">=" if which == "tril" else "<="
         page.lines.append(f"v = tl.where(row {sign} column, v, 0.0)")
     steps(page, 0, draw.choice((0, 0, 0, 1) if operands else (0, 1, 2, 2)))
-    told = {"is_batched": is_batched}
-    text = kernel(page.schedule, list(page.given), page.take(), operands=operands, **told)
+    text = kernel(
+        page.schedule, list(page.given), page.take(), is_batched=is_batched, operands=operands
+    )
     where = "batch, m, n" if is_batched else "m, n"
     lines = [f"a, b = {left}, {right}", ("batch, " if is_batched else "") + "m, k = a.shape"]
     lines += [f"n = b.shape[{2 if is_batched else 1}]", f"out = a.new_empty({where})"]
-    lines += [launch(page.schedule, list(page.given.values()), **told)]
+    lines += [launch(page.schedule, list(page.given.values()), is_batched=is_batched)]
     lines += [f"return out.reshape({shape})" if shape else "return out"]
     return answer(page, text, "\n".join(lines))
