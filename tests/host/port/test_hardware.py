@@ -85,7 +85,7 @@ def test_without_an_amd_gpu_the_rung_is_not_checked(tmp_path):
     assert "AMD GPU" in rung.details[0] or "hipcc" in rung.details[0]
 
 
-def test_a_library_is_not_run(tmp_path):
+def test_a_file_without_a_main_function_is_not_run(tmp_path):
     (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
     rungs = port(tmp_path / "a.cu", rungs=(3,)).files[0].rungs
     assert rungs[0].status is RungStatus.NOT_CHECKED and "main" in rungs[0].details[0]
