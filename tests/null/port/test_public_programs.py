@@ -90,7 +90,7 @@ def test_group_names_that_hip_lacks_are_reported(text):
     assert [f.state for f in body(text).unported] == [State.UNPORTED]
 
 
-def test_helper_functions_follow_the_includes_inside_a_guard():
+def test_own_functions_follow_the_includes_inside_a_guard():
     done = translate(
         "#ifndef G\n#define G\n#include <cooperative_groups.h>\n__global__ void k(int* p) {\n"
         "v = cooperative_groups::reduce(t, v, cooperative_groups::plus<int>()); }\n#endif\n"

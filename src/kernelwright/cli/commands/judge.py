@@ -107,22 +107,26 @@ def command(
         _only("a folder", given)
         return _judge_folder(task, candidate, given, settings)
     _only("a file", given)
-    read, receipt = api.read_candidate(candidate), given.get("receipt")
+    return _judge_file(task, candidate, given, settings)
+
+
+def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings) -> Answer:
+    candidate, receipt = api.read_candidate(file), given.get("receipt")
     with ShowProgress(_waiting_line) as progress:
-        progress(as_text(candidate.name))
+        progress(as_text(file.name))
         evaluation = api.judge(
             task,
-            read,
+            candidate,
             inputs=_inputs(given),
             init=init_of(given.get("init")),
             entry=given.get("entry"),
             receipt=receipt,
-            device=device,
-            threads=threads,
-            cache=cache,
-            precision=precision,
+            device=settings.device,
+            threads=settings.threads,
+            cache=settings.cache,
+            precision=settings.precision,
         )
-    return answers.verdict(evaluation, read, receipt)
+    return answers.verdict(evaluation, candidate, receipt)
 
 
 def _waiting_line(name: str, since_s: float) -> str:
