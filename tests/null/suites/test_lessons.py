@@ -16,7 +16,7 @@ from kernelwright.proposers.swarm.answer import read
 from kernelwright.suites.composed.lessons import FORMS, lessons, prose
 from kernelwright.suites.composed.lessons.draws import LONGEST
 from kernelwright.suites.composed.lessons.functions import LINES, WRITTEN
-from kernelwright.suites.composed.lessons.page import Page
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder
 from kernelwright.suites.composed.lessons.schedule import Schedule
 from kernelwright.suites.composed.lessons.writing import Writing
 from kernelwright.suites.composed.sizes import sizes_of
@@ -168,8 +168,8 @@ def test_drawn_tasks_are_valid_python(form):
     """What is none is dropped without a word, and with it a way of writing."""
     for number in range(40):
         draw = random.Random(f"{form} {number}")
-        page = Page(draw, sizes_of("small"))
-        code = FORMS[form](page)
+        builder = LessonBuilder(draw, sizes_of("small"))
+        code = FORMS[form](builder)
         ast.parse(code)
-        ast.parse(Writing(page, draw).text())
+        ast.parse(Writing(builder, draw).text())
         assert code.count("tl.load(linear_bias + ") < 2  # the layer's own

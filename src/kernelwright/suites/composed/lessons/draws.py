@@ -22,13 +22,13 @@ from kernelwright.suites.composed.lessons import (
     poolings,
     products,
 )
-from kernelwright.suites.composed.lessons.page import Page
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder
 from kernelwright.suites.composed.lessons.schedule import Schedule
 from kernelwright.suites.composed.lessons.writing import Writing
 from kernelwright.suites.composed.sizes import Sizes, sizes_of
 from kernelwright.suites.composed.text import slug
 
-FORMS: dict[str, Callable[[Page], str]] = {
+FORMS: dict[str, Callable[[LessonBuilder], str]] = {
     "reduction": axes.reduction,
     "mapping": axes.mapping,
     "index": axes.index,
@@ -166,26 +166,35 @@ def lessons(
         key = f"lesson {seed} {size} {number}"
         written = [_written(key, names, known, nth) for nth in range(schedules)]
         number += 1
-        form, page, code, writing = written[0]
+        form, builder, code, writing = written[0]
         if len(code) > LONGEST:
             continue
-        name = f"{len(seen) + 1:04d}_{slug(page)}"
+        name = f"{len(seen) + 1:04d}_{slug(builder)}"
         task = Task(name, ORIGIN, writing.text())
         trial = Task(name, ORIGIN, writing.text(is_trial=True))
         if task.digest not in seen and not faults(trial):
             seen.add(task.digest)
-            for text, schedule in {code: page.schedule for _, page, code, _ in written}.items():
+            for text, schedule in {
+                code: builder.schedule for _, builder, code, _ in written
+            }.items():
                 yield Lesson(task, Candidate(text, DIALECT), form, schedule)
 
 
 def _written(
     key: str, names: Sequence[str], sizes: Sizes, nth: int
-) -> tuple[str, Page, str, Writing]:
-    """Return one draw's form, page, kernel and task; the kernel uses the draw's ``nth``
+) -> tuple[str, LessonBuilder, str, Writing]:
+    """Return one draw's form, builder, kernel and task; the kernel uses the draw's ``nth``
     schedule."""
     draw = random.Random(key)
     (form,) = draw.choices(names, [WEIGHTS[name] for name in names])
     drawn = Schedule.drawn if nth else Schedule.quick
-    page = Page(draw, sizes, schedule=drawn(random.Random(f"{key} {form} schedule {nth}")))
-    code = FORMS[form](page)
-    return ", ".join([form, page.way][: 1 + bool(page.way)]), page, code, Writing(page, draw)
+    builder = LessonBuilder(
+        draw, sizes, schedule=drawn(random.Random(f"{key} {form} schedule {nth}"))
+    )
+    code = FORMS[form](builder)
+    return (
+        ", ".join([form, builder.way][: 1 + bool(builder.way)]),
+        builder,
+        code,
+        Writing(builder, draw),
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kernelwright.suites.composed.draft import Axis
 from kernelwright.suites.composed.lessons import axes
 from kernelwright.suites.composed.lessons.flat import HEAD
-from kernelwright.suites.composed.lessons.page import Page, block
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
+from kernelwright.suites.composed.task_builder import Axis
 
 SQUARE = ("d = v - t", "v = d * d")
 SMOOTH = ("d = tl.abs(v - t)", "v = tl.where(d < 1.0, 0.5 * d * d, d - 0.5)")
@@ -65,13 +65,13 @@ TARGETS = (("predictions", "targets"), ("predictions", "targets"), ("x", "target
            ("input", "target"), ("output", "labels"))  # fmt: skip
 
 
-def loss(page: Page) -> str:
+def loss(builder: LessonBuilder) -> str:
     """Write a loss with one number from two tensors; the sums of blocks are added at the end."""
-    draw = page.draw
-    shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
+    draw = builder.draw
+    shape = tuple(builder.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice(TARGETS)
     forms, word, lines = draw.choice(LOSSES)
-    page.start(shape, name=x)
+    builder.start(shape, name=x)
     is_sign = "margin" in word or "hinge" in word
     is_row = is_sign and draw.random() < 0.5
     how = (
@@ -80,15 +80,15 @@ def loss(page: Page) -> str:
         else draw.choice(("torch.rand({shape})", "torch.randn({shape})"))
     )
     target = (shape[1],) if is_row else shape
-    page.input(t, target, how.replace("{comma}", "," if is_row else ""))
-    page.place = ""
-    steps(page, 0, draw.choice((0, 1, 1)), learned=False)
-    end = _reduced(page, draw.choice(forms), ("mean", "mean", "sum"), t, word)
-    before = page.take()
+    builder.input(t, target, how.replace("{comma}", "," if is_row else ""))
+    builder.place = ""
+    steps(builder, 0, draw.choice((0, 1, 1)), learned=False)
+    end = _reduced(builder, draw.choice(forms), ("mean", "mean", "sum"), t, word)
+    before = builder.take()
     after = draw.choice(("", "", "", " * 0.5", " * 2.0"))
     if after:
-        page.step(f"{page.x}{after}", "scaling")
-    names = ["x", "target", "parts", "n", *page.given, *["width"] * is_row]
+        builder.step(f"{builder.x}{after}", "scaling")
+    names = ["x", "target", "parts", "n", *builder.given, *["width"] * is_row]
     kernel = head(*names) + block(
         [
             *HEAD,
@@ -99,36 +99,40 @@ def loss(page: Page) -> str:
             "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
         ]
     )
-    return _by_blocks(page, kernel, t, f"{end}{after}", ", x.shape[1]" * is_row)
+    return _by_blocks(builder, kernel, t, f"{end}{after}", ", x.shape[1]" * is_row)
 
 
-def _reduced(page: Page, form: str, kinds: tuple[str, ...], target: str, word: str) -> str:
+def _reduced(
+    builder: LessonBuilder, form: str, kinds: tuple[str, ...], target: str, word: str
+) -> str:
     """Write the loss with one of these reductions; return what the answer does to the sum."""
-    kind = page.draw.choice(kinds) if "{r}" in form else "sum" if ".sum" in form else "mean"
-    told = f"reduction='{kind}'" if kind != "mean" or page.draw.random() < 0.3 else ""
+    kind = builder.draw.choice(kinds) if "{r}" in form else "sum" if ".sum" in form else "mean"
+    told = f"reduction='{kind}'" if kind != "mean" or builder.draw.random() < 0.3 else ""
     if form.startswith("nn."):
         module = form.replace("{r}, log", told + ", " * bool(told) + "log").replace("{r}", told)
-        form = f"{page.module(page.draw.choice(('loss', 'loss_fn')), module)}({{x}}, {{t}})"
+        form = f"{builder.module(builder.draw.choice(('loss', 'loss_fn')), module)}({{x}}, {{t}})"
     told = f", {told}" if told else ""
-    page.step(form.format(x=page.x, t=target, r=told), word)
+    builder.step(form.format(x=builder.x, t=target, r=told), word)
     return REDUCED[kind]
 
 
-def divergence(page: Page) -> str:
+def divergence(builder: LessonBuilder) -> str:
     """Write the Kullback-Leibler divergence of rows that add up to one."""
-    draw = page.draw
-    shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
+    draw = builder.draw
+    shape = tuple(builder.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice((*TARGETS, ("p", "q"), ("student", "teacher")))
     forms, first, second, lines = draw.choice((DIVERGENCES[0], *DIVERGENCES))
     drawn = draw.choice(("torch.rand({shape})", "torch.randn({shape})"))
     share = draw.choice(("torch.softmax({x}, dim=-1)", "({x}).softmax(dim=-1)"))
-    page.start(shape, name=x, how=(first or share).format(x=drawn))
-    page.input(t, shape, (second or share).format(x=drawn))
-    page.place = ""
-    end = _reduced(page, draw.choice(forms), ("batchmean", "batchmean", "sum"), t, "KL divergence")
+    builder.start(shape, name=x, how=(first or share).format(x=drawn))
+    builder.input(t, shape, (second or share).format(x=drawn))
+    builder.place = ""
+    end = _reduced(
+        builder, draw.choice(forms), ("batchmean", "batchmean", "sum"), t, "KL divergence"
+    )
     after = draw.choice(("", "", " * 0.5", " * 2.0", " * 4.0", " / 3.0"))
     if after:
-        page.step(f"{page.x}{after}", "scaling")
+        builder.step(f"{builder.x}{after}", "scaling")
     kernel = head("x", "target", "parts", "n") + block(
         [
             *HEAD,
@@ -138,21 +142,21 @@ def divergence(page: Page) -> str:
             "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
         ]
     )
-    return _by_blocks(page, kernel, t, f"{end}{after}", "")
+    return _by_blocks(builder, kernel, t, f"{end}{after}", "")
 
 
-def _by_blocks(page: Page, kernel: str, target: str, end: str, more: str) -> str:
+def _by_blocks(builder: LessonBuilder, kernel: str, target: str, end: str, more: str) -> str:
     """Return the answer whose kernel has a program for each block of both inputs; their sums are
     added."""
-    each = page.schedule.block
+    each = builder.schedule.block
     return answer(
-        page,
+        builder,
         kernel,
-        f"""x, target = {page.first}.contiguous(), {target}.contiguous()
+        f"""x, target = {builder.first}.contiguous(), {target}.contiguous()
 n = x.numel()
 count = triton.cdiv(n, {each})
 parts = x.new_empty(count)
-kernel[(count,)](x, target, parts, n{page.more}{more}, {page.schedule.of(each)})
+kernel[(count,)](x, target, parts, n{builder.more}{more}, {builder.schedule.of(each)})
 return parts.sum(){end}""",
     )
 
@@ -173,24 +177,26 @@ ROW_LOSSES = (
 )  # fmt: skip
 
 
-def row_loss(page: Page) -> str:
+def row_loss(builder: LessonBuilder) -> str:
     """Write a number for each row of two tensors, or the mean of these numbers."""
-    draw = page.draw
-    shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
+    draw = builder.draw
+    shape = tuple(builder.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice((*TARGETS, ("anchor", "positive"), ("a", "b")))
     forms, word, lines, end = draw.choice(ROW_LOSSES)
     is_share = word.startswith("KL")
     how = "torch.rand({shape}).softmax(dim=-1)" if is_share else ""
-    page.start(shape, name=x, how=how)
-    page.input(t, shape, how or "torch.randn({shape})")
-    page.step(draw.choice(forms).format(x=page.x, t=t), word)
+    builder.start(shape, name=x, how=how)
+    builder.input(t, shape, how or "torch.randn({shape})")
+    builder.step(draw.choice(forms).format(x=builder.x, t=t), word)
     is_mean = draw.random() < 0.5
-    page.place = ""
-    steps(page, 0, 2, learned=False)
+    builder.place = ""
+    steps(builder, 0, 2, learned=False)
     if is_mean:
-        page.step(f"{page.x}.mean()" if draw.random() < 0.5 else f"torch.mean({page.x})", "mean")
-    after = page.take()
-    kernel = head("x", "target", "out", "length", *page.given) + block(
+        builder.step(
+            f"{builder.x}.mean()" if draw.random() < 0.5 else f"torch.mean({builder.x})", "mean"
+        )
+    after = builder.take()
+    kernel = head("x", "target", "out", "length", *builder.given) + block(
         [
             "row = tl.program_id(0)",
             "total = tl.full([BLOCK], 0.0, tl.float32)",
@@ -209,23 +215,23 @@ def row_loss(page: Page) -> str:
         2,
     )
     kernel += block(["total = tl.sum(total, 0)", f"v = {end}", *after, "tl.store(out + row, v)"])
-    return _by_rows(page, kernel, t, ".mean()" if is_mean else "")
+    return _by_rows(builder, kernel, t, ".mean()" if is_mean else "")
 
 
-def cross_entropy(page: Page) -> str:
+def cross_entropy(builder: LessonBuilder) -> str:
     """Write the cross entropy of rows of scores and a class for each."""
-    draw = page.draw
-    rows, classes = page.lengths(axes.BATCHES, (("num_classes", "classes", "C"), (10, 20, 33)))
+    draw = builder.draw
+    rows, classes = builder.lengths(axes.BATCHES, (("num_classes", "classes", "C"), (10, 20, 33)))
     shape = (rows, classes)
     if draw.random() < 0.3:
-        page.tuples["input_shape"] = f"({classes.text},)"
+        builder.tuples["input_shape"] = f"({classes.text},)"
         shape = (rows, Axis("*input_shape", classes.n))
     x, t = draw.choice((("predictions", "targets"), ("logits", "labels"), ("x", "target")))
-    page.start(shape, name=x)
-    page.inputs[t] = f"torch.randint(0, {classes.text}, ({rows.text},))"
-    page.place = ""
-    steps(page, 0, draw.choice((0, 1, 1)), learned=False)
-    before = page.take()
+    builder.start(shape, name=x)
+    builder.inputs[t] = f"torch.randint(0, {classes.text}, ({rows.text},))"
+    builder.place = ""
+    steps(builder, 0, draw.choice((0, 1, 1)), learned=False)
+    before = builder.take()
     told = draw.choice(("", "", ", reduction='none'", ", reduction='sum'"))
     form = draw.choice(
         (
@@ -242,14 +248,14 @@ def cross_entropy(page: Page) -> str:
     elif "gather" in form:
         form = f"torch.mean({form})"
     if form.startswith("nn."):
-        form = f"{page.module('loss_fn', form.format(r=told[2:]))}({{x}}, {{t}})"
-    page.step(form.format(x=page.x, t=t, r=told), "cross entropy")
+        form = f"{builder.module('loss_fn', form.format(r=told[2:]))}({{x}}, {{t}})"
+    builder.step(form.format(x=builder.x, t=t, r=told), "cross entropy")
     end = {"": ".mean()", ", reduction='none'": "", ", reduction='sum'": ".sum()"}[told]
     after = draw.choice(("", "", " * 0.5", " * 2.0"))
     if after:
-        page.step(f"{page.x}{after}", "scaling")
-    kernel = _cross_entropy_kernel(before, list(page.given))
-    return _by_rows(page, kernel, t, f"{end}{after}")
+        builder.step(f"{builder.x}{after}", "scaling")
+    kernel = _cross_entropy_kernel(before, list(builder.given))
+    return _by_rows(builder, kernel, t, f"{end}{after}")
 
 
 def _cross_entropy_kernel(before: list[str], arguments: list[str]) -> str:
@@ -287,15 +293,15 @@ def _cross_entropy_kernel(before: list[str], arguments: list[str]) -> str:
     return kernel
 
 
-def _by_rows(page: Page, kernel: str, target: str, end: str) -> str:
+def _by_rows(builder: LessonBuilder, kernel: str, target: str, end: str) -> str:
     """Return the answer whose kernel has a program for each row of the first input and the
     target."""
     return answer(
-        page,
+        builder,
         kernel,
-        f"""x, target = {page.first}.contiguous(), {target}.contiguous()
+        f"""x, target = {builder.first}.contiguous(), {target}.contiguous()
 rows, length = x.shape
 out = x.new_empty(rows)
-kernel[(rows,)](x, target, out, length{page.more}, {page.schedule.along("length")})
+kernel[(rows,)](x, target, out, length{builder.more}, {builder.schedule.along("length")})
 return out{end}""",
     )

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelwright.suites.composed.draft import Axis, Shape
-from kernelwright.suites.composed.lessons.page import Page, block
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
 from kernelwright.suites.composed.lessons.schedule import Schedule
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
+from kernelwright.suites.composed.task_builder import Axis, Shape
 
 HEAD = (
     "row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[:, None]",
@@ -108,68 +108,70 @@ SQUARES = ("{a} @ {a}", "torch.matmul({a}, {a}.T)", "torch.matmul({a}.T, {a})", 
            "{a}.T @ {a}", "torch.mm({a}, {a})")  # fmt: skip
 
 
-def product(page: Page) -> str:
+def product(builder: LessonBuilder) -> str:
     """Write the product of two matrices, or two batches of them, in any layout."""
-    draw = page.draw
+    draw = builder.draw
     kind = draw.choices(KINDS, [each.weight for each in KINDS])[0]
-    axes = dict(zip("mkn", page.lengths(ROWS, INNER, COLUMNS, is_work=True), strict=True))
+    axes = dict(zip("mkn", builder.lengths(ROWS, INNER, COLUMNS, is_work=True), strict=True))
     is_square = draw.random() < 0.2 and "z" not in kind.shapes
     if is_square:
         axes["k"] = axes["n"] = axes["m"]
-        page.numbers = {axes["m"].text: page.numbers[axes["m"].text]}
+        builder.numbers = {axes["m"].text: builder.numbers[axes["m"].text]}
     if "z" in kind.shapes:
-        (axes["z"],) = page.lengths(BATCH)
+        (axes["z"],) = builder.lengths(BATCH)
     a, b = draw.choice(PAIRS)
     how = draw.choice(("torch.tril({})", "torch.triu({})", "{}") if is_square else ("{}",))
     for name, letters in zip((a, b), kind.shapes.split(), strict=True):
-        page.input(name, tuple(axes[c] for c in letters), how.format(draw.choice(HOW)))
+        builder.input(name, tuple(axes[c] for c in letters), how.format(draw.choice(HOW)))
     side = draw.choice(("", "", "left", "right"))
-    operands, names = _operand(page, side, a, b) if side else ([], (a, b))
+    operands, names = _operand(builder, side, a, b) if side else ([], (a, b))
     left, right = kind.left.format(names[0]), kind.right.format(names[1])
-    _begin(page, (axes["m"], axes["n"]), draw.choice(("out", "C", "result", "y", "x")))
+    _begin(builder, (axes["m"], axes["n"]), draw.choice(("out", "C", "result", "y", "x")))
     forms = CALLS if side else kind.forms
-    page.step(draw.choice(forms).format(left, right, a=a, b=b), "product")
+    builder.step(draw.choice(forms).format(left, right, a=a, b=b), "product")
     left, right = kind.left.format(a), kind.right.format(b)
-    return _finished(page, left, right, is_batched="z" in kind.shapes, operands=operands)
+    return _finished(builder, left, right, is_batched="z" in kind.shapes, operands=operands)
 
 
-def _operand(page: Page, side: str, a: str, b: str) -> tuple[list[str], tuple[str, str]]:
+def _operand(
+    builder: LessonBuilder, side: str, a: str, b: str
+) -> tuple[list[str], tuple[str, str]]:
     """Append steps on one operand; return the kernel's lines for its values, and the names of both
     operands afterwards."""
-    page.x = a if side == "left" else b
-    page.is_positive = _is_positive(page.inputs[page.x])
-    page.place = ""
-    steps(page, 1, page.draw.choice((1, 1, 2)), learned=False)
-    lines = [re.sub(r"\bv\b", side, line) for line in page.take()]
-    return lines, (page.x, b) if side == "left" else (a, page.x)
+    builder.x = a if side == "left" else b
+    builder.is_positive = _is_positive(builder.inputs[builder.x])
+    builder.place = ""
+    steps(builder, 1, builder.draw.choice((1, 1, 2)), learned=False)
+    lines = [re.sub(r"\bv\b", side, line) for line in builder.take()]
+    return lines, (builder.x, b) if side == "left" else (a, builder.x)
 
 
 def _is_positive(how: str) -> bool:
     return "rand(" in how and "-" not in how
 
 
-def gram(page: Page) -> str:
+def gram(builder: LessonBuilder) -> str:
     """Write the product of a matrix with itself."""
-    form = page.draw.choice(SQUARES)
-    rows, inner = page.lengths(ROWS, INNER)
-    a = page.draw.choice(("A", "x", "X", "matrix"))
-    page.input(a, (rows, inner) if ".T" in form else (rows, rows), page.draw.choice(HOW))
+    form = builder.draw.choice(SQUARES)
+    rows, inner = builder.lengths(ROWS, INNER)
+    a = builder.draw.choice(("A", "x", "X", "matrix"))
+    builder.input(a, (rows, inner) if ".T" in form else (rows, rows), builder.draw.choice(HOW))
     if ".T" not in form:
-        page.numbers.pop(inner.text)
+        builder.numbers.pop(inner.text)
     sides = form.replace("torch.mm(", "").replace("torch.matmul(", "").rstrip(")")
     left, right = sides.replace(" @ ", ", ").format(a=a).split(", ")
-    _begin(page, (rows, rows), "out")
+    _begin(builder, (rows, rows), "out")
     if "{a}.T @" in form or "({a}.T" in form:
-        page.shape = (inner, inner)
-    page.step(form.format(a=a), "product with itself")
-    return _finished(page, left, right)
+        builder.shape = (inner, inner)
+    builder.step(form.format(a=a), "product with itself")
+    return _finished(builder, left, right)
 
 
-def added(page: Page) -> str:
+def added(builder: LessonBuilder) -> str:
     """Write a product and a further matrix."""
-    m, k, n = page.lengths(ROWS, INNER, COLUMNS, is_work=True)
+    m, k, n = builder.lengths(ROWS, INNER, COLUMNS, is_work=True)
     for name, shape in (("C", (m, n)), ("A", (m, k)), ("B", (k, n))):
-        page.input(name, shape, page.draw.choice(HOW))
+        builder.input(name, shape, builder.draw.choice(HOW))
     forms = (
         "torch.addmm(C, A, B)",
         "A @ B + C",
@@ -179,48 +181,48 @@ def added(page: Page) -> str:
         "torch.addmm(C, A, B, alpha=0.5)",
         "torch.addmm(C, A, B, beta=2.0)",
     )
-    form = page.draw.choice(forms)
-    _begin(page, (m, n), "out")
-    page.step(form, "product with a matrix added")
+    form = builder.draw.choice(forms)
+    _begin(builder, (m, n), "out")
+    builder.step(form, "product with a matrix added")
     line = f"v = v {{}} tl.load(c + row * n + column, {LIVE}, other=0.0)"
-    page.lines += ["v = v * 0.5"] if "alpha" in form else []
+    builder.lines += ["v = v * 0.5"] if "alpha" in form else []
     sign = next((s for s in "-*" if f" {s} C" in form), "+")
-    page.lines += [line.format(f"{sign} 2.0 *" if "beta" in form else sign)]
-    page.given["c"] = "C.contiguous()"
-    return _finished(page, "A", "B")
+    builder.lines += [line.format(f"{sign} 2.0 *" if "beta" in form else sign)]
+    builder.given["c"] = "C.contiguous()"
+    return _finished(builder, "A", "B")
 
 
-def deep(page: Page) -> str:
+def deep(builder: LessonBuilder) -> str:
     """Write the product of a tensor of three or four axes, or many matrices, with one matrix or as
     many."""
-    draw = page.draw
-    z, m, k, n = page.lengths(BATCH, ROWS, INNER, COLUMNS, is_work=True)
-    (y,) = page.lengths((("heads", "L", "seq_len"), (2, 3, 4)))
+    draw = builder.draw
+    z, m, k, n = builder.lengths(BATCH, ROWS, INNER, COLUMNS, is_work=True)
+    (y,) = builder.lengths((("heads", "L", "seq_len"), (2, 3, 4)))
     a, b = draw.choice((("A", "B"), ("x", "weight"), ("x", "y"), ("q", "k_matrix")))
     if draw.random() < 0.6:
         is_three = draw.random() < 0.5
         lead = (z, y)[: 2 - is_three]
-        page.input(a, (*lead, m, k), draw.choice(HOW))
-        page.input(b, (k, n), draw.choice(HOW))
+        builder.input(a, (*lead, m, k), draw.choice(HOW))
+        builder.input(b, (k, n), draw.choice(HOW))
         sums = (
             "torch.einsum('bil,lk->bik', {a}, {b})"
             if is_three
             else "torch.einsum('bijl,lk->bijk', {a}, {b})"
         )
-        _begin(page, (m, n), "out")
-        page.step(draw.choice((*CALLS, sums)).format(a, b, a=a, b=b), "product")
+        _begin(builder, (m, n), "out")
+        builder.step(draw.choice((*CALLS, sums)).format(a, b, a=a, b=b), "product")
         if is_three:
-            page.numbers.pop(y.text)
-        return _finished(page, f"{a}.reshape(-1, {a}.shape[-1])", b, f"*{a}.shape[:-1], n")
+            builder.numbers.pop(y.text)
+        return _finished(builder, f"{a}.reshape(-1, {a}.shape[-1])", b, f"*{a}.shape[:-1], n")
     is_turned = draw.random() < 0.6
-    page.input(a, (z, y, m, k), draw.choice(HOW))
-    page.input(b, (z, y, n, k) if is_turned else (z, y, k, n), draw.choice(HOW))
+    builder.input(a, (z, y, m, k), draw.choice(HOW))
+    builder.input(b, (z, y, n, k) if is_turned else (z, y, k, n), draw.choice(HOW))
     right = f"{b}.transpose(-2, -1)" if is_turned else b
-    _begin(page, (m, n), "out")
-    page.step(draw.choice(CALLS).format(a, right), "product")
+    _begin(builder, (m, n), "out")
+    builder.step(draw.choice(CALLS).format(a, right), "product")
     end = ".transpose(1, 2)" if is_turned else ""
     return _finished(
-        page,
+        builder,
         f"{a}.flatten(0, 1)",
         f"{b}.flatten(0, 1){end}",
         f"*{a}.shape[:-1], n",
@@ -228,20 +230,20 @@ def deep(page: Page) -> str:
     )
 
 
-def vector(page: Page) -> str:
+def vector(builder: LessonBuilder) -> str:
     """Write the product of a matrix with a vector, a row of products for each result."""
-    draw = page.draw
-    m, k = page.lengths(ROWS, (("K", "k", "columns"), (50, 64, 100)))
+    draw = builder.draw
+    m, k = builder.lengths(ROWS, (("K", "k", "columns"), (50, 64, 100)))
     a, b = draw.choice((("A", "B"), ("A", "x"), ("matrix", "vector"), ("A", "v")))
     is_column = draw.random() < 0.5
-    page.input(a, (m, k), draw.choice(HOW))
-    page.input(b, (k, Axis("1", 1)) if is_column else (k,), draw.choice(HOW))
+    builder.input(a, (m, k), draw.choice(HOW))
+    builder.input(b, (k, Axis("1", 1)) if is_column else (k,), draw.choice(HOW))
     forms = CALLS if is_column else (*CALLS, "torch.mv({}, {})")
-    _begin(page, (m,), "out")
-    page.place = ""
-    page.step(draw.choice(forms).format(a, b), "product with a vector")
-    steps(page, 0, 2, learned=False)
-    text = head("a", "b", "out", "k", *page.given) + block(
+    _begin(builder, (m,), "out")
+    builder.place = ""
+    builder.step(draw.choice(forms).format(a, b), "product with a vector")
+    steps(builder, 0, 2, learned=False)
+    text = head("a", "b", "out", "k", *builder.given) + block(
         [
             "row = tl.program_id(0)",
             "total = tl.full([BLOCK], 0.0, tl.float32)",
@@ -257,27 +259,27 @@ def vector(page: Page) -> str:
         ],
         2,
     )
-    text += block(["v = tl.sum(total, 0)", *page.take(), "tl.store(out + row, v)"])
+    text += block(["v = tl.sum(total, 0)", *builder.take(), "tl.store(out + row, v)"])
     return answer(
-        page,
+        builder,
         text,
         f"""a, b = {a}.contiguous(), {b}.contiguous()
 m, k = a.shape
 out = a.new_empty({"m, 1" if is_column else "m"})
-kernel[(m,)](a, b, out, k{page.more}, {page.schedule.along("k")})
+kernel[(m,)](a, b, out, k{builder.more}, {builder.schedule.along("k")})
 return out""",
     )
 
 
-def _begin(page: Page, shape: Shape, name: str) -> None:
-    page.x = name if name not in (*page.numbers, *page.inputs) else "out"
-    page.shape, page.feature = shape, -1
-    page.place, page.live = "column % n", ""
-    page.is_positive = all(map(_is_positive, page.inputs.values()))
+def _begin(builder: LessonBuilder, shape: Shape, name: str) -> None:
+    builder.x = name if name not in (*builder.numbers, *builder.inputs) else "out"
+    builder.shape, builder.feature = shape, -1
+    builder.place, builder.live = "column % n", ""
+    builder.is_positive = all(map(_is_positive, builder.inputs.values()))
 
 
 def _finished(
-    page: Page,
+    builder: LessonBuilder,
     left: str,
     right: str,
     shape: str = "",
@@ -286,21 +288,25 @@ def _finished(
     operands: Sequence[str] = (),
 ) -> str:
     """Return the answer, with or without steps after the product."""
-    draw = page.draw
-    page.way = "batched" if is_batched else ""
+    draw = builder.draw
+    builder.way = "batched" if is_batched else ""
     if draw.random() < 0.2 and not is_batched and not shape:
         which = draw.choice(("tril", "triu"))
-        page.way = "lower" if which == "tril" else "upper"
-        page.step(f"torch.{which}({page.x})", f"{which}")
+        builder.way = "lower" if which == "tril" else "upper"
+        builder.step(f"torch.{which}({builder.x})", f"{which}")
         sign = ">=" if which == "tril" else "<="
-        page.lines.append(f"v = tl.where(row {sign} column, v, 0.0)")
-    steps(page, 0, draw.choice((0, 0, 0, 1) if operands else (0, 1, 2, 2)))
+        builder.lines.append(f"v = tl.where(row {sign} column, v, 0.0)")
+    steps(builder, 0, draw.choice((0, 0, 0, 1) if operands else (0, 1, 2, 2)))
     text = kernel(
-        page.schedule, list(page.given), page.take(), is_batched=is_batched, operands=operands
+        builder.schedule,
+        list(builder.given),
+        builder.take(),
+        is_batched=is_batched,
+        operands=operands,
     )
     where = "batch, m, n" if is_batched else "m, n"
     lines = [f"a, b = {left}, {right}", ("batch, " if is_batched else "") + "m, k = a.shape"]
     lines += [f"n = b.shape[{2 if is_batched else 1}]", f"out = a.new_empty({where})"]
-    lines += [launch(page.schedule, list(page.given.values()), is_batched=is_batched)]
+    lines += [launch(builder.schedule, list(builder.given.values()), is_batched=is_batched)]
     lines += [f"return out.reshape({shape})" if shape else "return out"]
-    return answer(page, text, "\n".join(lines))
+    return answer(builder, text, "\n".join(lines))

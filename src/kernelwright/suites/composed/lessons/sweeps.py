@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kernelwright.suites.composed.lessons.page import block
+from kernelwright.suites.composed.lessons.lesson_builder import block
 
 Fold = tuple[str, str, str]  # the name, the reduction, and the value that is reduced
 Found = Fold | tuple[Fold, ...] | str

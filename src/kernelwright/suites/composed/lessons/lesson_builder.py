@@ -1,4 +1,4 @@
-"""A lesson while it is written: the task's draft, and the lines of the kernel for it."""
+"""A lesson while it is written: the task, and the lines of the kernel for it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kernelwright.suites.composed.draft import Axis, Draft, Shape
 from kernelwright.suites.composed.lessons.schedule import Schedule
+from kernelwright.suites.composed.task_builder import Axis, Shape, TaskBuilder
 
 NAMES = ("x", "x", "x", "x", "input", "inputs", "data", "inp", "a", "A", "t")
 RENAMED = ("h", "out", "result", "hidden")  # names that no form gives to an argument
@@ -21,7 +21,7 @@ UNIFORM = ("torch.rand({shape})", "torch.rand({shape}) * 2 - 0.5", "torch.randn(
 
 
 @dataclass
-class Page(Draft):
+class LessonBuilder(TaskBuilder):
     """A lesson that a form fills in. In kernels the current value is always ``v``, and the first
     input's contents are ``x``, whatever the task calls them."""
 

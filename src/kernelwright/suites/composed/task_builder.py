@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from kernelwright.suites.composed.sizes import Sizes
 
 FREE, EDGE, TOKENS, LONG = 8, 32, 128, 1024
-"""Largest lengths of axes when a draft is tried out: an axis that no value depends on, an edge of
+"""Largest lengths of axes when a task is tried out: an axis that no value depends on, an edge of
 an image, positions of a sequence, and any other. They keep a trial of a GPU task quick on a CPU."""
 
 
@@ -29,14 +29,14 @@ Shape = tuple[Axis, ...]
 
 
 @dataclass
-class Draft:
+class TaskBuilder:
     """A task that a family fills in. The value that the forward works on is always called ``x``."""
 
     draw: random.Random
     sizes: Sizes
     dtype: str = "float32"
     numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Module-level name → its value, and the value when the draft is tried out."""
+    """Module-level name → its value, and the value when the task is tried out."""
     arguments: list[str] = field(default_factory=list)
     init: list[str] = field(default_factory=list)
     forward: list[str] = field(default_factory=list)
