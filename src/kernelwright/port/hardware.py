@@ -27,7 +27,7 @@ runs."""
 
 
 @dataclass(frozen=True)
-class Program:
+class HardwareRun:
     """How a file's program is built and run."""
 
     includes: tuple[Path, ...] = ()
@@ -37,7 +37,7 @@ class Program:
     original_includes: tuple[Path, ...] = ()
 
 
-def runs_on_nvidia(original: Path, ported: Path, program: Program) -> Rung:
+def runs_on_nvidia(original: Path, ported: Path, program: HardwareRun) -> Rung:
     """Rung 3: build both with nvcc, the port through the header layer, and run them on this
     machine's GPU.
 
@@ -97,7 +97,7 @@ def _compared(name: str, before: Sequence[str], after: tuple[int, str]) -> Rung:
     return Rung(name, RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
 
 
-def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
+def runs_on_amd(original: Path, ported: Path, program: HardwareRun) -> Rung:
     """Rung 4: build with hipcc, run on this machine's AMD GPU, and compare with the original's
     output.
 
@@ -131,7 +131,7 @@ def runs_on_amd(original: Path, ported: Path, program: Program) -> Rung:
     return Rung("amd", RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
 
 
-def _run(built: Path, program: Program, room: Path) -> tuple[int, str]:
+def _run(built: Path, program: HardwareRun, room: Path) -> tuple[int, str]:
     try:
         done = subprocess.run(
             ["program", *program.arguments],

@@ -27,7 +27,7 @@ from kernelwright.port.build_flags import (
     nearest_folders,
 )
 from kernelwright.port.finishing import finished
-from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
+from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
 from kernelwright.port.outputs import place_of, write_outputs, write_report
 from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
@@ -295,7 +295,7 @@ def _on_hardware(number: int, original: _Original, written: Path, order: _Order)
         before = Path(folder, f"{written.stem}.cu")
         before.write_text(original.text, errors="surrogateescape")
         flags, ported = original.flags, original.ported_flags
-        program = Program(
+        program = HardwareRun(
             ported.includes, order.arguments, flags.defines, original_includes=flags.includes
         )
         return climb(before, written, program)
