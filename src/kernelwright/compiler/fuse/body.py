@@ -44,7 +44,7 @@ class DoesNotFit(Exception):
     """The nodes cannot share one loop nest."""
 
 
-class Body:
+class BodyBuilder:
     """The body of one kernel while it is built.
 
     ``kept`` are the nodes that are in memory, with their tensors. ``members`` are the nodes that
@@ -248,7 +248,7 @@ def _internal(dtype: str) -> str:
     return "float32" if dtype in HALF else dtype
 
 
-def infer(body: Body, node: Node) -> list[Affine | None]:
+def infer(body: BodyBuilder, node: Node) -> list[Affine | None]:
     """Return the coordinates of ``node`` that fit the values already in ``body``; None where
     unknown."""
     if node in body.home or node in body.seen:

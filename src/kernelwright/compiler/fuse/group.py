@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from kernelwright.compiler.fuse.body import Body, Coordinates, DoesNotFit, infer
+from kernelwright.compiler.fuse.body import BodyBuilder, Coordinates, DoesNotFit, infer
 from kernelwright.compiler.fuse.flow import Fold, Node, Product, Running, Stretched
 from kernelwright.compiler.ir.indexing import (
     NeedsSplit,
@@ -97,7 +97,7 @@ def _product_nest(
 
 def _operand(nest: _Nest, node: Node, at: Coordinates) -> Load:
     """Return the single load that ``node`` is; its bounds are the padding of a convolution."""
-    scratch = Body(nest.body.kept, (), nest.body.splits)
+    scratch = BodyBuilder(nest.body.kept, (), nest.body.splits)
     scratch.sizes = nest.body.sizes
     scratch.value(node, at)
     match scratch.ops:
@@ -132,7 +132,7 @@ class _Nest:
     def __init__(
         self, nodes: Sequence[Node], kept: Mapping[Node, Tensor], splits: Mapping[str, int]
     ) -> None:
-        self.body = Body(kept, nodes, splits)
+        self.body = BodyBuilder(kept, nodes, splits)
         self.nodes = nodes
         self.outer: list[Axis] = []
         self.inner: list[Axis] = []
