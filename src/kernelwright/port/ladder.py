@@ -210,7 +210,7 @@ def loose_lines(outputs: Sequence[str]) -> frozenset[int]:
 
 
 def _faults(
-    run: machine.Run, wanted: str, loose: frozenset[int], habits: frozenset[str]
+    run: machine.EmulatedRun, wanted: str, loose: frozenset[int], habits: frozenset[str]
 ) -> list[str]:
     where = f"{run.width} lanes, {run.schedule}"
     faults = [

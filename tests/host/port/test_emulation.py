@@ -8,7 +8,7 @@ BUFFER = "int* p; apiMalloc(&p, 64 * sizeof(int)); apiMemset(p, 0, 64 * sizeof(i
 SUM = 'int s = 0; for (int i = 0; i < 64; ++i) s += p[i]; printf("%d\\n", s);'
 
 
-def kinds(run: machine.Run) -> set[str]:
+def kinds(run: machine.EmulatedRun) -> set[str]:
     return {complaint.kind for complaint in run.complaints}
 
 

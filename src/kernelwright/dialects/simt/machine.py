@@ -62,7 +62,7 @@ class Complaint:
 
 
 @dataclass(frozen=True)
-class Run:
+class EmulatedRun:
     """The result of one run of a program."""
 
     width: int
@@ -153,7 +153,7 @@ def run(
     arguments: Sequence[str] = (),
     limit_s: float = 60.0,
     folder: Path | None = None,
-) -> Run:
+) -> EmulatedRun:
     """Run a built program in ``folder``. It may be written by a model, so its environment has no
     keys."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -177,7 +177,7 @@ def run(
             )
         except subprocess.TimeoutExpired as late:
             output = late.stdout.decode(errors="replace") if late.stdout else ""
-            return Run(width, schedule, LATE, output)
+            return EmulatedRun(width, schedule, LATE, output)
         text = report.read_text() if report.exists() else ""
     said = json.loads(text) if text else {}
     raw = said.get("complaints", [])
@@ -187,7 +187,7 @@ def run(
         for c, place in zip(raw, places, strict=True)
     )
     counts = {key: said.get(key, 0) for key in ("threads", "barriers", "collectives")}
-    return Run(width, schedule, done.returncode, done.stdout, complaints, **counts)
+    return EmulatedRun(width, schedule, done.returncode, done.stdout, complaints, **counts)
 
 
 def _places(program: Path, sites: list[int]) -> list[str]:
