@@ -21,7 +21,7 @@ LEAST_STEPS = 4
 
 
 @dataclass(frozen=True)
-class Step:
+class TimeStep:
     """One time step: the state that it computes, and the values it computes it from."""
 
     state: fx.Node
@@ -45,7 +45,7 @@ def roll(graph: fx.Graph) -> None:
     graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))
 
 
-def _step(node: fx.Node) -> Step | None:
+def _step(node: fx.Node) -> TimeStep | None:
     if node.op != "call_function" or node.target not in CELLS:
         return None
     linear = node.args[0]
@@ -60,7 +60,7 @@ def _step(node: fx.Node) -> Step | None:
         x, before = both.args[0][::-1] if state_first else both.args[0]
         is_step = _is(x, aten.select.int) and x.args[1] == 0
         if is_step and before.meta["val"].shape == _shape(node):
-            return Step(node, before, x.args[0], x.args[2], weight, bias, state_first)
+            return TimeStep(node, before, x.args[0], x.args[2], weight, bias, state_first)
     return None
 
 
@@ -76,7 +76,7 @@ def _shape(node: fx.Node) -> torch.Size:
     return node.meta["val"].shape
 
 
-def _roll(graph: fx.Graph, chain: list[Step]) -> None:
+def _roll(graph: fx.Graph, chain: list[TimeStep]) -> None:
     first = chain[0]
     alike = {(s.x, s.weight, s.bias, s.state_first, s.state.target) for s in chain}
     n_steps = _shape(first.x)[0]
@@ -111,7 +111,7 @@ def _join_maps(graph: fx.Graph, stack: fx.Node, sequence: fx.Node) -> None:
         stack.replace_all_uses_with(whole)
 
 
-def _network(graph: fx.Graph, step: Step) -> fx.Node:
+def _network(graph: fx.Graph, step: TimeStep) -> fx.Node:
     """Insert the recurrent layer and return its sequence of states."""
     n_hidden, n_x = _shape(step.before)[1], _shape(step.x)[2]
     cut = n_hidden if step.state_first else n_x
