@@ -24,7 +24,7 @@ SHORT = 8
 mostly empty."""
 
 
-class Term(NamedTuple):
+class Operand(NamedTuple):
     """A value whose dimensions have letters."""
 
     letters: str
@@ -54,7 +54,7 @@ def einsum(
     return cast(permute(left.node, [left.letters.index(x) for x in output]), result.dtype)
 
 
-def _parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Term], str]:
+def _parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Operand], str]:
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     names = inputs.split(",")
     plain = all(name.isalpha() and len(set(name)) == len(name) for name in names)
@@ -63,20 +63,20 @@ def _parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Term], str]:
     if any("float" not in node.dtype for node in operands):
         raise Unsupported("an einsum of integers")
     return [
-        Term(n, cast(x, compute(x.dtype))) for n, x in zip(names, operands, strict=True)
+        Operand(n, cast(x, compute(x.dtype))) for n, x in zip(names, operands, strict=True)
     ], output
 
 
-def _needed(term: Term, letters: str) -> Term:
+def _needed(term: Operand, letters: str) -> Operand:
     """Return ``term`` summed over the dimensions whose letters appear nowhere else."""
     dims = [d for d, x in enumerate(term.letters) if x not in letters]
     if not dims:
         return term
     kept = "".join(x for x in term.letters if x in letters)
-    return Term(kept, fold("sum", term.node, dims))
+    return Operand(kept, fold("sum", term.node, dims))
 
 
-def _pair(left: Term, right: Term, later: str, sizes: dict[str, int], output: str) -> Term:
+def _pair(left: Operand, right: Operand, later: str, sizes: dict[str, int], output: str) -> Operand:
     """Return the product of two values, summed over the letters that both have and nothing later
     does."""
     every = dict.fromkeys(left.letters + right.letters)
@@ -94,14 +94,14 @@ def _pair(left: Term, right: Term, later: str, sizes: dict[str, int], output: st
         value = point("mul", a, b)
         if folded:
             value = fold("sum", value, range(len(kept), len(space)))
-        return Term("".join(kept), value)
+        return Operand("".join(kept), value)
     batch = tuple(d for d in range(len(kept)) if d not in (*m, *n))
     inner = tuple(sizes[x] for x in folded)
     value = Product(shape[: len(kept)], a.dtype, a, b, inner, batch, tuple(m), tuple(n))
-    return Term("".join(kept), value)
+    return Operand("".join(kept), value)
 
 
-def _in_space(term: Term, space: list[str], shape: tuple[int, ...]) -> Node:
+def _in_space(term: Operand, space: list[str], shape: tuple[int, ...]) -> Node:
     """Return ``term`` with a dimension for every letter of ``space``."""
     if list(term.letters) == space:
         return term.node
