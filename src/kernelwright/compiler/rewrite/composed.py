@@ -7,17 +7,17 @@ from typing import Any
 
 from torch import fx
 
-Call = Callable[..., Any]
+AddNode = Callable[..., Any]
 """``pattern.call`` bound to its graph: adds a node for an ATen operator."""
 Range = tuple[int, int]
 
 
-def swapped(call: Call, x: fx.Node) -> fx.Node:
+def swapped(call: AddNode, x: fx.Node) -> fx.Node:
     """Exchange the last two dimensions."""
     return call("transpose", x, -2, -1)
 
 
-def range_sums(call: Call, x: fx.Node, dim: int, ranges: Sequence[Range]) -> fx.Node:
+def range_sums(call: AddNode, x: fx.Node, dim: int, ranges: Sequence[Range]) -> fx.Node:
     """Return sums of ``x`` over each of ``ranges`` along ``dim``, side by side there. Equal ranges
     are summed once."""
     size = x.meta["val"].shape[dim]
@@ -34,7 +34,7 @@ def range_sums(call: Call, x: fx.Node, dim: int, ranges: Sequence[Range]) -> fx.
     return call("cat", [sums[r] for r in ranges], dim)
 
 
-def tap_sums(call: Call, x: fx.Node, ranges: Sequence[Sequence[Range]]) -> fx.Node:
+def tap_sums(call: AddNode, x: fx.Node, ranges: Sequence[Sequence[Range]]) -> fx.Node:
     """Return one row per image: for every channel and tap, the sum of the values of ``x`` that the
     tap reads."""
     for number, of_dim in reversed(list(enumerate(ranges))):
@@ -42,27 +42,27 @@ def tap_sums(call: Call, x: fx.Node, ranges: Sequence[Sequence[Range]]) -> fx.No
     return call("reshape", x, [x.meta["val"].shape[0], -1])
 
 
-def weight_rows(call: Call, w: fx.Node) -> fx.Node:
+def weight_rows(call: AddNode, w: fx.Node) -> fx.Node:
     """Return a transposed convolution's weight as a matrix with a row per input channel and tap."""
     rank = len(w.meta["val"].shape)
     turned = call("permute", w, [0, *range(2, rank), 1])
     return call("reshape", turned, [-1, w.meta["val"].shape[1]])
 
 
-def taps_as_channels(call: Call, w: fx.Node) -> fx.Node:
+def taps_as_channels(call: AddNode, w: fx.Node) -> fx.Node:
     """Reshape (in, out, first tap, ...) to (in and first tap, out, ...)."""
     n_in, n_out, taps, *rest = w.meta["val"].shape
     turned = call("permute", w, [0, 2, 1, *range(3, 3 + len(rest))])
     return call("reshape", turned, [n_in * taps, n_out, *rest])
 
 
-def joined_channels(call: Call, x: fx.Node) -> fx.Node:
+def joined_channels(call: AddNode, x: fx.Node) -> fx.Node:
     """Reshape (image, channel, first, ...) to (image, channel and first, ...)."""
     images, channels, first, *rest = x.meta["val"].shape
     return call("reshape", x, [images, channels * first, *rest])
 
 
-def summed_taps(call: Call, w: fx.Node, stride: Sequence[int], front: Sequence[int]) -> fx.Node:
+def summed_taps(call: AddNode, w: fx.Node, stride: Sequence[int], front: Sequence[int]) -> fx.Node:
     """Return the weight of the ordinary convolution that equals a transposed one summed over
     windows of its stride. Per dimension, ``stride`` neighbouring taps become one, with ``front``
     zeros before the first."""
@@ -79,13 +79,13 @@ def summed_taps(call: Call, w: fx.Node, stride: Sequence[int], front: Sequence[i
     return call("transpose", call("flip", total, list(range(2, 2 + len(taps)))), 0, 1)
 
 
-def flipped(call: Call, w: fx.Node) -> fx.Node:
+def flipped(call: AddNode, w: fx.Node) -> fx.Node:
     """Return a transposed convolution's weight as that of the ordinary convolution of stride 1."""
     rank = len(w.meta["val"].shape)
     return call("flip", call("transpose", w, 0, 1), list(range(2, rank)))
 
 
-def boxed(call: Call, w: fx.Node, size: Sequence[int]) -> fx.Node:
+def boxed(call: AddNode, w: fx.Node, size: Sequence[int]) -> fx.Node:
     """Return one weight for a convolution and the average over ``size`` that follows it."""
     pads = [s - 1 for s in reversed(size) for _ in range(2)]
     pool = f"avg_pool{len(size)}d"
@@ -93,7 +93,7 @@ def boxed(call: Call, w: fx.Node, size: Sequence[int]) -> fx.Node:
 
 
 def steps_as_channels(
-    call: Call, x: fx.Node, stride: Sequence[int], before: Sequence[int], sizes: Sequence[int]
+    call: AddNode, x: fx.Node, stride: Sequence[int], before: Sequence[int], sizes: Sequence[int]
 ) -> fx.Node:
     """Pad the spatial dimensions of ``x`` to ``sizes`` (or crop them at the end), with ``before``
     zeros before, then turn every block of ``stride`` positions into that many channels."""
@@ -114,7 +114,7 @@ def steps_as_channels(
     return call("reshape", turned, [images, n_channels, *blocks])
 
 
-def with_bias(call: Call, x: fx.Node, b: fx.Node | None) -> fx.Node:
+def with_bias(call: AddNode, x: fx.Node, b: fx.Node | None) -> fx.Node:
     """Return ``x`` plus the bias of its second dimension, if there is one."""
     if b is None:
         return x
