@@ -122,7 +122,7 @@ def port(
     root = Path(path)
     if not root.exists():
         raise UsageError("nothing to port", seen=str(root), do="name a file or a folder")
-    order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
+    options = _PortOptions(to, tuple(targets), tuple(rungs), tuple(arguments))
     with tempfile.TemporaryDirectory() as scratch:
         under = Path(scratch if out is None else out)
         names = files_of(root, under)
@@ -150,7 +150,7 @@ def port(
             moved = beside.at(folder, under.resolve())
             original = _Original(names[p], texts[p], beside, moved, p in parts)
             place = str(places[p]) if out is not None else ""
-            files.append(_checked(original, done[p], places[p], order, repairs, place))
+            files.append(_checked(original, done[p], places[p], options, repairs, place))
         report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
         write_report(under, report.as_json(), [*places.values(), *database])
     return report
@@ -188,7 +188,7 @@ class _Original:
 
 
 @dataclass(frozen=True)
-class _Order:
+class _PortOptions:
     to: str
     targets: tuple[str, ...]
     rungs: tuple[int, ...]
@@ -199,7 +199,7 @@ def _checked(
     original: _Original,
     translation: Translation,
     written: Path,
-    order: _Order,
+    options: _PortOptions,
     repairs: Repairs | None,
     place: str,
 ) -> PortedFile:
@@ -207,11 +207,11 @@ def _checked(
 
     def climb(text: Translation) -> tuple[Rung, ...]:
         written.write_text(text.text, errors="surrogateescape")
-        return _climb(original, text, written, order)
+        return _climb(original, text, written, options)
 
     rungs, made = climb(translation), ()
     if repairs is not None and written.suffix == ".hip":
-        work = Unfinished(original.name, original.text, translation.text, (), order.targets)
+        work = Unfinished(original.name, original.text, translation.text, (), options.targets)
         translation, rungs, made = finished(work, translation, rungs, repairs, climb)
         # the file may hold the models' last try
         written.write_text(translation.text, errors="surrogateescape")
@@ -253,19 +253,19 @@ def _translated_python(text: str, to: str, name: str) -> Translation:
 
 
 def _climb(
-    original: _Original, translation: Translation, written: Path, order: _Order
+    original: _Original, translation: Translation, written: Path, options: _PortOptions
 ) -> tuple[Rung, ...]:
     # it is checked together with the files that include it
     is_part = original.is_included and not original.is_program
     is_unit = written.suffix in (".hip", ".cu") and not is_part
     rungs = []
-    for number in sorted(set(order.rungs)):
+    for number in sorted(set(options.rungs)):
         if number == 0:
             rungs.append(lint(translation))
         elif number == 1 and is_unit:
-            rungs.append(_compile(written, order, original.ported_flags))
+            rungs.append(_compile(written, options, original.ported_flags))
         elif number == 1 and written.suffix == ".py":
-            rungs.append(_compile_strings(translation.text, order))
+            rungs.append(_compile_strings(translation.text, options))
         elif number == 2 and is_unit and original.is_program:
             rungs.append(
                 emulates(
@@ -273,7 +273,7 @@ def _climb(
                     translation.text,
                     flags=original.flags,
                     ported_flags=original.ported_flags,
-                    arguments=order.arguments,
+                    arguments=options.arguments,
                     file=written.name,
                 )
             )
@@ -281,14 +281,14 @@ def _climb(
             why = "a program whose device code is in other files is not run"
             rungs.append(Rung("emulate", RungStatus.NOT_CHECKED, (why,)))
         elif number in HARDWARE and is_unit:
-            rungs.append(_on_hardware(number, original, written, order))
+            rungs.append(_on_hardware(number, original, written, options))
     return tuple(rungs)
 
 
-def _on_hardware(number: int, original: _Original, written: Path, order: _Order) -> Rung:
+def _on_hardware(number: int, original: _Original, written: Path, options: _PortOptions) -> Rung:
     """Rung 3 or 4, for a program; the original is copied beside the port for its includes."""
     name, climb = HARDWARE[number]
-    if order.to != "hip" or not original.is_program:
+    if options.to != "hip" or not original.is_program:
         why = "only programs (with a main function) ported to HIP are run"
         return Rung(name, RungStatus.NOT_CHECKED, (why,))
     with tempfile.TemporaryDirectory() as folder:
@@ -296,29 +296,29 @@ def _on_hardware(number: int, original: _Original, written: Path, order: _Order)
         before.write_text(original.text, errors="surrogateescape")
         flags, ported = original.flags, original.ported_flags
         program = HardwareRun(
-            ported.includes, order.arguments, flags.defines, original_includes=flags.includes
+            ported.includes, options.arguments, flags.defines, original_includes=flags.includes
         )
         return climb(before, written, program)
 
 
-def _compile(written: Path, order: _Order, flags: Flags) -> Rung:
-    if order.to != "hip":
+def _compile(written: Path, options: _PortOptions, flags: Flags) -> Rung:
+    if options.to != "hip":
         return compiles_for_nvidia(written, flags)
     defines = tuple(f"-D{define}" for define in flags.defines)
-    return compiles(written, targets=order.targets, includes=flags.includes, flags=defines)
+    return compiles(written, targets=options.targets, includes=flags.includes, flags=defines)
 
 
-def _compile_strings(text: str, order: _Order) -> Rung:
+def _compile_strings(text: str, options: _PortOptions) -> Rung:
     """Rung 1 of a Python file: compile each of its device texts as runtime compilers see it."""
     texts = device_texts(text)
-    if order.to != "hip" or not texts:
+    if options.to != "hip" or not texts:
         return Rung("compile", RungStatus.NOT_CHECKED, ("no device code in its strings",))
     with tempfile.TemporaryDirectory() as folder:
         rungs = []
         for number, device_text in enumerate(texts, 1):
             path = Path(folder, f"string{number}.hip")
             path.write_text(f"#include <hip/hip_runtime.h>\n#line 1\n{device_text}")
-            rungs.append(compiles(path, targets=order.targets, includes=(), flags=()))
+            rungs.append(compiles(path, targets=options.targets, includes=(), flags=()))
     worst = max((rung.status for rung in rungs), key=_WORSE.index)
     details = tuple(detail for rung in rungs for detail in rung.details)
     return Rung("compile", worst, details, tuple(r for rung in rungs for r in rung.resources))

@@ -57,7 +57,9 @@ def make_corpus(
         raise UsageError("no .cu files in the tree", seen=str(root), do="name another folder")
     rows: list[Pair | Reject] = []
     for path in sources:
-        row = _row(path, root, store, seen, _Order(tuple(targets), tuple(licences), emulate))
+        row = _row(
+            path, root, store, seen, _CorpusOptions(tuple(targets), tuple(licences), emulate)
+        )
         rows.append(row)
         on_done(row)
     pairs = tuple(row for row in rows if isinstance(row, Pair))
@@ -67,13 +69,15 @@ def make_corpus(
 
 
 @dataclass(frozen=True)
-class _Order:
+class _CorpusOptions:
     targets: tuple[str, ...]
     licences: tuple[str, ...]
     emulate: bool
 
 
-def _row(path: Path, root: Path, store: Store, seen: Seen, order: _Order) -> Pair | Reject:
+def _row(
+    path: Path, root: Path, store: Store, seen: Seen, options: _CorpusOptions
+) -> Pair | Reject:
     name = str(path.relative_to(root))
     if path.is_symlink():
         return Reject(name, "read", "a link; what it leads to is a source where it lies")
@@ -82,15 +86,15 @@ def _row(path: Path, root: Path, store: Store, seen: Seen, order: _Order) -> Pai
         origin = provenance(path, root)
     except OSError as error:
         return Reject(name, "read", str(error))
-    if order.licences and origin.licence not in order.licences:
+    if options.licences and origin.licence not in options.licences:
         return Reject(name, "licence", origin.licence)
     if found := seen.add(name, text):
         return Reject(name, "duplicate", f"of {found[0]}, similarity {found[1]:.2f}")
-    key = store.key(name, text, vars(origin), order.targets, order.emulate)
+    key = store.key(name, text, vars(origin), options.targets, options.emulate)
     row = store.get(key)
     if row is None:
         row = make_pair(
-            path, tree=root, origin=origin, targets=order.targets, emulate=order.emulate
+            path, tree=root, origin=origin, targets=options.targets, emulate=options.emulate
         )
         store.put(key, row)
     return row
