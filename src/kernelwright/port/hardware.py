@@ -51,9 +51,9 @@ def runs_on_nvidia(original: Path, ported: Path, program: HardwareRun) -> Rung:
     gpu_missing = nvidia.gpu_missing()
     arch = f"-arch={'native' if gpu_missing is None else nvidia.ARCH}"
     flags = (arch, *(f"-D{define}" for define in program.defines), *_libraries(original))
-    with tempfile.TemporaryDirectory() as folder:
-        room = Path(folder)
-        first, second = room / "original", room / "port"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        first, second = folder / "original", folder / "port"
         before = nvidia.nvcc(
             original, first, flags=flags, includes=program.original_includes or program.includes
         )
@@ -66,15 +66,15 @@ def runs_on_nvidia(original: Path, ported: Path, program: HardwareRun) -> Rung:
         if gpu_missing is not None:
             said = f"{gpu_missing}; the port compiles through the header layer"
             return Rung("nvidia", RungStatus.NOT_CHECKED, (said,))
-        before_runs = [_run(first, program, room) for _ in range(N_ORIGINAL)]
+        before_runs = [_run(first, program, folder) for _ in range(N_ORIGINAL)]
         if before_runs[0][0]:
             left = before_runs[0][0]
             said = "does not end in time" if left == machine.LATE else f"leaves with {left} here"
             return Rung("nvidia", RungStatus.NOT_CHECKED, (f"the original {said}",))
-        printed, after_run = [text for _, text in before_runs], _run(second, program, room)
+        printed, after_run = [text for _, text in before_runs], _run(second, program, folder)
         rung = _compared("nvidia", printed, after_run)
         if rung.status is RungStatus.FAILED and not after_run[0]:
-            again = [_run(first, program, room) for _ in range(N_AGAIN)]
+            again = [_run(first, program, folder) for _ in range(N_AGAIN)]
             printed += [text for left, text in again if not left]
             rung = _compared("nvidia", printed, after_run)
         return rung
@@ -105,12 +105,12 @@ def runs_on_amd(original: Path, ported: Path, program: HardwareRun) -> Rung:
     """
     if missing := amdgpu.gpu_missing() or amdgpu.hipcc_missing():
         return Rung("amd", RungStatus.NOT_CHECKED, (missing,))
-    with tempfile.TemporaryDirectory() as folder:
-        room = Path(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         text = original.read_text(errors="surrogateescape")
         wanted = reference(
             text,
-            room,
+            folder,
             flags=Flags(program.original_includes, program.defines),
             arguments=program.arguments,
             limit_s=program.limit_s,
@@ -120,23 +120,23 @@ def runs_on_amd(original: Path, ported: Path, program: HardwareRun) -> Rung:
             return wanted
         words = [*(f"-I{path}" for path in program.includes), *(f"-D{d}" for d in program.defines)]
         hipcc = ["hipcc", "-O2", "-std=c++17", "-w", *words]
-        command = [*hipcc, str(ported), "-o", str(room / "port")]
+        command = [*hipcc, str(ported), "-o", str(folder / "port")]
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode:
             errors = [line for line in built.stderr.splitlines() if "error:" in line]
             return Rung("amd", RungStatus.FAILED, tuple(errors[:5]))
-        code, printed = _run(room / "port", program, room)
+        code, printed = _run(folder / "port", program, folder)
     details = [f"leaves with {code}"] if code else []
     details += differences(printed, *wanted[:2])
     return Rung("amd", RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
 
 
-def _run(built: Path, program: HardwareRun, room: Path) -> tuple[int, str]:
+def _run(built: Path, program: HardwareRun, folder: Path) -> tuple[int, str]:
     try:
         done = subprocess.run(
             ["program", *program.arguments],
             executable=built,
-            cwd=room,
+            cwd=folder,
             env=open_environment(),
             capture_output=True,
             text=True,

@@ -140,19 +140,19 @@ def emulates(
     """
     if missing := machine.emulation_missing():
         return Rung("emulate", RungStatus.NOT_CHECKED, (missing,))
-    with tempfile.TemporaryDirectory() as folder:
-        room = Path(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         try:
             program = machine.build(
                 ported,
-                folder=room,
+                folder=folder,
                 name=file,
                 includes=ported_flags.includes,
                 defines=ported_flags.defines,
             )
         except machine.BuildError as error:
             return Rung("emulate", RungStatus.NOT_CHECKED, ("the port: " + str(error),))
-        found = reference(original, room, flags=flags, arguments=arguments, limit_s=limit_s)
+        found = reference(original, folder, flags=flags, arguments=arguments, limit_s=limit_s)
         if isinstance(found, Rung):
             return found
         wanted, loose, habits = found
@@ -170,7 +170,7 @@ def emulates(
 
 def reference(
     original: str,
-    room: Path,
+    folder: Path,
     *,
     flags: Flags,
     arguments: Sequence[str],
@@ -186,7 +186,7 @@ def reference(
     try:
         program = machine.build(
             original,
-            folder=room,
+            folder=folder,
             name="original",
             includes=flags.includes,
             defines=flags.defines,
