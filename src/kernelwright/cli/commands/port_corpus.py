@@ -12,7 +12,7 @@ from rich.text import Text
 from kernelwright.cli.options import JSON
 from kernelwright.console.terminal import Answer
 from kernelwright.core.secrets import command_line
-from kernelwright.port.corpus import Pair, Reject, make_corpus
+from kernelwright.port.corpus import PortPair, Reject, make_corpus
 from kernelwright.port.project import DEFAULT_TARGETS
 from kernelwright.report.facts import one_line
 
@@ -76,6 +76,6 @@ def command(
     return Answer(told, 0 if corpus.pairs else 1, [table, written])
 
 
-def _tell(row: Pair | Reject) -> None:
-    said = row.verified if isinstance(row, Pair) else f"{row.stage}: {row.reason}"
+def _tell(row: PortPair | Reject) -> None:
+    said = row.verified if isinstance(row, PortPair) else f"{row.stage}: {row.reason}"
     click.echo(one_line(f"{row.path}: {said}", 160), err=True)

@@ -10,7 +10,7 @@ from kernelwright.core.errors import DialectError, UsageError
 from kernelwright.dataset.parquet import arrow
 from kernelwright.dialects.amdgpu import compile_missing
 from kernelwright.port.corpus.duplicates import Seen
-from kernelwright.port.corpus.pair import Pair, Reject, make_pair
+from kernelwright.port.corpus.pair import PortPair, Reject, make_pair
 from kernelwright.port.corpus.provenance import provenance
 from kernelwright.port.corpus.store import Store
 from kernelwright.port.project import DEFAULT_TARGETS, check_targets
@@ -20,7 +20,7 @@ from kernelwright.port.project import DEFAULT_TARGETS, check_targets
 class Corpus:
     """The result of making a corpus from a tree."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PortPair, ...]
     rejects: tuple[Reject, ...]
     folder: Path
 
@@ -33,7 +33,7 @@ def make_corpus(
     licences: Sequence[str] = (),
     emulate: bool = True,
     command: str = "kernelwright port-corpus",
-    on_done: Callable[[Pair | Reject], None] = lambda row: None,
+    on_done: Callable[[PortPair | Reject], None] = lambda row: None,
 ) -> Corpus:
     """Write every ``.cu`` file under ``tree`` to ``out`` as a verified pair or a rejection.
 
@@ -55,14 +55,14 @@ def make_corpus(
     sources = sorted(path for path in root.rglob("*.cu") if path.is_file())
     if not sources:
         raise UsageError("no .cu files in the tree", seen=str(root), do="name another folder")
-    rows: list[Pair | Reject] = []
+    rows: list[PortPair | Reject] = []
     for path in sources:
         row = _row(
             path, root, store, seen, _CorpusOptions(tuple(targets), tuple(licences), emulate)
         )
         rows.append(row)
         on_done(row)
-    pairs = tuple(row for row in rows if isinstance(row, Pair))
+    pairs = tuple(row for row in rows if isinstance(row, PortPair))
     rejects = tuple(row for row in rows if isinstance(row, Reject))
     store.write(pairs, rejects, command)
     return Corpus(pairs, rejects, store.folder)
@@ -77,7 +77,7 @@ class _CorpusOptions:
 
 def _row(
     path: Path, root: Path, store: Store, seen: Seen, options: _CorpusOptions
-) -> Pair | Reject:
+) -> PortPair | Reject:
     name = str(path.relative_to(root))
     if path.is_symlink():
         return Reject(name, "read", "a link; what it leads to is a source where it lies")

@@ -52,7 +52,7 @@ class Assembly:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PortPair:
     """A CUDA source and its HIP port, checked as far as ``verified`` says."""
 
     path: str
@@ -82,7 +82,7 @@ class Pair:
 
 def make_pair(
     path: Path, *, tree: Path, origin: Provenance, targets: Sequence[str], emulate: bool
-) -> Pair | Reject:
+) -> PortPair | Reject:
     """Translate and check the file at ``path``, with the headers of ``tree`` that it includes.
 
     A bad file never raises: its fault becomes its rejection.
@@ -125,7 +125,7 @@ def _copy(path: Path, tree: Path, alone: Path) -> list[str]:
 
 def _pair(
     name: str, report: PortReport, origin: Provenance, alone: Path, headers: list[str]
-) -> Pair | Reject:
+) -> PortPair | Reject:
     files = {file.path: file for file in report.files}
     main = files[name]
     if bad := _refused(name, report.files):
@@ -137,7 +137,7 @@ def _pair(
     cuda = (alone / name).read_text(errors="replace")
     notes = [f for file in report.files for f in file.translation.findings]
     states = (State.REPAIRED, State.CHANGED)
-    return Pair(
+    return PortPair(
         path=name,
         **asdict(origin),
         cuda=cuda,

@@ -16,7 +16,7 @@ from kernelwright.core.digest import digest
 from kernelwright.core.places import written_whole
 from kernelwright.dataset import cards
 from kernelwright.dataset.parquet import arrow, clean
-from kernelwright.port.corpus.pair import Assembly, Header, Pair, Reject
+from kernelwright.port.corpus.pair import Assembly, Header, PortPair, Reject
 
 PAIRS, REJECTS = "pairs.parquet", "rejects.parquet"
 ROWS = ".rows"
@@ -37,7 +37,7 @@ class Store:
         version = importlib.metadata.version("kernelwright")
         return digest("corpus", version, *parts).removeprefix("b2:")
 
-    def get(self, key: str) -> Pair | Reject | None:
+    def get(self, key: str) -> PortPair | Reject | None:
         """Return the row stored under ``key``, a pair or a rejection; None if it has not been
         made."""
         path = self._rows / f"{key}.json"
@@ -46,31 +46,31 @@ class Store:
         row = json.loads(path.read_text())
         return Reject(**row) if "stage" in row else _pair(row)
 
-    def put(self, key: str, row: Pair | Reject) -> None:
+    def put(self, key: str, row: PortPair | Reject) -> None:
         """Store a row; an interruption in the middle leaves none."""
         with written_whole(self._rows / f"{key}.json") as partial:
             partial.write_text(json.dumps(asdict(row), default=str))
 
-    def write(self, pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> None:
+    def write(self, pairs: Sequence[PortPair], rejects: Sequence[Reject], command: str) -> None:
         """Write the two tables and the card that describes them.
 
         Raises:
             UsageError: pyarrow is not installed.
         """
         _, parquet = arrow()
-        tables = {PAIRS: _table(Pair, pairs), REJECTS: _table(Reject, rejects)}
+        tables = {PAIRS: _table(PortPair, pairs), REJECTS: _table(Reject, rejects)}
         for name, table in tables.items():
             with written_whole(self.folder / name) as partial:
                 parquet.write_table(table, partial, compression="zstd")
         cards.write(self.folder, _card(pairs, rejects, command))
 
 
-def _pair(stored: dict[str, Any]) -> Pair:
+def _pair(stored: dict[str, Any]) -> PortPair:
     """Read a pair stored as JSON, which has lists for tuples and objects for rows."""
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
     values["headers"] = tuple(Header(**row) for row in stored["headers"])
     values["assembly"] = tuple(Assembly(**row) for row in stored["assembly"])
-    return Pair(**values)
+    return PortPair(**values)
 
 
 def _table(kind: type, rows: Sequence[Any]) -> Any:
@@ -101,7 +101,7 @@ def _plain_rows(rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
         yield {k: clean(v) for k, v in values.items()}
 
 
-def _card(pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> str:
+def _card(pairs: Sequence[PortPair], rejects: Sequence[Reject], command: str) -> str:
     environment = Environment(
         loader=PackageLoader("kernelwright.port.corpus", "."),
         trim_blocks=True,
