@@ -31,7 +31,7 @@ from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
 from kernelwright.port.outputs import place_of, write_outputs, write_report
 from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
-from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_strangers
+from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_foreign_headers
 from kernelwright.proposers.port.repair import Repair, Repairs, Unfinished
 
 RUNGS = (0, 1, 2, 3, 4)
@@ -134,7 +134,7 @@ def port(
         done = {
             p: _translated(p, t, to, names[p], own.get(p, frozenset())) for p, t in texts.items()
         }
-        done |= {p: with_strangers(p, done[p], folder) for p in code}
+        done |= {p: with_foreign_headers(p, done[p], folder) for p in code}
         places = {p: place_of(under, name, to) for p, name in names.items()}
         flags = build_flags(folder, under)
         database = _database(places, flags, folder, under, COMPILERS[to])

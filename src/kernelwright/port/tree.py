@@ -109,7 +109,7 @@ def _with_includes(root: Path) -> dict[Path, str]:
     return found
 
 
-def with_strangers(path: Path, translation: Translation, folder: Path) -> Translation:
+def with_foreign_headers(path: Path, translation: Translation, folder: Path) -> Translation:
     """Return the translation, with a finding for each device header that it includes from other
     folders."""
     left = [

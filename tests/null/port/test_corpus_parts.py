@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.port.corpus.duplicates import Seen, tokens
+from kernelwright.port.corpus.duplicates import SourceIndex, tokens
 from kernelwright.port.corpus.pair import Reject
 from kernelwright.port.corpus.provenance import provenance
 from kernelwright.port.corpus.store import Store
@@ -58,14 +58,14 @@ def test_a_missing_licence_is_reported_and_not_guessed(tmp_path):
     ],
 )
 def test_a_renamed_and_reformatted_program_is_a_duplicate(change):
-    seen = Seen()
+    seen = SourceIndex()
     assert seen.add("first", KERNEL) is None
     name, similarity = seen.add("second", change(KERNEL))
     assert name == "first" and similarity >= 0.85
 
 
 def test_another_program_is_not_a_duplicate():
-    seen = Seen()
+    seen = SourceIndex()
     seen.add("first", KERNEL)
     other = """__global__ void total(const int* x, int* sum) {
       __shared__ int part[256];

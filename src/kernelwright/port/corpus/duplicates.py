@@ -25,7 +25,7 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(_COMMENT.sub(lambda match: match[1] or " ", text))
 
 
-class Seen:
+class SourceIndex:
     """The sources seen so far, by name."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from kernelwright.core.errors import DialectError, UsageError
 from kernelwright.dataset.parquet import arrow
 from kernelwright.dialects.amdgpu import compile_missing
-from kernelwright.port.corpus.duplicates import Seen
+from kernelwright.port.corpus.duplicates import SourceIndex
 from kernelwright.port.corpus.pair import PortPair, Reject, make_pair
 from kernelwright.port.corpus.provenance import provenance
 from kernelwright.port.corpus.store import Store
@@ -51,14 +51,14 @@ def make_corpus(
     arrow()
     if missing := compile_missing():
         raise DialectError.of_missing("pairs cannot be verified here", missing)
-    root, store, seen = Path(tree), Store(Path(out)), Seen()
+    root, store, index = Path(tree), Store(Path(out)), SourceIndex()
     sources = sorted(path for path in root.rglob("*.cu") if path.is_file())
     if not sources:
-        raise UsageError("no .cu files in the tree", seen=str(root), do="name another folder")
+        raise UsageError("no .cu files in the tree", index=str(root), do="name another folder")
     rows: list[PortPair | Reject] = []
     for path in sources:
         row = _row(
-            path, root, store, seen, _CorpusOptions(tuple(targets), tuple(licences), emulate)
+            path, root, store, index, _CorpusOptions(tuple(targets), tuple(licences), emulate)
         )
         rows.append(row)
         on_done(row)
@@ -76,7 +76,7 @@ class _CorpusOptions:
 
 
 def _row(
-    path: Path, root: Path, store: Store, seen: Seen, options: _CorpusOptions
+    path: Path, root: Path, store: Store, index: SourceIndex, options: _CorpusOptions
 ) -> PortPair | Reject:
     name = str(path.relative_to(root))
     if path.is_symlink():
@@ -88,7 +88,7 @@ def _row(
         return Reject(name, "read", str(error))
     if options.licences and origin.licence not in options.licences:
         return Reject(name, "licence", origin.licence)
-    if found := seen.add(name, text):
+    if found := index.add(name, text):
         return Reject(name, "duplicate", f"of {found[0]}, similarity {found[1]:.2f}")
     key = store.key(name, text, vars(origin), options.targets, options.emulate)
     row = store.get(key)
