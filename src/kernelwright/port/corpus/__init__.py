@@ -3,4 +3,4 @@
 from kernelwright.port.corpus.make import Corpus, make_corpus
 from kernelwright.port.corpus.pair import PortPair, Reject
 
-__all__ = ["Corpus", "Pair", "Reject", "make_corpus"]
+__all__ = ["Corpus", "PortPair", "Reject", "make_corpus"]
