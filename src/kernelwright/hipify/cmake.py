@@ -29,7 +29,7 @@ _OWNED = {
     ),
     "cuda": re.compile(r"(hip|roc|hiprtc|MIOpen)::\w+|(CMAKE_)?HIP(_\w+)?|hip(cc|_\w+)|-fgpu-\S*"),
 }
-WAY_BACK = "its value is of the other compiler or of its targets: choose it anew"
+WAY_BACK = "its value is for the other compiler or its targets: choose a new one"
 
 
 @cache
@@ -78,8 +78,8 @@ def translate_cmake(text: str, *, to: str = "hip", file: str = "") -> Translatio
                     line,
                     State.UNPORTED,
                     name,
-                    reason="no rule for this word of the build",
-                    advice="see CMake's pages about its languages CUDA and HIP",
+                    reason="there is no rule for this name of the build",
+                    advice="see CMake's documentation of the languages CUDA and HIP",
                     file=file,
                 )
             )

@@ -44,13 +44,13 @@ def definition_changes(source: Source) -> Iterator[Change]:
             *(re.sub(r"\w+", lambda word: ONE_IN_HIP.get(word[0], word[0]), t) for t in types),
         )
         if seen.setdefault(signature, types) != types:
-            reason = "it is the overload before: the runtime's and the driver's type are one in HIP"
+            reason = "it repeats an overload: the runtime's and the driver's type are one in HIP"
             yield _left_out(source, node, source.text_of(name), reason, "__HIP__")
         elif scope is not None and scope.type == _CLASS:
             continue  # a member function, which no function of HIP overloads
         elif OVERLOADS.match(source.text_of(declarator)):
             name = source.text_of(declarator).split("(")[0].strip()
-            reason = "HIP has an atomic of this name and type itself"
+            reason = "HIP already has an atomic of this name and type"
             yield _left_out(source, node, name, reason)
         else:
             yield from _vector_operator(source, node, declarator)
@@ -92,16 +92,16 @@ def _vector_operator(source: Source, node: Any, declarator: Any) -> Iterator[Cha
     construct = f"operator{name[1]} of {types[0]}"
     body = "".join(_words(source, block))
     if _is_by_elements(body, name[1], types[0], _parameter_names(source, declarator)):
-        reason = "HIP's vector types have this operator themselves"
+        reason = "HIP's vector types already have this operator"
         yield _left_out(source, node, construct, reason)
         return
     found = Finding(
         source.line(node),
         State.UNPORTED,
         construct,
-        reason="HIP's vector types have this operator themselves, element by element, which "
-        "this one is not seen to be: calls are ambiguous",
-        advice="give the function a name",
+        reason="HIP's vector types already have this operator, element by element, and this one "
+        "may compute something else: calls are ambiguous",
+        advice="turn the operator into a named function",
     )
     yield Change(found)
 

@@ -86,7 +86,7 @@ def _written(source: Source, call: Any, name: str, named: re.Pattern[str]) -> Ch
         State.REPAIRED,
         source.text_of(function),
         became,
-        "HIP's cooperative groups have it not; written with the group's shuffles and barriers",
+        "HIP's cooperative groups lack it; written with the group's shuffles and barriers",
     )
     return Change(found, tuple(edit for edit in edits if edit), (need,))
 
@@ -118,8 +118,8 @@ def _coalesced(source: Source, call: Any) -> Finding:
         State.CHANGED,
         "coalesced_threads",
         "coalesced_threads",
-        "a group of up to 64 threads on a wave of 64: sizes and ranks go beyond 32 there",
-        "where 32 is meant, take tiled_partition<32> of the block first",
+        "the group has up to 64 threads on a wave of 64: sizes and ranks can exceed 32 there",
+        "if 32 is meant, use tiled_partition<32> of the block first",
     )
 
 

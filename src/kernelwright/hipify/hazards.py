@@ -100,7 +100,7 @@ def _wave_arithmetic(source: Source) -> Iterator[Change]:
             continue
         if lanes.search(source.text_of(node)):
             text = source.text_of(node)
-            reason = "a width of 32 is assumed: kept, the port's warp operations work on 32 lanes"
+            reason = "it assumes 32 lanes, which the port keeps: its warp operations work on 32"
             yield Change(Finding(source.line(node), State.TRANSLATED, text, text, reason))
 
 
@@ -145,7 +145,7 @@ def _arch_macros(source: Source) -> Iterator[Change]:
             name,
             became,
             "AMD targets have no compute capability or CUDA version",
-            f"conditions are decided as for sm_{STAND_IN_ARCH // 10}; check both branches",
+            f"conditions are evaluated as for sm_{STAND_IN_ARCH // 10}; check both branches",
         )
         yield Change(found, (Edit(node.start_byte, node.end_byte, became),), at=node.start_byte)
 
@@ -162,8 +162,8 @@ def _wmma(source: Source) -> Iterator[Change]:
             State.REPAIRED,
             "nvcuda::wmma",
             "port_nvcuda::wmma",
-            "a tile of rocWMMA belongs to a wave, of 64 lanes on most AMD targets: written out on "
-            "32 lanes, without matrix cores, and slow",
+            "a tile of rocWMMA belongs to a wave, which has 64 lanes on most AMD targets: written "
+            "out on 32 lanes, without matrix cores, and slow",
             "for speed use rocwmma with a wave of 64 threads per tile and 16x16x16 fragments",
         )
         yield Change(found, (edit,), ("wmma",), at=node.start_byte)
@@ -206,8 +206,8 @@ def _spin_locks(source: Source) -> Iterator[Change]:
                 source.line(node),
                 State.CHANGED,
                 "spin lock",
-                reason="lanes of one wavefront do not make progress apart: two lanes that want the "
-                "lock may wait for each other for ever",
+                reason="lanes of one wavefront do not progress independently: two lanes that want "
+                "the lock may wait for each other forever",
                 advice="let one lane of a wavefront take the lock, or release it inside the loop",
             )
             yield Change(found)
@@ -228,7 +228,7 @@ def _shared_limits(source: Source) -> Iterator[Change]:
             source.line(call),
             State.UNPORTED if size else State.CHANGED,
             "dynamic shared memory",
-            reason=f"AMD targets have {LDS_BYTES} bytes a block, this asks for {size or given[2]}",
+            reason=f"AMD targets have {LDS_BYTES} bytes per block, this needs {size or given[2]}",
             advice="use smaller tiles on AMD",
         )
         yield Change(found)
@@ -261,7 +261,7 @@ def _float_atomics(source: Source) -> Iterator[Change]:
                     State.TRANSLATED,
                     "atomicAdd",
                     "atomicAdd",
-                    "sums of floating numbers depend on the order of the threads; on fine-grained "
+                    "floating-point sums depend on the order of the threads; on fine-grained "
                     "memory AMD's hardware atomics may be ignored",
                 )
             )
@@ -283,9 +283,9 @@ def _capabilities(source: Source) -> Iterator[Change]:
             State.CHANGED,
             source.text_of(node),
             source.text_of(node),
-            "it is of the AMD architecture (9.4 of gfx942); the port's device code is compiled as "
-            f"for {STAND_IN_ARCH / 100}, so that a kernel for 8.0 may be chosen and be empty",
-            "decide by what the device can do, or by gcnArchName",
+            "it is the AMD architecture's version (9.4 for gfx942); device code is compiled as "
+            f"for {STAND_IN_ARCH / 100}, so that an empty kernel for 8.0 may be chosen",
+            "decide by the device's properties, or by gcnArchName",
         )
         yield Change(found)
 
@@ -346,6 +346,8 @@ def _mixed_signs(source: Source) -> Iterator[Change]:
         if set(given) <= declared:  # both are unsigned
             continue
         if any(_UNSIGNED.search(t) or declared & set(re.findall(r"\w+", t)) for t in given):
-            reason = "of integers with and without a sign HIP's is a double; overloads are put in"
+            reason = (
+                "HIP's overload for signed and unsigned integers is a double; overloads are added"
+            )
             found = Finding(source.line(call), State.REPAIRED, name, name, reason)
             yield Change(found, (), ("mixed_signs",))

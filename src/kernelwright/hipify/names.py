@@ -125,10 +125,10 @@ class Names:
                 row = self.api.headers.get("cub/cub.cuh")
             if row is None:
                 if node.type == "system_lib_string" and self._is_foreign(name):
-                    yield None, self._header(node, name, "no table knows this header")
+                    yield None, self._header(node, name, "this header is in no table")
                 continue
             if not row.hip:
-                yield None, self._header(node, name, row.note or "AMD's stack has no such header")
+                yield None, self._header(node, name, row.note or "ROCm has no such header")
                 continue
             if row.hip == name:
                 continue
@@ -152,7 +152,7 @@ class Names:
             State.UNPORTED,
             f"<{name}>",
             reason=reason,
-            advice="take out what the header is used for, or guard it with #ifdef __CUDACC__",
+            advice="remove the code that uses the header, or guard it with #ifdef __CUDACC__",
         )
 
     def _unknown(self, node: Any, name: str) -> Finding:
@@ -160,8 +160,8 @@ class Names:
             self.source.line(node),
             State.UNPORTED,
             name,
-            reason="no table knows this name",
-            advice="write it by hand, or declare it in the files that are ported",
+            reason="this name is in no table",
+            advice="port it by hand, or declare it in the files that are ported",
         )
 
     def _no_counterpart(self, node: Any, row: Row) -> Finding:

@@ -65,9 +65,9 @@ def build_flags(root: Path, out: Path) -> dict[Path, Flags]:
         return dict(_read(database))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise UsageError(
-            f"{database} is no compile database",
+            f"{database} is not a compile database",
             seen=f"{type(error).__name__}: {error}"[:200],
-            do="make it anew (cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON), or move it away",
+            do="make it again (cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON), or move it away",
         ) from error
 
 

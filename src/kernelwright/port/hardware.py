@@ -92,7 +92,7 @@ def _compared(name: str, before: Sequence[str], after: tuple[int, str]) -> Rung:
     """Compare the outputs of the original's runs with the exit code and output of the port's
     run."""
     left, printed = after
-    details = [f"leaves with {left}, the original with 0"] if left else []
+    details = [f"exits with {left}, the original with 0"] if left else []
     details += differences(printed, before[0], loose_lines(before))
     return Rung(name, RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
 

@@ -112,7 +112,7 @@ def _said_of(names: Sequence[str]) -> tuple[str, ...]:
     """Return one line that names all stand-ins."""
     listed = ", ".join(f"<{name}>" for name in names)
     if len(names) > 1:
-        return (f"{listed} are stand-ins of ours, not AMD's headers",)
+        return (f"{listed} are our stand-ins, not AMD's headers",)
     return (f"{listed} is a stand-in of ours, not AMD's header",) if names else ()
 
 
@@ -197,7 +197,7 @@ def reference(
     first, second = (machine.run(program, arguments=arguments, limit_s=limit_s) for _ in range(2))
     for run in (first, second):
         if run.exit_code:
-            said = f"the original leaves with {run.exit_code} here"
+            said = f"the original exits with {run.exit_code} here"
             return Rung(name, RungStatus.NOT_CHECKED, (said,))
     habits = frozenset(c.kind for c in first.complaints if c.kind in HARMLESS)
     return first.output, loose_lines([first.output, second.output]), habits

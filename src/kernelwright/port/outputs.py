@@ -64,7 +64,7 @@ def _require_apart(places: Mapping[Path, Path]) -> None:
             raise UsageError(
                 f"two sources would be written to {place}",
                 seen=f"{taken[place]}, {source}",
-                do="rename one of them, or move away the one that needs no port",
+                do="rename one of them, or move the one that needs no port",
             )
         taken[place] = source
 
@@ -74,8 +74,8 @@ def _require_same(path: Path, text: str) -> None:
     text."""
     if path.read_text(errors="surrogateescape") != text:
         raise UsageError(
-            f"{path} is there, and is not what a port left there",
-            seen=f"another text than {REPORT} beside it records",
+            f"{path} exists, and its text is not that of the last port",
+            seen=f"a text that differs from the one recorded in {REPORT}",
             do="move it away to keep its changes, or give --out another folder",
         )
 

@@ -229,7 +229,7 @@ def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
     check_targets(targets)
     for rung in rungs:
         if rung not in RUNGS:
-            raise UsageError(f"no rung {rung}", seen=str(rung), do="choose of 0, 1, 2, 3, 4")
+            raise UsageError(f"no rung {rung}", seen=str(rung), do="choose from 0, 1, 2, 3, 4")
 
 
 def _translated(path: Path, text: str, to: str, name: str, own: Iterable[str]) -> Translation:

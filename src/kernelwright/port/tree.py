@@ -37,7 +37,9 @@ def files_of(root: Path, out: Path) -> dict[Path, str]:
             that is not ported; neither a file nor a folder.
     """
     if not root.is_file() and not root.is_dir():
-        raise UsageError("only files and folders are ported", seen=str(root), do="name one")
+        raise UsageError(
+            "only files and folders are ported", seen=str(root), do="name a file or a folder"
+        )
     if root.is_file() and not _is_known(root):
         raise UsageError(
             "files of this kind are not ported",

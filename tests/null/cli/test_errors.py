@@ -85,7 +85,7 @@ def test_wrong_use_is_one_error_that_says_what_to_do(run, ask, task, archive, ca
 def test_tasks_are_not_generated_over_a_file_that_is_there(ask, tmp_path):
     (tmp_path / "composed.json").write_text("[]")
     code, answer = ask("tasks", "generate", "--count", "1", "--out", ".")
-    assert code == 2 and answer["error"]["do"] == "name an empty one"
+    assert code == 2 and answer["error"]["do"] == "name an empty folder"
     assert (tmp_path / "composed.json").read_text() == "[]"
 
 

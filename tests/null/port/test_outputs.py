@@ -91,7 +91,7 @@ def test_a_port_below_its_sources_is_not_a_source(project):
 @pytest.mark.parametrize("text", ["", "{}", "[{}]", '{"a": 1}', "[1]", '[{"directory": ""}]', "["])
 def test_an_invalid_compile_database_is_one_error(project, text):
     (project / "compile_commands.json").write_text(text)
-    refused(project, r"compile_commands\.json is no compile database")
+    refused(project, r"compile_commands\.json is not a compile database")
 
 
 @pytest.mark.parametrize("path", [".", "../project", "../project/a.cu"])

@@ -28,7 +28,7 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 
 @click.command("bench")
 @click.option(
-    "--suite", "name", type=click.Choice([*SUITES, PORT]), required=True, help="What is run."
+    "--suite", "name", type=click.Choice([*SUITES, PORT]), required=True, help="What to run."
 )
 @PART
 @click.option(
@@ -40,12 +40,12 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 )
 @click.option("--limit", "limit_s", metavar="TIME", help=f"Stop a search after {LIMIT} (default).")
 @click.option(
-    "--total", "total_s", metavar="TIME", help="Begin no search after this long. Default: no end."
+    "--total", "total_s", metavar="TIME", help="Start no search after this time. Default: no limit."
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Search so many tasks, judge so many, or run so many programs of port side by side. "
+    help="Search or judge this many tasks, or run this many programs of port, side by side. "
     "Default: 1; searches on one GPU as many as it takes, on several 6 in all.",
 )
 @GPUS
@@ -63,48 +63,50 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    help=f"Ask a checkpoint for so many answers to each task. Default: {exam.SAMPLES}.",
+    help=f"Ask a checkpoint for this many answers to each task. Default: {exam.SAMPLES}.",
 )
 @click.option(
     "--shown",
     type=click.IntRange(min=0),
-    help="Then ask for so many more, with two of its own kernels and their speeds in the prompt. "
+    help="Then ask for this many more, with two of its own kernels and their speeds in the prompt. "
     "Default: 0.",
 )
 @click.option(
-    "--dialect", help="Ask checkpoints for kernels in it. Default: cpp on a CPU, else triton."
+    "--dialect",
+    help="Ask checkpoints for kernels in this dialect. Default: cpp on a CPU, else triton.",
 )
 @click.option(
     "--max-tokens",
     type=click.IntRange(min=1),
-    help=f"Cut a checkpoint's answer after so many. Default: {exam.MAX_TOKENS}.",
+    help=f"Cut a checkpoint's answer after this many tokens. Default: {exam.MAX_TOKENS}.",
 )
 @click.option(
     "--hipify",
     type=click.Path(path_type=Path),
-    help="Run this hipify-perl too, to compare. Default: ours alone.",
+    help="Also run this hipify-perl, for comparison. Default: only our translator.",
 )
 @click.option(
     "--arch",
     metavar="LIST",
-    help="Compile port's programs for these AMD targets. Default: all that are known.",
+    help="Compile port's programs for these AMD targets. Default: all known targets.",
 )
 @JSON
 def command(name: str, as_json: bool, **options: Any) -> Answer:
     """Search every task of a suite, examine checkpoints on it, or run the bench of `port`.
 
-    builtin, kernelbench, folder: one search per task, each in a process of its own. What the
-    archive holds is not searched again, so the same command goes on where it stopped. A table, a
-    report page and a JSON file give means, quartiles and fast_p by level; where the library stays
-    best or a search fails a task counts 1.
+    builtin, kernelbench, folder: one search per task, each in its own process. Tasks that are
+    already in the archive are not searched again, so the same command resumes where it stopped. A
+    table, a report page and a JSON file give means, quartiles and fast_p by level; a task counts 1
+    if the library stays best or the search fails.
 
-    With --policy nothing is searched: each checkpoint answers every task some times, all answers
-    are judged, and a table gives shares right and faster than the strongest library setting, means
-    and the best of N, with intervals. Answers and verdicts are kept in the archive too.
+    With --policy nothing is searched: each checkpoint answers every task several times, and all
+    answers are judged. A table gives the shares that are right and that are faster than the
+    strongest library setting, means, and the best of N, with intervals. Answers and verdicts are
+    also kept in the archive.
 
-    port: how many programs our translator, and hipify-perl where it is given, brings to compile
-    for AMD targets, to run right at 32 and 64 lanes a wave, and to run on an NVIDIA GPU if there is
-    one.
+    port: how many programs our translator (and hipify-perl, if given) ports so that they compile
+    for AMD targets, run correctly at 32 and 64 lanes per wave, and run on an NVIDIA GPU if there
+    is one.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
     is_exam = "policies" in given

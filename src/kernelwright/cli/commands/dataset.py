@@ -43,7 +43,7 @@ def command() -> None:
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Leave out what is like these tests: a KernelBench checkout or a folder of tasks; "
+    help="Leave out tasks that repeat these tests: a KernelBench checkout or a folder of tasks; "
     "repeatable.",
 )
 @click.option(
@@ -52,7 +52,7 @@ def command() -> None:
     default=KEEP,
     show_default=True,
     metavar="K",
-    help="Keep at most so many of a task in each dialect on each device.",
+    help="Keep at most this many pairs per task, dialect and device.",
 )
 @JSON
 def build_command(
@@ -60,8 +60,8 @@ def build_command(
 ) -> Answer:
     """Write the judged candidates of archives to DIR, as Parquet with a data card.
 
-    A row is a prompt, an answer in three parts, and the verdict. Tasks that repeat a built-in task
-    or one of --exclude in their structure are left out, whatever they are called.
+    A row is a prompt, an answer in three parts, and the verdict. Tasks with the same structure as a
+    built-in task or one of --exclude are left out, whatever their names.
     """
     dataset = build_dataset(
         archives,

@@ -45,14 +45,14 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
     "--repeat",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Judge again what this receipt is about.",
+    help="Repeat the judgement of this receipt.",
 )
 @ARCHIVE
 @SUITE
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Judge so many tasks of a suite side by side. Default: 1; on several GPUs 6 in all.",
+    help="Judge this many tasks of a suite side by side. Default: 1; on several GPUs 6 in all.",
 )
 @GPUS
 @JSON
@@ -67,17 +67,17 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> Answer:
-    """One verdict on the kernel in the file CANDIDATE, by whomever it was written; or a verdict on
-    every file of the folder CANDIDATE.
+    """Judge the kernel in the file CANDIDATE, whoever wrote it, or every file of the folder
+    CANDIDATE.
 
-    Verdicts on a folder go to the archive as they are reached: Ctrl-C keeps them, and the same
-    command goes on from there. With --suite CANDIDATE is a folder, and its files say by their names
-    which problem they are for: the problem's own name (softmax_v2.py), level_1_problem_3_x.py,
-    1_3_x.py, or, with one level, 3_x.py; or a folder in it does.
+    Verdicts on a folder are archived as they are reached: Ctrl-C keeps them, and the same command
+    resumes from there. With --suite, CANDIDATE is a folder, and the name of each file (or of its
+    folder) says which problem it is for: the problem's own name (softmax_v2.py),
+    level_1_problem_3_x.py, 1_3_x.py, or, with one level, 3_x.py.
 
-    With --repeat the task and the candidate are those of the receipt, and the exit code is 0 if it
-    stands, 1 if its status or its speedup is another now; what else differs, the kind too, is told.
-    Name TASK as well to be sure that it is about that task.
+    With --repeat, the task and the candidate are those of the receipt. The exit code is 0 if the
+    receipt holds, and 1 if the status or the speedup differs now; other differences, such as the
+    kind, are reported. Name TASK as well to make sure that the receipt is about that task.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
     settings = load_settings(

@@ -28,7 +28,7 @@ AT_ONCE = 4  # lessons for each process that judges, between two lines of progre
 
 @click.command("lessons")
 @click.option(
-    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make so many tasks."
+    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make this many tasks."
 )
 @click.option("--archive", required=True, metavar="URL", help="Keep tasks and verdicts here.")
 @click.option(
@@ -36,14 +36,14 @@ AT_ONCE = 4  # lessons for each process that judges, between two lines of progre
     type=int,
     default=0,
     show_default=True,
-    help="Draw by this seed; the same gives the same tasks.",
+    help="Draw with this seed; the same seed gives the same tasks.",
 )
 @click.option(
     "--size",
     type=click.Choice(list(SIZES)),
     default="small",
     show_default=True,
-    help="How large: for a CPU, for a GPU, or just to look at correctness.",
+    help="Size of the tasks: for a CPU, for a GPU, or only for checking correctness.",
 )
 @click.option(
     "--form",
@@ -57,10 +57,12 @@ AT_ONCE = 4  # lessons for each process that judges, between two lines of progre
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Judge so many kernels of each task, with other block sizes, warps and the like.",
+    help="Judge this many kernels of each task, with other block sizes, warps and the like.",
 )
 @click.option(
-    "--timed", is_flag=True, help="Time what is right: which schedule is fast, and where."
+    "--timed",
+    is_flag=True,
+    help="Time correct kernels, to learn which schedule is fast on the device.",
 )
 @click.option(
     "--device", metavar="DEVICE", help="Judge on cpu (default, Triton's interpreter), cuda, …"
@@ -70,7 +72,7 @@ AT_ONCE = 4  # lessons for each process that judges, between two lines of progre
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Judge so many tasks side by side.",
+    help="Judge this many tasks side by side.",
 )
 @JSON
 def lessons_command(
@@ -87,9 +89,9 @@ def lessons_command(
 ) -> Told:
     """Compose N tasks, each with a short Triton kernel that works for every shape, and judge them.
 
-    What a small model can learn from when nothing larger teaches it: `dataset build --archive`
-    makes pairs of those that are right, and leaves out what repeats a test. Rightness alone is
-    judged unless --timed. The same command goes on where it stopped.
+    A small model can learn from these lessons without a larger model as its teacher: `dataset build
+    --archive` makes pairs of the correct ones, and leaves out tasks that repeat a test. Only
+    correctness is judged unless --timed is given. The same command resumes where it stopped.
     """
     settings = load_settings(Path.cwd(), archive=archive, device=device)
     Archive(settings.archive).close()  # what is wrong with it is said here, not by a process

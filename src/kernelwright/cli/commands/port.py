@@ -41,7 +41,7 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
     type=click.Choice(["hip", "cuda"]),
     default="hip",
     show_default=True,
-    help="Translate to this.",
+    help="Translate to this language.",
 )
 @click.option(
     "--arch",
@@ -68,15 +68,15 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
     "models",
     multiple=True,
     metavar="MODEL",
-    help="Ask this model, named as in optimize, to finish what rules leave undone; repeatable. "
-    "Default: none.",
+    help="Ask this model, named as in optimize, to finish files that the rules leave unfinished; "
+    "repeatable. Default: none.",
 )
 @click.option(
     "--price",
     "prices",
     multiple=True,
     metavar="MODEL=IN/OUT",
-    help="What a model costs, as in optimize.",
+    help="The price of a model, as in optimize.",
 )
 @click.option(
     "--budget", multiple=True, metavar="LIMIT", help="Ask models for up to 5m (default), 2usd, …"
@@ -99,17 +99,17 @@ def command(
 ) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
-    Exit code 0 only if nothing was left unported and every rung that was asked for passed.
+    The exit code is 0 only if nothing was left unported and every requested rung passed.
     """
     place = out or _beside(path, to)
     wanted = ("0,1" if to == "hip" else "0") if rungs is None else rungs
     words = [word.strip() for word in wanted.split(",")]
     for word in words:
         if not word.isdecimal():
-            raise UsageError(f'no rung "{word}"', seen=wanted, do="choose of 0, 1, 2, 3, 4")
+            raise UsageError(f'no rung "{word}"', seen=wanted, do="choose from 0, 1, 2, 3, 4")
     if arguments and max(int(word) for word in words) < FIRST_THAT_RUNS:
         raise UsageError(
-            "--arg is of a program that is run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
+            "--arg is for programs that are run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
         )
     report = port(
         path,
@@ -137,7 +137,9 @@ def _repairs(
     if not models:
         for option, value in (("--price", prices), ("--budget", budget)):
             if value:
-                raise UsageError(f"{option} is of models", seen="no --model", do="add --model NAME")
+                raise UsageError(
+                    f"{option} goes with --model", seen="no --model", do="add --model NAME"
+                )
         return None
     brief = Brief(
         Task(path.name, "port", ""),

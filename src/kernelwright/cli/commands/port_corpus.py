@@ -47,8 +47,8 @@ def command(
 ) -> Answer:
     """Port every .cu file under TREE and keep the verified pairs in DIR, as Parquet with a card.
 
-    Programs that have a main function are run, emulated, on this machine: give it sources that you
-    trust, or --no-run. The same command goes on where it was stopped.
+    Programs that have a main function run under an emulation on this machine: use sources that you
+    trust, or --no-run. The same command resumes where it was stopped.
     """
     corpus = make_corpus(
         tree,

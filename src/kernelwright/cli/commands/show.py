@@ -26,7 +26,7 @@ from kernelwright.report.chapter import chapters
 @click.option(
     "--task",
     metavar="NAME",
-    help="Show the best of this task. Default: of the one that was run last.",
+    help="Show the best candidate of this task. Default: the task that was run last.",
 )
 @RECEIPT
 @JSON
@@ -62,7 +62,7 @@ def _write_receipt(
     """Write the receipt of the last of a candidate's verdicts."""
     if not verdicts:
         raise UsageError(
-            "there is no verdict to write a receipt of",
+            "there is no verdict to write a receipt for",
             seen=f"{candidate.digest} was proposed and never judged",
             do="kernelwright judge TASK CANDIDATE --receipt FILE",
         )

@@ -80,7 +80,7 @@ def _row(
 ) -> PortPair | Reject:
     name = str(path.relative_to(root))
     if path.is_symlink():
-        return Reject(name, "read", "a link; what it leads to is a source where it lies")
+        return Reject(name, "read", "a symbolic link; its target is a source of its own")
     try:
         text = path.read_text(errors="replace")
         origin = provenance(path, root)
