@@ -94,7 +94,7 @@ def lessons_command(
     correctness is judged unless --timed is given. The same command resumes where it stopped.
     """
     settings = load_settings(Path.cwd(), archive=archive, device=device)
-    Archive(settings.archive).close()  # what is wrong with it is said here, not by a process
+    Archive(settings.archive).close()  # errors in the archive are reported here, not by a process
     drawn = lessons(count, seed=seed, size=size, forms=forms, schedules=schedules)
     tried: Counter[str] = Counter()
     right: Counter[str] = Counter()
