@@ -24,7 +24,8 @@ CHEATS = [
 def judge(fork_server):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CpuBackend, "reads_from_outside", False)
-        with Judge(CHEATS[0].load_task(), settings=Settings(threads=1), fork_server=fork_server) as one:
+        task, settings = CHEATS[0].load_task(), Settings(threads=1)
+        with Judge(task, settings=settings, fork_server=fork_server) as one:
             yield one
 
 
