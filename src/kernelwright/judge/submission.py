@@ -35,7 +35,7 @@ FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
 
 @dataclass(frozen=True)
 class Subject:
-    """What is judged, and where: three digests and the environment."""
+    """The subject of an evaluation: three digests and the environment."""
 
     task: str
     workload: str

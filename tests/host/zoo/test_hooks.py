@@ -21,7 +21,7 @@ MODULES = {
 }
 WORKER = "kernelwright.judge.sandbox.worker"
 REPLACED = ("describe", "Worker.copy", "Worker.answer", "Worker.release")
-READ = ("arguments", "bell", "rings_first", "sock")
+READ = ("arguments", "completion", "signals_first", "sock")
 
 
 def test_the_modules_that_cheats_name_exist():

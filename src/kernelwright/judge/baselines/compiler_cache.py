@@ -27,19 +27,19 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.judge.sandbox.file_locks import lock, users_path
 
 BUILT = (".so", ".o", ".gch")
-"""How the names of what g++ writes end: the sources beside it are whole."""
+"""The endings of files that g++ writes, which may be half written; the sources beside are whole."""
 IN_WORK = "_CxxBuild"
-"""How the name of the folder ends in which a build runs."""
+"""The ending of the name of a folder in which a build runs."""
 TEMPORARY, DAY_S = ("tmp*", "cc??????.*"), 86_400
-"""What children and g++ leave when they are killed, and how old what nobody uses any more is."""
+"""Files that killed children and compilers leave, and the age from which nobody uses them."""
 
 
 def compiler_cache() -> Path:
-    """Where the library's compilers keep their work between runs, without what builds that were
-    killed left of theirs; no candidate sees it.
+    """The folder in which the library's compilers keep their work between runs, cleaned of what
+    killed builds have left. No candidate sees it.
 
     Raises:
-        DeviceError: there is nowhere to keep it.
+        DeviceError: no folder can be used.
     """
     folder = _kept()
     for at in itertools.chain(*map(folder.glob, TEMPORARY)):
@@ -52,8 +52,8 @@ def compiler_cache() -> Path:
 
 
 def _kept() -> Path:
-    """A folder that this user keeps: in its home or, where that is read-only, as in containers, or
-    there is none, among temporary files, if nobody else can have put anything there."""
+    """A folder of this user's: in its home, or among temporary files if the home is read-only, as
+    in containers, or missing; there only if no other user can have put anything into it."""
     with contextlib.suppress(OSError, RuntimeError):
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         at = root / "kernelwright" / f"baselines-{os.geteuid()}"  # sudo and containers keep homes
@@ -79,8 +79,8 @@ def _kept() -> Path:
 
 @contextlib.contextmanager
 def folder_in(cache: Path) -> Iterator[str]:
-    """The name of a folder in it that a child may make; it is removed when the context ends, by
-    when the child must have ended. That of a judge that is killed is swept as old."""
+    """The name of a folder in the cache that a child may make. It is removed when the context ends;
+    the child must have ended by then. The folder of a killed judge is removed when it is old."""
     name = f"tmp{secrets.token_hex(4)}"
     try:
         yield name
@@ -95,7 +95,7 @@ def _remove_if_old(at: Path) -> None:
 
 
 def _sweep(at: Path, locks: Path) -> None:
-    """Remove what was being built with this folder, unless somebody still builds it."""
+    """Remove an unfinished build and its folder, unless a process still works on it."""
     name = at.name.removesuffix(IN_WORK)
     # It stays where somebody holds the lock; another judge may sweep it too.
     with contextlib.suppress(OSError):

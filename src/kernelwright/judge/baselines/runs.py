@@ -62,7 +62,6 @@ class BaselineRuns:
         """Settings that start and are ranked together, until they have; one after the other where
         it is crowded."""
         self._runners: dict[str, Runner] = {}
-        self._empty: Runner | None = None
         self._failures = _Failures()
         self.is_crowded = one_by_one or CROWDED * oracle.moved_bytes > backend.memory_bytes()
         if self.is_crowded:
@@ -104,8 +103,7 @@ class BaselineRuns:
         if self._is_measured:
             return
         self.start()
-        if self._empty is None:
-            self._empty = self._starter.start_empty()
+        self._starter.start_empty()
         if not self.is_crowded:
             for starting in self._waves:
                 self._collect(starting)
@@ -122,11 +120,7 @@ class BaselineRuns:
         for starting in self._waves:
             self._collect(starting)
             with self._device_lock.exclusive():
-                if self._empty is not None:
-                    empty, self._empty = (
-                        self._empty,
-                        None,
-                    )  # it ends, whether it can be timed or not
+                if (empty := self._starter.take_empty()) is not None:
                     self._calibrate(empty)
                 self._rank()
                 self._copying.measure()

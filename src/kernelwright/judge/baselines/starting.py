@@ -56,6 +56,7 @@ class SettingStarter:
         self._stack = ExitStack()
         self._region: Region | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._empty: Runner | None = None
 
     @property
     def is_open(self) -> bool:
@@ -115,12 +116,14 @@ class SettingStarter:
             why = f"it compiles anew for other inputs: for {MOST_DRAWS} of them one after the other"
             raise Refused(ReasonCode.KEEPS_COMPILING, why)
 
-    def start_empty(self) -> Runner:
-        """Start a module that does nothing but use the device.
+    def start_empty(self) -> None:
+        """Start a module that does nothing but use the device, unless one runs.
 
         Raises:
             DeviceError: it does not start.
         """
+        if self._empty is not None:
+            return
         oracle = self._oracle
         runner = self._factory.make(oracle.example, region=self._region)
         program = Program(EMPTY_MODULE, "ModelNew", _pickled_shapes(oracle), 0, LibrarySetup())
@@ -130,7 +133,12 @@ class SettingStarter:
         except Refused as refused:
             runner.close()
             raise not_measured(refused) from refused
-        return runner
+        self._empty = runner
+
+    def take_empty(self) -> Runner | None:
+        """That module, if one runs, for the caller to measure and to close."""
+        empty, self._empty = self._empty, None
+        return empty
 
     def _start_one(self, setting: Setting) -> Runner:
         cache = compiler_cache()

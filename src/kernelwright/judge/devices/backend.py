@@ -67,7 +67,7 @@ class DeviceBackend(Protocol):
     def input_poisoner(
         self, inputs: torch.Tensor, *, is_exclusive: bool, holds_device: bool
     ) -> InputPoisoner:
-        """What overwrites a call's inputs when the child signals completion.
+        """The poisoner that overwrites a call's inputs when the child signals completion.
 
         ``is_exclusive``: nobody else uses the device. ``holds_device``: on a GPU a kernel of the
         judge's occupies it from before the call until then; the call takes longer and is not timed.

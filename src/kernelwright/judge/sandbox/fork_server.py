@@ -118,7 +118,7 @@ class SharedForkServerProcess:
 
 @dataclass(frozen=True)
 class ChildOptions:
-    """What distinguishes one child of a fork server from another."""
+    """The differences between children of one fork server."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables besides the fork server's own."""

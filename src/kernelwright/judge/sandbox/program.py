@@ -1,4 +1,4 @@
-"""What a child is asked to build."""
+"""The description of a module that a child is asked to build."""
 
 from __future__ import annotations
 
