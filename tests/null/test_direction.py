@@ -22,7 +22,7 @@ LEVELS = {
 }  # fmt: skip
 JUDGE = {
     "refusal": 0, "baselines.library_settings": 0, "numerics": 1, "devices": 1, "sandbox": 2,
-    "inputs": 3, "reference": 4, "kinds": 5, "timing": 5, "submission": 6, "scheduling": 7,
+    "timing": 3, "inputs": 3, "reference": 4, "kinds": 5, "submission": 6, "scheduling": 7,
     "baselines": 8,
 }  # fmt: skip
 """The folders of the judge, and single files that they may import; all other files of the judge are

@@ -70,15 +70,18 @@ class Judge:
         device: Device | None = None,
         settings: Settings | None = None,
         fork_server: SharedForkServer | None = None,
+        machine: Machine | None = None,
         for_library: bool = False,
     ) -> None:
-        """``for_library``: only library settings are timed, for which less memory will do."""
+        """``machine``: the access to ``device``, made from the other arguments if it is None.
+        ``for_library``: only library settings are timed, for which less memory will do."""
         isolation.require_linux()
         self.device = device or Device.parse("cpu")
         self.settings = settings or Settings()
         self.task = task.in_precision(self.settings.precision)
-        threads = self.settings.threads
-        self.machine = Machine.of(self.device, threads=threads, fork_server=fork_server)
+        self.machine = machine or Machine.of(
+            self.device, threads=self.settings.threads, fork_server=fork_server
+        )
         self._for_library = for_library
         self._stack = contextlib.ExitStack()
 
