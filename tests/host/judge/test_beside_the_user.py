@@ -82,7 +82,7 @@ def child():
 
 
 @pytest.mark.parametrize("what", [*WHAT, *SERVERS, *OTHERS])
-def test_it_changes_no_file_that_it_may_not_open_calls_no_server_and_slows_nobody(child, what):
+def test_a_child_changes_no_files_calls_no_servers_and_slows_no_processes(child, what):
     child.request("prepare", arguments=["nothing"])
     child.stop()
     assert "error" not in child.call(CallOptions(20)).reply

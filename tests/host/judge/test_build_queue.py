@@ -63,7 +63,7 @@ def test_verdicts_come_in_order_and_no_bad_candidate_takes_another_with_it(judge
     assert [one.status for one in found] == list(texts.values())
 
 
-def test_only_so_many_are_begun_ahead_and_all_are_ended_when_nobody_asks_on(judge):
+def test_few_builds_start_ahead_and_all_end_with_the_iterator(judge):
     begun = []
 
     def endless():
@@ -134,7 +134,7 @@ def wait_until(holds):
         time.sleep(0.02)
 
 
-def test_what_fails_while_it_is_built_ahead_ends_at_once(judge, monkeypatch):
+def test_a_build_that_fails_ahead_of_its_turn_ends_at_once(judge, monkeypatch):
     """It would go on beside what is timed until its turn comes."""
     mark = "300.125"
     text = f"import subprocess\nsubprocess.Popen(['sleep', '{mark}'])\nraise ValueError('no')\n"

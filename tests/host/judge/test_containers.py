@@ -135,7 +135,7 @@ def test_a_child_runs_where_a_container_denies(machine, denied):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="capabilities are root's")
 @pytest.mark.parametrize("capability", [0, 5, 6, 7], ids=["chown", "kill", "setgid", "setuid"])
-def test_root_stays_who_it_is_without_what_being_another_takes(capability):
+def test_root_stays_root_without_the_capabilities_to_become_another_user(capability):
     def drop():
         kernel_calls.prctl(kernel_calls.PR_CAPBSET_DROP, capability)
 
@@ -147,7 +147,7 @@ def test_root_stays_who_it_is_without_what_being_another_takes(capability):
 
 
 @pytest.mark.parametrize("denied", [(), ("unshare",)], ids=["nothing", "unshare"])
-def test_what_library_settings_keep_is_the_users_own(machine, denied, tmp_path):
+def test_files_of_library_settings_belong_to_the_user(machine, denied, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
     server = machine(*denied)
@@ -213,7 +213,7 @@ def test_a_child_runs_below_the_users_own_limits(limit, most):
     assert "memory" in done.stdout.split(), done.stderr
 
 
-def test_what_keeps_a_child_from_starting_is_told(machine):
+def test_the_reason_why_a_child_cannot_start_is_reported(machine):
     with pytest.raises(DeviceError, match="capset: Operation not permitted"):
         machine("capset").fork()
 
@@ -228,7 +228,7 @@ def _run_below(limit, most):
     return subprocess.run(command, preexec_fn=lower, capture_output=True, text=True)
 
 
-def test_who_stays_root_does_not_set_the_kernel(machine):
+def test_a_child_that_stays_root_cannot_set_the_kernel(machine):
     child = start(machine(without=[CAP_SETUID]), on_gpu=True)
     assert "user" not in child.granted
     assert "error" in call(child, "set the kernel")
@@ -241,7 +241,7 @@ def test_a_users_variables_are_not_kept_where_all_processes_can_be_read(machine)
     child.close()
 
 
-def test_who_would_have_others_ended_first_is_ended(machine):
+def test_a_child_that_would_have_others_ended_first_is_ended(machine):
     child = start(machine(), on_gpu=True)
     with pytest.raises(ChildEnded) as ended:  # in the first call, or when it has gone on
         if "tensor" not in call(child, "end others first"):

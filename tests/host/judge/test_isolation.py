@@ -193,7 +193,7 @@ def test_packages_below_the_scratch_folder_can_be_read(server, monkeypatch):
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
-def test_what_is_granted_holds(server, refuse):
+def test_granted_guarantees_hold(server, refuse):
     child = start(server, refuse)
     hold(child)
     child.close()
@@ -283,7 +283,7 @@ def test_a_process_that_looks_dead_is_seen_and_ends_with_the_others(server, refu
     child.close()
 
 
-def test_what_a_process_that_looks_dead_takes_is_counted(server):
+def test_memory_of_a_process_that_looks_dead_is_counted(server):
     child = start(server, memory_share=(900 << 20) / psutil.virtual_memory().available)
     child.request("prepare", arguments=["hide memory"])
     child.stop()
@@ -293,7 +293,7 @@ def test_what_a_process_that_looks_dead_takes_is_counted(server):
     child.close()
 
 
-def test_files_that_nobody_has_open_count_as_memory(server):
+def test_files_that_no_process_has_open_count_as_memory(server):
     child = start(server, memory_share=(900 << 20) / psutil.virtual_memory().available)
     own, its = (os.readlink(f"/proc/{pid}/ns/mnt") for pid in ("self", child.pid))
     if own == its:
@@ -307,7 +307,7 @@ def test_files_that_nobody_has_open_count_as_memory(server):
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
-def test_a_worker_that_ends_leaves_nobody_to_wait_for(server, refuse):
+def test_the_judge_does_not_wait_for_processes_of_a_worker_that_ended(server, refuse):
     child = start(server, refuse)
     child.request("prepare", arguments=["die"])
     child.stop()
@@ -380,7 +380,7 @@ def test_a_root_that_is_removed_while_it_is_built_does_not_come_again(tmp_path, 
     assert not scratch.exists()
 
 
-def test_what_compilers_keep_is_no_package(server, tmp_path):
+def test_a_compilers_folder_is_not_imported_as_a_package(server, tmp_path):
     # They name folders by two letters, as z3, which torch imports where it is installed.
     (tmp_path / "q7").mkdir()
     source = "import importlib.util, torch; assert importlib.util.find_spec('q7') is None\n"
@@ -389,7 +389,7 @@ def test_what_compilers_keep_is_no_package(server, tmp_path):
     begin(server, source, setup, ChildOptions(cache=tmp_path)).close()
 
 
-def test_a_child_that_stays_its_user_has_room_beside_what_that_runs(monkeypatch):
+def test_a_child_that_stays_its_user_may_run_beside_that_users_processes(monkeypatch):
     alone = isolation.most_processes(4_000_000)
     monkeypatch.setattr(isolation, "can_become", lambda uid: False)
     n_threads = psutil.Process().num_threads()

@@ -27,7 +27,7 @@ CANDIDATE = Candidate(SOURCE + "\nModelNew = Model\n", "torch")
 pytestmark = pytest.mark.usefixtures("few_settings")
 
 
-def test_one_that_was_killed_is_started_again_and_nobody_is_accused(fork_server):
+def test_a_killed_setting_is_started_again_and_no_candidate_is_blamed(fork_server):
     with Judge(TASK, settings=Settings(threads=1), fork_server=fork_server) as judge:
         assert judge.evaluate(CANDIDATE).status is Status.PASSED
         judge._baselines.fastest().child.kill()
@@ -134,7 +134,7 @@ def test_a_library_whose_linking_was_killed_is_built_anew(tmp_path, monkeypatch,
         assert "compile" in judge.evaluate(CANDIDATE).timing.samples_ns
 
 
-def test_a_judge_that_ends_leaves_no_folder_beside_what_was_compiled(
+def test_a_judge_that_ends_leaves_no_folder_in_the_compilers_cache(
     tmp_path, monkeypatch, fork_server
 ):
     """Each of its library settings left one: 8,000 lay there after a day."""

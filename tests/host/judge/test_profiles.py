@@ -18,7 +18,7 @@ SCAN = PLAIN.replace("i = 0", "i = 1").replace("y[i] *= 2", "y[i] += y[i - 1]")
 
 
 @pytest.mark.slow
-def test_what_the_compiler_vectorised_is_kept_with_the_verdict(fork_server):
+def test_the_compilers_report_is_kept_with_the_verdict(fork_server):
     task = Task("sigmoid", "kernelbench", TASK)
     with Judge(
         task, settings=Settings(models=("hf:any",), threads=2), fork_server=fork_server
@@ -93,7 +93,7 @@ def test_launches_of_one_kernel_are_added_and_meet_its_compilers_facts():
     assert (other.name, other.n_calls) == ("other", 0)
 
 
-def test_the_counters_are_read_from_what_ncu_prints():
+def test_counters_are_read_from_the_output_of_ncu():
     head = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream",'
     head += '"Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit",'
     one = '"0","5","python3","127.0.0.1","add","1","7","(128, 1, 1)","(16384, 1, 1)","0","9.0","C",'

@@ -47,7 +47,7 @@ def test_a_sound_claim_is_taken():
         (((0,),), {"list": [{"tensor": SOUND}]}),
     ],
 )
-def test_what_is_in_what_is_as_in_the_references_result(reference, reply):
+def test_the_result_is_nested_like_the_references(reference, reply):
     with pytest.raises(Refused, match="instead of") as refused:
         check_claims(reply, ResultForm(LIKE, nesting(reference)), "cpu")
     assert refused.value.status is Status.WRONG_SHAPE
@@ -223,7 +223,7 @@ def test_memory_that_may_not_be_written_to_is_told_from_memory_that_may():
 
 
 @pytest.mark.parametrize("end", ["\x0b", "\x0c", "\r", "\x1c", "\x85", "\u2028"])
-def test_what_a_file_is_called_tells_nothing_of_other_memory(end, tmp_path):
+def test_a_files_name_cannot_forge_another_mapping(end, tmp_path):
     path = tmp_path / f"a{end}1000-2000 rw-s 00000000 00:00 0 "
     path.write_bytes(bytes(4096))
     with path.open("r+b") as file:

@@ -41,7 +41,7 @@ def test_a_cold_call_comes_after_a_flush_and_a_warm_one_does_not(monkeypatch, ca
     assert recorder.asked == wanted
 
 
-def test_what_is_read_instead_is_larger_than_the_cache_and_memory_of_its_own():
+def test_a_flush_reads_more_than_the_cache_in_memory_of_its_own():
     """Zeros that nobody has written are one page, which a core keeps."""
     buffer = CacheFlush(CPU)._buffer
     n_bytes = buffer.numel() * buffer.element_size()

@@ -36,7 +36,9 @@ LIST, DICT = "[torch.randn(8), torch.randn(8)]", '{"a": torch.randn(8)}'
         ("given[0].mul_(2); return x * given[0]", LIST, ()),
     ],
 )
-def test_what_is_put_into_a_list_is_a_result_and_every_call_has_its_own(forward, given, entries):
+def test_tensors_put_into_a_list_are_results_and_every_call_has_its_own_list(
+    forward, given, entries
+):
     oracle = Oracle(Task("puts", "test", TASK.format(forward, given)), "cpu", 1)
     assert oracle.entries == entries
     arguments = oracle.first_arguments

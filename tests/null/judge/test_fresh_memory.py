@@ -23,7 +23,7 @@ def test_new_memory_holds_large_numbers_that_nought_makes_nought(poisoned, dtype
     assert (new * 0).eq(0).all()
 
 
-def test_what_is_asked_to_be_zero_is_zero(poisoned):
+def test_memory_that_is_asked_to_be_zero_is_zero(poisoned):
     assert torch.zeros(1 << 20).eq(0).all()
 
 

@@ -43,7 +43,7 @@ def test_untouched_memory_is_not_there_and_written_memory_is():
 
 
 @pytest.mark.parametrize("advice", [mmap.MADV_NOHUGEPAGE, mmap.MADV_HUGEPAGE])
-def test_zeros_that_were_only_read_are_nobodys(advice):
+def test_zeros_that_were_only_read_are_not_a_processs_own(advice):
     memory = fresh(advice=advice)
     memory[:: mmap.PAGESIZE].sum()
     assert sum(unwritten(memory)) == N_PAGES
@@ -62,7 +62,7 @@ def test_a_files_zeros_behind_a_private_mapping_were_not_written_either():
     assert unwritten(private) == (0, 0)
 
 
-def test_what_is_not_there_is_owed_once_and_only_by_the_outputs_own_pages():
+def test_missing_pages_are_charged_once_and_only_those_of_the_outputs():
     assert owed_ns(torch.zeros(N_BYTES)) == 0
     whole = owed_ns(fresh())
     assert whole > 0
@@ -74,7 +74,7 @@ def test_what_is_not_there_is_owed_once_and_only_by_the_outputs_own_pages():
     assert owed_ns(half) == 0
 
 
-def test_a_machine_that_does_not_tell_owes_nobody_anything(monkeypatch):
+def test_nothing_is_charged_on_a_machine_that_does_not_show_pages(monkeypatch):
     monkeypatch.setattr(unwritten_pages, "is_told", lambda: False)
     assert owed_ns(fresh()) == 0
 

@@ -8,7 +8,7 @@ from kernelwright.judge.sandbox import protocol
 
 
 @pytest.mark.parametrize("is_told", [False, True], ids=["silent", "unread"])
-def test_a_parent_that_hangs_up_has_gone_whatever_it_left_unread(is_told):
+def test_a_parent_that_hangs_up_has_gone_even_if_it_left_messages_unread(is_told):
     ours, theirs = socket.socketpair()
     with theirs:
         if is_told:

@@ -105,7 +105,7 @@ def test_what_a_recheck_is_to_give_is_worked_out_before_the_call_that_precedes_i
         assert seen == asked[:number]
 
 
-def test_whoever_has_been_given_weights_stands_still_before_others_are_timed() -> None:
+def test_a_child_that_was_given_weights_stands_still_before_others_are_timed() -> None:
     """A recheck ends with the task's own weights, and the next call may be a library setting's."""
     asked: list[str] = []
     child = SimpleNamespace(

@@ -81,7 +81,7 @@ def test_a_folder_of_another_user_and_a_link_are_left_alone(tmp_path, monkeypatc
     assert other.exists() and link.is_symlink() and target.exists()
 
 
-def test_what_its_maker_closed_to_himself_goes_and_what_a_link_names_stays(tmp_path, monkeypatch):
+def test_closed_folders_are_removed_and_targets_of_links_stay(tmp_path, monkeypatch):
     monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
     mine, kept = Scratch(), tmp_path / "kept"
     (kept / "inside").mkdir(parents=True)

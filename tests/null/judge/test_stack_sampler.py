@@ -82,7 +82,7 @@ def test_code_in_no_file_is_its_callers():
     ("stack", "answer"),
     [([0, 3, 15, 25], OWN), ([25, 15], LIBRARY), ([35, 15], ""), ([0, 99], "")],
 )
-def test_what_the_c_library_does_is_its_callers(stack, answer):
+def test_code_of_the_c_library_belongs_to_its_caller(stack, answer):
     """A kernel may be one memcpy, which ran in nobody's code; an interpreter's still does."""
     memory = [Span(1, 10, LENT), Span(10, 20, OWN), Span(20, 30, LIBRARY), Span(30, 40, "")]
     kept = torch.tensor(stack + [0] * 1024)
