@@ -1,4 +1,4 @@
-"""A lesson that is being written: the task's draft, and the lines of the kernel for it."""
+"""A lesson while it is written: the task, and the lines of the kernel for it."""
 
 from __future__ import annotations
 
@@ -6,57 +6,58 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kernelwright.suites.composed.draft import Axis, Draft, Shape
 from kernelwright.suites.composed.lessons.schedule import Schedule
+from kernelwright.suites.composed.task_builder import Axis, Shape, TaskBuilder
 
 NAMES = ("x", "x", "x", "x", "input", "inputs", "data", "inp", "a", "A", "t")
-RENAMED = ("h", "out", "result", "hidden")  # none that a form gives an argument
+RENAMED = ("h", "out", "result", "hidden")  # names that no form gives to an argument
 RENAMED_SHARE = 0.15
-"""Of the steps whose result the task gives another name: people do, and a reader must follow."""
+"""Share of the steps whose result gets another name in the task: people do this, and a reader must
+follow it."""
 TOLD_SHARE = 0.2
 SMALL_WORK = 1 << 20
-"""Multiplications; tasks of more are drawn with longer axes than the forms name."""
+"""Number of multiplications above which tasks are drawn with longer axes than the forms name."""
 UNIFORM = ("torch.rand({shape})", "torch.rand({shape}) * 2 - 0.5", "torch.randn({shape})")
 
 
 @dataclass
-class Page(Draft):
-    """What a form fills in. In kernels the value that is worked on is always ``v``, and what the
-    first input holds is ``x``, whatever the task calls them."""
+class LessonBuilder(TaskBuilder):
+    """A lesson that a form fills in. In kernels the current value is always ``v``, and the first
+    input's contents are ``x``, whatever the task calls them."""
 
     x: str = "x"
-    """What the task calls the value that is worked on."""
+    """The task's name for the current value."""
     lines: list[str] = field(default_factory=list)
-    """Of the kernel, since they were last taken."""
+    """Lines of the kernel since they were last taken."""
     given: dict[str, str] = field(default_factory=dict)
-    """Further arguments of the kernel, with what the forward gives for them."""
+    """Further arguments of the kernel → what the forward passes for them."""
     tuples: dict[str, str] = field(default_factory=dict)
     """Module-level tuples, after the numbers."""
     defaults: dict[str, str] = field(default_factory=dict)
-    """Of arguments of the constructor that have one."""
+    """Default values of the constructor's arguments that have one."""
     untold: set[str] = field(default_factory=set)
-    """Arguments of the constructor that are left to their defaults."""
+    """Arguments of the constructor that are left at their defaults."""
     plain: set[str] = field(default_factory=set)
-    """Numbers and tuples that stand in the constructor's arguments, without a name."""
+    """Numbers and tuples that are written in the constructor's arguments, without a name."""
     way: str = ""
-    """What an answer says before its code of how this kernel goes, beside what its form does."""
+    """The sentence before the answer's code on how this kernel works, besides that of its form."""
     place: str = "at"
-    """Where in a learned vector the kernel reads for an element."""
+    """Index at which the kernel reads a learned vector for an element."""
     live: str = "inside"
-    """Which of these reads are of the vector."""
+    """Mask of the reads that are inside the vector."""
     first: str = "x"
-    """The first input, as the task calls it."""
+    """The task's name for the first input."""
     schedule: Schedule = field(default_factory=Schedule)
 
     def start(self, shape: Shape, *, feature: int = -1, name: str = "", how: str = "") -> str:
-        """The first argument; the value that is worked on. Returns its name."""
+        """Add the first argument, which becomes the current value. Return its name."""
         how = how or self.draw.choice(UNIFORM)
         self.first = self.x = self.input(name or self.draw.choice(NAMES), shape, how)
         self.shape, self.feature, self.is_positive = shape, feature, how == UNIFORM[0]
         return self.x
 
     def step(self, expression: str, word: str, *, positive: bool = False) -> None:
-        """Let the value be the expression, now and then under a new name."""
+        """Set the value to the expression, sometimes under a new name."""
         name = self.x
         if self.draw.random() < RENAMED_SHARE:
             taken = {*self.inputs, *self.numbers, *(line.split(" ")[0] for line in self.forward)}
@@ -67,7 +68,8 @@ class Page(Draft):
         self.is_positive = positive
 
     def part(self, expression: str, word: str, name: str) -> None:
-        """A step that puts x together with something of it; half of people name that first."""
+        """Append a step that combines x with a statistic of it; half of the time the statistic gets
+        a name first."""
         sign, rest = expression.removeprefix(f"{self.x} ")[:2], expression[len(self.x) + 3 :]
         is_part = expression.startswith(f"{self.x} ") and sign in ("/ ", "- ", "* ")
         if is_part and name not in (*self.inputs, self.x) and self.draw.random() < 0.5:
@@ -76,27 +78,28 @@ class Page(Draft):
         self.step(expression, word)
 
     def take(self) -> list[str]:
-        """The lines so far; what is written next begins anew."""
+        """Return the lines so far and start anew."""
         lines, self.lines = self.lines, []
         return lines
 
     @property
     def more(self) -> str:
-        """What a call of the kernel gives for its further arguments, after others."""
+        """The text by which a kernel call passes its further arguments, after the others."""
         return "".join(f", {value}" for value in self.given.values())
 
     # -- what a constructor holds ----------------------------------------------------------------
 
     def number(self, name: str, value: float) -> str:
-        """A module-level number and argument of the constructor, held under its name."""
+        """Add a module-level number that is an argument of the constructor and held under its
+        name."""
         held = {line.partition(" = ")[0].removeprefix("self.") for line in self.init}
         name = self.told(self._fresh(name, {*self.numbers, *self.inputs, *held}), value)
         self.init.append(f"self.{name} = {name}")
         return name
 
     def told(self, name: str, value: float) -> str:
-        """A module-level number and argument of the constructor; now and then the argument has a
-        default, or the number no name."""
+        """Add a module-level number that is an argument of the constructor; sometimes the argument
+        has a default, or the number has no name."""
         name = self._fresh(name, {*self.numbers, *self.inputs, *self.arguments})
         self.numbers[name] = (value, value)
         self.arguments.append(name)
@@ -111,8 +114,8 @@ class Page(Draft):
         return name
 
     def small(self) -> str:
-        """What a norm's constructor is told beside its features: now and then a small number, as
-        an argument that nobody gives."""
+        """Return the argument of a norm's constructor besides its features: sometimes an epsilon
+        that is left at its default."""
         if self.draw.random() > TOLD_SHARE or "eps" in self.arguments:
             return ""
         self.arguments.append("eps")
@@ -121,7 +124,7 @@ class Page(Draft):
         return ", eps=eps"
 
     def held(self, name: str, shape: Sequence[str], how: str = "torch.randn({shape})") -> str:
-        """A parameter; its shape stands there, or is an argument of the constructor."""
+        """Add a parameter whose shape is written out, or is an argument of the constructor."""
         if len(shape) == 1 and self.draw.random() < 0.5:
             word = self._fresh(f"{name}_shape", self.tuples)
             self.tuples[word] = f"({shape[0]},)"
@@ -135,7 +138,7 @@ class Page(Draft):
         return self.module(name, f"nn.Parameter({how.format(shape=text)})")
 
     def along(self, name: str) -> str:
-        """A parameter along the features, in a shape that broadcasts over the value."""
+        """Add a parameter along the features, in a shape that broadcasts over the value."""
         place = self.feature % len(self.shape)
         after = ["1"] * (len(self.shape) - 1 - place)
         return self.held(name, [self.shape[place].text, *after])
@@ -143,8 +146,8 @@ class Page(Draft):
     def lengths(
         self, *axes: tuple[Sequence[str], Sequence[int]], is_work: bool = False, most: int = 96
     ) -> list[Axis]:
-        """New axes, each with one of its names and one of its lengths; where a task is to be
-        large they are longer, as of a tensor, or of a product's work. One alone stays short."""
+        """Add axes, each with one of its names and one of its lengths. In a large task they are
+        longer, to fit the size of a tensor or a product's work; a single axis stays short."""
         lengths = [self.draw.choice(few) for _, few in axes]
         if self.is_large and len(axes) > 1:
             wanted = self.sizes.work if is_work else self.draw.choice(self.sizes.elements)
@@ -158,7 +161,8 @@ class Page(Draft):
 
     @property
     def signature(self) -> list[str]:
-        """The constructor's arguments, those with a default last, and of these what is not told."""
+        """The constructor's arguments; those with a default come last, and of these, unused ones
+        last."""
         return sorted(self.arguments, key=lambda name: (name in self.defaults, name in self.untold))
 
     @property
@@ -167,5 +171,5 @@ class Page(Draft):
 
 
 def block(lines: Sequence[str], depth: int = 1) -> str:
-    """Lines of a function's body."""
+    """Return the lines of a function's body."""
     return "".join(f"{'    ' * depth}{line}\n" for line in lines)
