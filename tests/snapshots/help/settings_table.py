@@ -48,7 +48,7 @@ def given_by() -> dict[str, str]:
 
 
 def meaning() -> dict[str, str]:
-    """What stands below each field of Settings, as one line."""
+    """Return the docstring of each field of Settings, as one line."""
     (body,) = ast.parse(inspect.getsource(Settings)).body
     found, name = {}, ""
     for statement in body.body:
@@ -60,12 +60,12 @@ def meaning() -> dict[str, str]:
 
 
 def kind(annotation: str) -> str:
-    """In the words of the settings file; None is what is left out there."""
+    """Return the type in the words of the settings file; None is left out."""
     return KINDS[annotation.removesuffix(" | None")]
 
 
 def default(value: Any) -> str:
-    """As it would be written in the settings file."""
+    """Return the value as it would be written in the settings file."""
     if value is None or value == () or value == "":
         return "none"
     if isinstance(value, tuple):

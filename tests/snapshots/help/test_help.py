@@ -119,7 +119,7 @@ def options(command: click.Command) -> Iterator[click.Option]:
 
 
 def test_every_option_says_what_it_does():
-    """With a verb, as a sentence: not what of which thing it is."""
+    """The help of every option is a sentence with a verb."""
     for option in options(main):
         assert option.help, option.name
         assert not re.match(r"(Of|For|That|Per|As|Default)\b", option.help), option.help
