@@ -1,5 +1,5 @@
-"""What PyTorch is called for: its operands are as it wants them on every device, its results as
-own kernels read them."""
+"""Calls of PyTorch: their operands are as PyTorch wants them on every device, and their results
+have the strides that own kernels read."""
 
 from __future__ import annotations
 

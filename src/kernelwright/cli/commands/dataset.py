@@ -19,7 +19,7 @@ from kernelwright.report.facts import one_line
 
 @click.group("dataset", cls=Commands)
 def command() -> None:
-    """Training pairs from archives."""
+    """Make training pairs from archives."""
 
 
 @command.command("build")
