@@ -21,7 +21,7 @@ _BLOCK = 32
 be longer: the narrowest block of any schedule of shifted rows."""
 MOST_WASTE = 1.8
 """Largest ratio of positions to outputs; above it, the products of unused positions cost too much.
-Chosen, not measured: shifted rows were 1.6 to 2.4 times as fast as the library (LOG.md), so that
+Chosen, not measured: shifted rows were 1.6 to 2.4 times as fast as the library (docs/lab), so that
 twice as many positions would leave nothing. 3 by 3 taps over 8 by 8 outputs have 1.6, over 4 by 4
 have 2.3."""
 
