@@ -7,6 +7,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,10 +15,10 @@ import msgspec
 T = TypeVar("T")
 
 
-def plain(noun: Any) -> Any:
+def plain(noun: Any) -> dict[str, Any]:
     """A noun as dictionaries, lists, texts, numbers and None, by the names of its fields. Bytes are
     in base64; a code is its text. NaN and infinities stay: JSON has none of them."""
-    return msgspec.to_builtins(noun)
+    return msgspec.to_builtins(asdict(noun))  # itself it leaves out what stands at its default
 
 
 def rebuilt(kind: type[T], facts: Any) -> T:
@@ -31,7 +32,7 @@ def rebuilt(kind: type[T], facts: Any) -> T:
 
 def columns(noun: Any) -> dict[str, Any]:
     """A noun as a row of a database: like ``plain``, with bytes as they are."""
-    return msgspec.to_builtins(noun, builtin_types=(bytes,))
+    return msgspec.to_builtins(asdict(noun), builtin_types=(bytes,))
 
 
 def from_columns(kind: type[T], row: Mapping[str, Any]) -> T:
