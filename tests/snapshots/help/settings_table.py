@@ -1,8 +1,6 @@
 """The table of settings in docs/cli.md, from the fields of Settings."""
 
-import ast
 import dataclasses
-import inspect
 import json
 from typing import Any
 
@@ -10,6 +8,7 @@ import click
 
 from kernelwright.cli import main
 from kernelwright.core.settings import Settings
+from kernelwright.core.told import told_of
 
 BUDGET = {
     "budget_s": "`--budget 5m`",
@@ -48,15 +47,8 @@ def given_by() -> dict[str, str]:
 
 
 def meaning() -> dict[str, str]:
-    """What stands below each field of Settings, as one line."""
-    (body,) = ast.parse(inspect.getsource(Settings)).body
-    found, name = {}, ""
-    for statement in body.body:
-        if isinstance(statement, ast.AnnAssign):
-            name = statement.target.id
-        elif isinstance(statement, ast.Expr) and name:
-            found[name] = " ".join(statement.value.value.split())
-    return found
+    """What each field of Settings says of itself."""
+    return {name: about.meaning for name, about in told_of(Settings).items()}
 
 
 def kind(annotation: str) -> str:
