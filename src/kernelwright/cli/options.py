@@ -12,8 +12,8 @@ import click
 
 from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import UsageError
+from kernelwright.core.option import Option, options_of
 from kernelwright.core.settings import Settings
-from kernelwright.core.told import Told, told_of
 from kernelwright.suites.suite import LEVELS, SUITES
 
 
@@ -27,18 +27,18 @@ def fitting(_context: click.Context, _option: click.Parameter, threads: int | No
     return threads and fitting_threads(threads)
 
 
-def fields_of(kind: type, *names: str) -> Callable:
-    """The options that give these fields of a dataclass, made from what the fields say."""
-    about = told_of(kind)
+def field_options(kind: type, *names: str) -> Callable:
+    """The options that give these fields of a dataclass, made from the fields' metadata."""
+    about = options_of(kind)
     return _options(*(_option(name, getattr(kind, name, ""), about[name]) for name in names))
 
 
-def _option(name: str, default: Any, about: Told) -> Callable:
+def _option(name: str, default: Any, about: Option) -> Callable:
     flag = about.flag or f"--{name.replace('_', '-')}"
-    told = f"{default}" if about.default is None else about.default
-    said = f"{about.help} Default: {told}." if told else about.help
+    usual = f"{default}" if about.default is None else about.default
+    text = f"{about.help} Default: {usual}." if usual else about.help
     if isinstance(default, bool):
-        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=said)
+        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
     return click.option(
         flag,
         name,
@@ -46,11 +46,11 @@ def _option(name: str, default: Any, about: Told) -> Callable:
         multiple=isinstance(default, tuple),
         metavar=about.metavar,
         callback=_CALLBACKS.get(name),
-        help=said,
+        help=text,
     )
 
 
-def _type(default: Any, about: Told) -> click.ParamType:
+def _type(default: Any, about: Option) -> click.ParamType:
     """What the option's text is read as: the kind of the default, within the field's bounds."""
     if about.choices:
         return click.Choice(about.choices)
@@ -91,9 +91,9 @@ INPUTS = _options(
         help="The constructor's arguments: a JSON list, or an object of keyword arguments.",
     ),
 )
-MACHINE = fields_of(Settings, "device", "threads", "cache", "precision")
+MACHINE = field_options(Settings, "device", "threads", "cache", "precision")
 PROPOSING = _options(
-    fields_of(Settings, "proposers", "models", "contexts", "attached", "prices"),
+    field_options(Settings, "proposers", "models", "contexts", "attached", "prices"),
     click.option(
         "--budget",
         multiple=True,
@@ -102,7 +102,7 @@ PROPOSING = _options(
         "repeatable.",
     ),
 )
-ARCHIVE = fields_of(Settings, "archive")
+ARCHIVE = field_options(Settings, "archive")
 RECEIPT = click.option(
     "--receipt",
     type=click.Path(path_type=Path),

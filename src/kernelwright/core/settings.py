@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.option import Option, options_of, with_option
 from kernelwright.core.task import PRECISIONS
-from kernelwright.core.told import Told, told, told_of
 
 FILE_NAME = "kernelwright.toml"
 _KINDS = {
@@ -25,163 +25,129 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a run can be told. Stored complete with each run.
+    """All settings of a run; they are stored complete with each run.
 
     Raises:
         UsageError: a value that does not fit.
     """
 
-    device: str = told(
-        "cpu",
-        Told(
-            "Work on cpu (default), cuda, cuda:1, …",
-            "Where candidates run: 'cpu', 'cuda' or 'hip'; 'cuda:1' is the second GPU.",
-            metavar="DEVICE",
-            default="",
-        ),
+    device: str = with_option(
+        "cpu", Option("Work on cpu (default), cuda, cuda:1, …", metavar="DEVICE", default="")
     )
-    dialects: tuple[str, ...] = told(
+    """Where candidates run: 'cpu', 'cuda' or 'hip'; 'cuda:1' is the second GPU."""
+    dialects: tuple[str, ...] = with_option(
         (),
-        Told(
+        Option(
             "Propose in this dialect; repeatable.",
-            "Dialects to propose in; empty means all that this machine can run on the device.",
             flag="--dialect",
-            default="all that the device runs",
+            default="all that run on the device",
         ),
     )
-    proposers: tuple[str, ...] = told(
+    """Dialects to propose in; empty means all that this machine can run on the device."""
+    proposers: tuple[str, ...] = with_option(
         ("rules",),
-        Told(
+        Option(
             "Who proposes, in order: rules (default), swarm, …; repeatable.",
-            "Who proposes, in order: 'rules', 'swarm', 'policy', 'inductor', 'port' or a plugin's.",
             flag="--proposer",
             metavar="NAME[,NAME…]",
             default="",
         ),
     )
-    budget_s: float = told(
-        60.0,
-        Told(
-            meaning="Time of one search, as seconds, '60s', '5m' or '1.5h'. It is the dial: "
-            "everything else that grows with effort follows from it.",
-        ),
-    )
-    budget_tokens: int = told(
-        0, Told(meaning="Tokens that models may read and write in one run; 0 means not limited.")
-    )
-    budget_usd: float = told(
-        0.0, Told(meaning="Money that models may cost in one run; 0 means not limited.")
-    )
-    models: tuple[str, ...] = told(
+    """Who proposes, in order: 'rules', 'swarm', 'policy', 'inductor', 'port' or a plugin's."""
+    budget_s: float = 60.0
+    """Time of one search, as seconds, '60s', '5m' or '1.5h'. It is the dial: everything else that
+    grows with effort follows from it."""
+    budget_tokens: int = 0
+    """Tokens that models may read and write in one run; 0 means not limited."""
+    budget_usd: float = 0.0
+    """Money that models may cost in one run; 0 means not limited."""
+    models: tuple[str, ...] = with_option(
         (),
-        Told(
+        Option(
             "Let the swarm ask openai:NAME, anthropic:NAME, google:NAME, http://HOST/v1#NAME or "
             "hf:FOLDER; repeatable.",
-            "Models for proposers that ask some: 'openai:NAME', 'http://HOST/v1#NAME', 'hf:PATH'.",
             flag="--model",
             metavar="MODEL",
             default="none",
         ),
     )
-    contexts: tuple[str, ...] = told(
+    """Models for proposers that ask some: 'openai:NAME', 'http://HOST/v1#NAME', 'hf:PATH'."""
+    contexts: tuple[str, ...] = with_option(
         (),
-        Told(
+        Option(
             "What prompts may draw on: reference, verdicts, exemplars, other-dialect, device, "
             "profile, roofline, kernels, counters, attached, advice. Repeated, the sets compete.",
-            "Sets of parts that prompts may draw on, each 'reference,verdicts,…'; the best is "
-            "found.",
             flag="--context",
             metavar="PART,…",
             default="all but counters, and the first two",
         ),
     )
-    attached: tuple[str, ...] = told(
+    """Sets of parts that prompts may draw on, each 'reference,verdicts,…'; the best is found."""
+    attached: tuple[str, ...] = with_option(
         (),
-        Told(
+        Option(
             "Show prompts what another profiler says, as text or a picture; repeatable.",
-            "Files that prompts show: what other tools say, as text or pictures.",
             flag="--attach",
             metavar="FILE",
             default="",
         ),
     )
-    prices: tuple[str, ...] = told(
+    """Files that prompts show: what other tools say, as text or pictures."""
+    prices: tuple[str, ...] = with_option(
         (),
-        Told(
+        Option(
             "What a model costs, in USD per million tokens read and written.",
-            "What models cost: 'MODEL=IN/OUT' in USD per million tokens read and written.",
             flag="--price",
             metavar="MODEL=IN/OUT",
             default="",
         ),
     )
-    archive: str = told(
+    """What models cost: 'MODEL=IN/OUT' in USD per million tokens read and written."""
+    archive: str = with_option(
         "sqlite:///kernelwright-out/archive.sqlite",
-        Told(
+        Option(
             "Keep all in this file, folder or database URL.",
-            "A file, a folder, or any SQLAlchemy URL.",
             metavar="URL",
             default="kernelwright-out/archive.sqlite",
         ),
     )
-    out: str = told(
-        "kernelwright-out",
-        Told(
-            "Write sources and reports here.",
-            "Folder for the best sources and the reports.",
-            metavar="DIR",
-        ),
+    """A file, a folder, or any SQLAlchemy URL."""
+    out: str = with_option(
+        "kernelwright-out", Option("Write sources and reports here.", metavar="DIR")
     )
-    threads: int = told(
-        0,
-        Told(
-            "CPU threads; 0 (default): all cores.",
-            "CPU threads for candidates and baselines alike; 0 means all cores of this process.",
-            default="",
-            least=0,
-        ),
+    """Folder for the best sources and the reports."""
+    threads: int = with_option(
+        0, Option("CPU threads; 0 (default): all cores.", default="", least=0)
     )
-    seed: int = told(
-        0,
-        Told(
-            "Let proposers draw by this seed.",
-            "Seed of the proposers. The judge's seeds are drawn fresh and recorded in each "
-            "verdict.",
-        ),
-    )
-    cache: str = told(
+    """CPU threads for candidates and baselines alike; 0 means all cores of this process."""
+    seed: int = with_option(0, Option("Random seed of the proposers."))
+    """Seed of the proposers. The judge's seeds are drawn fresh and recorded in each verdict."""
+    cache: str = with_option(
         "cold",
-        Told(
+        Option(
             "Flush caches before each timed call (cold, default) or not.",
-            "'cold': caches are flushed before each timed call; 'warm': they are not.",
             default="",
             choices=("cold", "warm"),
         ),
     )
-    timed: bool = told(
-        True,
-        Told(
-            meaning="False: candidates are only checked. Nothing can win then, and a dialect is "
-            "done with when something in it is right.",
-        ),
-    )
-    precision: str = told(
+    """'cold': caches are flushed before each timed call; 'warm': they are not."""
+    timed: bool = True
+    """False: candidates are only checked. Nothing can win then, and a dialect is done with when
+    something in it is right."""
+    precision: str = with_option(
         "",
-        Told(
-            "Let kernels and the library round to it.",
-            "'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the "
-            "task.",
-            default="as the task",
-            choices=PRECISIONS,
+        Option(
+            "Let kernels and the library round to it.", default="as the task", choices=PRECISIONS
         ),
     )
+    """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the task."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value, kind = getattr(self, field.name), type(field.default)
             if not _is_a(kind, value):
                 raise _misfit(field.name, value, f"give {_KINDS[kind]}")
-        for name, about in told_of(Settings).items():
+        for name, about in options_of(Settings).items():
             value = getattr(self, name)
             if about.choices and value not in (*about.choices, getattr(Settings, name)):
                 raise _misfit(name, value, nearest(value, about.choices))

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from kernelwright.archive import without_password
 from kernelwright.core.errors import UsageError, nearest
-from kernelwright.core.told import Told, told
+from kernelwright.core.option import Option, with_option
 from kernelwright.dataset.pairs import Pair
 from kernelwright.train import reward
 
@@ -41,61 +41,61 @@ class Recipe:
     stage: str
     model: str
     """A checkpoint's folder, a GGUF file, or a name on the hub."""
-    out: str = told(
-        MISSING, Told("Write stages here.", metavar="DIR", default="kernelwright-out/train")
+    out: str = with_option(
+        MISSING, Option("Write stages here.", metavar="DIR", default="kernelwright-out/train")
     )
-    archive: str = told(
+    archive: str = with_option(
         MISSING,
-        Told(
+        Option(
             "Keep verdicts here, and take tasks from it without --dataset.",
             metavar="URL",
             default="kernelwright-out/archive.sqlite",
         ),
     )
     """Keeps the verdicts and what each step logged; sft may go without one."""
-    dialects: tuple[str, ...] = told(
+    dialects: tuple[str, ...] = with_option(
         (),
-        Told(
+        Option(
             "Ask for kernels in it; repeatable.",
             flag="--dialect",
             default="all that the device runs",
         ),
     )
     """In which kernels are asked for, in turns; empty: all that can run on the device."""
-    device: str = told(
-        "cpu", Told("Judge kernels on cpu (default), cuda, …", metavar="DEVICE", default="")
+    device: str = with_option(
+        "cpu", Option("Judge kernels on cpu (default), cuda, …", metavar="DEVICE", default="")
     )
     """What candidates are judged on; the model is trained on a GPU where there is one."""
-    threads: int = told(
-        0, Told("CPU threads of candidates; 0 (default): all cores.", default="", least=0)
+    threads: int = with_option(
+        0, Option("CPU threads of candidates; 0 (default): all cores.", default="", least=0)
     )
     budget_s: float = 3600.0
     """Of the stage, over all its runs; where it has a number of steps, of one run."""
-    steps: int = told(
-        0, Told("End after so many steps of the optimizer.", default="by budget", least=1)
+    steps: int = with_option(
+        0, Option("End after so many steps of the optimizer.", default="by budget", least=1)
     )
     """Of the optimizer; 0: as many as the budget allows, by sft at most those of its epochs."""
-    checkpoint_every: int = told(
-        10, Told("Keep a checkpoint after every so many steps.", metavar="STEPS", least=1)
+    checkpoint_every: int = with_option(
+        10, Option("Keep a checkpoint after every so many steps.", metavar="STEPS", least=1)
     )
     """Steps: what is lost at most when the process is killed."""
-    seed: int = told(0, Told("Draw tasks and answers by this seed."))
-    rank: int = told(16, Told("Train an adapter of this rank; 0: all weights.", least=0))
+    seed: int = with_option(0, Option("Draw tasks and answers by this seed."))
+    rank: int = with_option(16, Option("Train an adapter of this rank; 0: all weights.", least=0))
     """Of the adapter (LoRA); 0 trains all weights."""
-    learning_rate: float = told(
+    learning_rate: float = with_option(
         0.0,
-        Told(
+        Option(
             "Learn at this rate.",
             default="2e-4; a tenth for all weights, a tenth in reinforcement",
             above=0,
         ),
     )
     """0: 2e-4 for an adapter's sft, a tenth for all weights, a tenth again by reinforcement."""
-    batch: int = told(8, Told("Train on so many examples at a time.", least=1))
+    batch: int = with_option(8, Option("Train on so many examples at a time.", least=1))
     """Examples, or answers, that the trainer's device holds at a time."""
-    recompute: bool = told(
+    recompute: bool = with_option(
         True,
-        Told(
+        Option(
             "Recompute activations in the backward pass (default): slower, less memory. Or keep "
             "them.",
             default="",
@@ -103,47 +103,49 @@ class Recipe:
     )
     """Whether a GPU that trains keeps little of the forward pass and computes it again in the
     backward pass: a third more work, a fraction of the memory."""
-    epochs: int = told(3, Told("Go through the dataset at most so often, in sft.", least=1))
+    epochs: int = with_option(
+        3, Option("Go through the dataset at most so often, in sft.", least=1)
+    )
     """Of sft."""
-    max_tokens: int = told(
+    max_tokens: int = with_option(
         2048,
-        Told(
+        Option(
             "Cut an answer after so many, and leave out an example that is longer by itself than "
             "they and --max-prompt-tokens.",
             least=1,
         ),
     )
     """Of one example of sft; of one answer by reinforcement."""
-    max_prompt_tokens: int = told(
-        4096, Told("Cut exemplars, then tasks, of longer prompts.", least=1)
+    max_prompt_tokens: int = with_option(
+        4096, Option("Cut exemplars, then tasks, of longer prompts.", least=1)
     )
     """A longer prompt goes without its exemplars; a task that is longer still is left out."""
-    tasks: int = told(4, Told("Take so many tasks in a step of reinforcement.", least=1))
+    tasks: int = with_option(4, Option("Take so many tasks in a step of reinforcement.", least=1))
     """Tasks in one step of reinforcement."""
-    group: int = told(8, Told("Ask for so many answers to each of them.", least=1))
+    group: int = with_option(8, Option("Ask for so many answers to each of them.", least=1))
     """Answers to each task's prompt, which are compared with one another."""
-    updates: int = told(1, Told("Make so many steps on each batch of answers.", least=1))
+    updates: int = with_option(1, Option("Make so many steps on each batch of answers.", least=1))
     """Steps of the optimizer on each batch of judged answers, after the first with clipped ratios:
     where verdicts take most of the time, more learns more from each of them."""
-    turns: int = told(
-        1, Told("Let the model answer so often, each time shown the verdict.", least=1)
+    turns: int = with_option(
+        1, Option("Let the model answer so often, each time shown the verdict.", least=1)
     )
     """Answers in each conversation: after each but the last the model is shown the verdict. All
     turns of a task's conversations are one group."""
-    temperature: float = told(1.0, Told("Sample answers at this temperature.", above=0))
-    reward: str = told(
+    temperature: float = with_option(1.0, Option("Sample answers at this temperature.", above=0))
+    reward: str = with_option(
         "speed",
-        Told("Reward speed, right or milestone.", metavar="NAME", default="the preset's"),
+        Option("Reward speed, right or milestone.", metavar="NAME", default="the preset's"),
     )
     """A name in ``reward.REWARDS``."""
-    smooth: bool = told(
+    smooth: bool = with_option(
         True,
-        Told("Clip the z-scores of each group's rewards, or not.", default="as the preset"),
+        Option("Clip the z-scores of each group's rewards, or not.", default="as the preset"),
     )
     """Whether rewards are clipped z-scores of their group, or divided by its deviation alone."""
-    exemplars: int = told(
+    exemplars: int = with_option(
         2,
-        Told(
+        Option(
             "Show up to so many scored kernels in a prompt.",
             default="the preset's, 0 or 2",
             least=0,
@@ -151,14 +153,14 @@ class Recipe:
         ),
     )
     """Earlier kernels that a prompt shows; 0: none, which is plain GRPO."""
-    bare: float = told(0.5, Told("Let this share of prompts show none.", least=0, most=1))
+    bare: float = with_option(0.5, Option("Let this share of prompts show none.", least=0, most=1))
     """The share of prompts that show none though there are some: a model that is always shown
     kernels need not write from the task alone, and it is asked to whenever a search begins."""
-    jobs: int = told(4, Told("Judge the answers to so many tasks side by side.", least=1))
+    jobs: int = with_option(4, Option("Judge the answers to so many tasks side by side.", least=1))
     """Tasks whose answers are built and checked side by side."""
-    vllm: str = told(
+    vllm: str = with_option(
         "",
-        Told(
+        Option(
             "Let vLLM write answers: on this device, or a server.",
             metavar="colocate|URL",
             default="the trainer itself",

@@ -14,7 +14,7 @@ from kernelwright.cli.options import (
     MACHINE,
     PROPOSING,
     SUITE,
-    fields_of,
+    field_options,
     init_of,
 )
 from kernelwright.console import answers
@@ -31,9 +31,9 @@ from kernelwright.suites.suite import suite_entries
 @click.argument("task", metavar="[TASK]", required=False)
 @INPUTS
 @MACHINE
-@fields_of(Settings, "dialects")
+@field_options(Settings, "dialects")
 @PROPOSING
-@fields_of(Settings, "seed", "archive", "out")
+@field_options(Settings, "seed", "archive", "out")
 @SUITE
 @JSON
 def command(
@@ -50,8 +50,8 @@ def command(
 ) -> Answer:
     """Search for a kernel faster than the library, for TASK or for every task of a suite.
 
-    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps what
-    was found; the same command goes on from there.
+    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps the
+    results so far; the same command resumes from there.
     """
     if (task is None) == (suite is None):
         raise UsageError(

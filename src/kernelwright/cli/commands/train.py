@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from kernelwright.cli.options import JSON, fields_of
+from kernelwright.cli.options import JSON, field_options
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_budget
@@ -48,16 +48,16 @@ OF_REINFORCEMENT = {
     type=click.Path(path_type=Path),
     help="Learn from this folder of `kernelwright dataset build`; sft needs one.",
 )
-@fields_of(Recipe, "archive", "dialects", "device", "threads")
+@field_options(Recipe, "archive", "dialects", "device", "threads")
 @click.option("--budget", metavar="TIME", help="End the stage after 60m (default), 8h, …")
-@fields_of(Recipe, "steps")
+@field_options(Recipe, "steps")
 @click.option(
     "--preset",
     metavar="NAME",
     default="cuda-l1",
     help=f"Begin with the settings of {', '.join(PRESETS)}. Default: cuda-l1.",
 )
-@fields_of(
+@field_options(
     Recipe,
     *("reward", "exemplars", "bare", "smooth", "tasks", "group", "updates", "turns", "batch"),
     *("recompute", "epochs", "max_tokens", "max_prompt_tokens", "rank", "learning_rate"),
