@@ -19,7 +19,7 @@ def gpu(monkeypatch):
     answers = {
         "nvmlDeviceGetClockInfo": lambda gpu, clock: {pynvml.NVML_CLOCK_SM: 1980}.get(clock, 2619),
         "nvmlDeviceGetTemperature": refuse,
-        "nvmlDeviceGetCurrentClocksThrottleReasons": lambda gpu: 0x01 | 0x04 | 0x20,
+        "nvmlDeviceGetCurrentClocksThrottleReasons": lambda gpu: 0x01 | 0x04 | 0x80,
         "nvmlDeviceGetComputeRunningProcesses": lambda gpu: [
             SimpleNamespace(pid=pid) for pid in (os.getpid(), 7)
         ],
@@ -38,7 +38,7 @@ def test_what_it_does_not_tell_is_left_out(gpu):
     assert nvml.facts(0, {os.getpid()}) == {
         "sm_mhz": 1980,
         "memory_mhz": 2619,
-        "slowed_by": ["power cap", "heat"],
+        "slowed_by": ["power cap", "power brake"],
         "other_processes": 1,
     }
 
