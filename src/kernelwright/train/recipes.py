@@ -7,13 +7,14 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from kernelwright.archive import without_password
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.option import Option, with_option
 from kernelwright.dataset.pairs import Pair
 from kernelwright.train import reward
 
@@ -40,59 +41,131 @@ class Recipe:
     stage: str
     model: str
     """A checkpoint's folder, a GGUF file, or a name on the hub."""
-    out: str
-    archive: str
+    out: str = with_option(
+        MISSING, Option("Write stages here.", metavar="DIR", default="kernelwright-out/train")
+    )
+    archive: str = with_option(
+        MISSING,
+        Option(
+            "Keep verdicts here, and take tasks from it without --dataset.",
+            metavar="URL",
+            default="kernelwright-out/archive.sqlite",
+        ),
+    )
     """Keeps the verdicts and what each step logged; sft may go without one."""
-    dialects: tuple[str, ...] = ()
+    dialects: tuple[str, ...] = with_option(
+        (),
+        Option(
+            "Ask for kernels in it; repeatable.",
+            flag="--dialect",
+            default="all that the device runs",
+        ),
+    )
     """In which kernels are asked for, in turns; empty: all that can run on the device."""
-    device: str = "cpu"
+    device: str = with_option(
+        "cpu", Option("Judge kernels on cpu (default), cuda, …", metavar="DEVICE", default="")
+    )
     """What candidates are judged on; the model is trained on a GPU where there is one."""
-    threads: int = 0
+    threads: int = with_option(
+        0, Option("CPU threads of candidates; 0 (default): all cores.", default="", least=0)
+    )
     budget_s: float = 3600.0
     """Of the stage, over all its runs; where it has a number of steps, of one run."""
-    steps: int = 0
+    steps: int = with_option(
+        0, Option("End after so many steps of the optimizer.", default="by budget", least=1)
+    )
     """Of the optimizer; 0: as many as the budget allows, by sft at most those of its epochs."""
-    checkpoint_every: int = 10
+    checkpoint_every: int = with_option(
+        10, Option("Keep a checkpoint after every so many steps.", metavar="STEPS", least=1)
+    )
     """Steps: what is lost at most when the process is killed."""
-    seed: int = 0
-    rank: int = 16
+    seed: int = with_option(0, Option("Draw tasks and answers by this seed."))
+    rank: int = with_option(16, Option("Train an adapter of this rank; 0: all weights.", least=0))
     """Of the adapter (LoRA); 0 trains all weights."""
-    learning_rate: float = 0.0
+    learning_rate: float = with_option(
+        0.0,
+        Option(
+            "Learn at this rate.",
+            default="2e-4; a tenth for all weights, a tenth in reinforcement",
+            above=0,
+        ),
+    )
     """0: 2e-4 for an adapter's sft, a tenth for all weights, a tenth again by reinforcement."""
-    batch: int = 8
+    batch: int = with_option(8, Option("Train on so many examples at a time.", least=1))
     """Examples, or answers, that the trainer's device holds at a time."""
-    recompute: bool = True
+    recompute: bool = with_option(
+        True,
+        Option(
+            "Recompute activations in the backward pass (default): slower, less memory. Or keep "
+            "them.",
+            default="",
+        ),
+    )
     """Whether a GPU that trains keeps little of the forward pass and computes it again in the
     backward pass: a third more work, a fraction of the memory."""
-    epochs: int = 3
+    epochs: int = with_option(
+        3, Option("Go through the dataset at most so often, in sft.", least=1)
+    )
     """Of sft."""
-    max_tokens: int = 2048
+    max_tokens: int = with_option(
+        2048,
+        Option(
+            "Cut an answer after so many, and leave out an example that is longer by itself than "
+            "they and --max-prompt-tokens.",
+            least=1,
+        ),
+    )
     """Of one example of sft; of one answer by reinforcement."""
-    max_prompt_tokens: int = 4096
+    max_prompt_tokens: int = with_option(
+        4096, Option("Cut exemplars, then tasks, of longer prompts.", least=1)
+    )
     """A longer prompt goes without its exemplars; a task that is longer still is left out."""
-    tasks: int = 4
+    tasks: int = with_option(4, Option("Take so many tasks in a step of reinforcement.", least=1))
     """Tasks in one step of reinforcement."""
-    group: int = 8
+    group: int = with_option(8, Option("Ask for so many answers to each of them.", least=1))
     """Answers to each task's prompt, which are compared with one another."""
-    updates: int = 1
+    updates: int = with_option(1, Option("Make so many steps on each batch of answers.", least=1))
     """Steps of the optimizer on each batch of judged answers, after the first with clipped ratios:
     where verdicts take most of the time, more learns more from each of them."""
-    turns: int = 1
+    turns: int = with_option(
+        1, Option("Let the model answer so often, each time shown the verdict.", least=1)
+    )
     """Answers in each conversation: after each but the last the model is shown the verdict. All
     turns of a task's conversations are one group."""
-    temperature: float = 1.0
-    reward: str = "speed"
+    temperature: float = with_option(1.0, Option("Sample answers at this temperature.", above=0))
+    reward: str = with_option(
+        "speed",
+        Option("Reward speed, right or milestone.", metavar="NAME", default="the preset's"),
+    )
     """A name in ``reward.REWARDS``."""
-    smooth: bool = True
+    smooth: bool = with_option(
+        True,
+        Option("Clip the z-scores of each group's rewards, or not.", default="as the preset"),
+    )
     """Whether rewards are clipped z-scores of their group, or divided by its deviation alone."""
-    exemplars: int = 2
+    exemplars: int = with_option(
+        2,
+        Option(
+            "Show up to so many scored kernels in a prompt.",
+            default="the preset's, 0 or 2",
+            least=0,
+            most=6,
+        ),
+    )
     """Earlier kernels that a prompt shows; 0: none, which is plain GRPO."""
-    bare: float = 0.5
+    bare: float = with_option(0.5, Option("Let this share of prompts show none.", least=0, most=1))
     """The share of prompts that show none though there are some: a model that is always shown
     kernels need not write from the task alone, and it is asked to whenever a search begins."""
-    jobs: int = 4
+    jobs: int = with_option(4, Option("Judge the answers to so many tasks side by side.", least=1))
     """Tasks whose answers are built and checked side by side."""
-    vllm: str = ""
+    vllm: str = with_option(
+        "",
+        Option(
+            "Let vLLM write answers: on this device, or a server.",
+            metavar="colocate|URL",
+            default="the trainer itself",
+        ),
+    )
     """What writes answers by reinforcement: COLOCATE, vLLM on the trainer's own device, or the URL
     of a vLLM server that takes weights; empty: the trainer's own model."""
 
