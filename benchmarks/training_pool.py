@@ -36,7 +36,7 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.loaders.structure import Known, structure
 from kernelwright.suites.composed import compose
 from kernelwright.suites.composed.lessons import FORMS, Lesson, lessons
-from kernelwright.train.court import Court
+from kernelwright.train.reward_pool import RewardPool
 
 EACH = 40  # tasks of a form that are looked at
 SCHEDULES = 3
@@ -111,8 +111,8 @@ def main(
     if not device:
         return
     settings = Settings(device=device, archive=archive)
-    with Court(settings, resolve(Device.parse(device)), jobs=jobs) as court:
-        judged = court.judge([said(lesson) for kernels in chosen for lesson in kernels])
+    with RewardPool(settings, resolve(Device.parse(device)), jobs=jobs) as pool:
+        judged = pool.judge([said(lesson) for kernels in chosen for lesson in kernels])
     found = Counter(j.evaluation.status.value if j.evaluation else "not judged" for j in judged)
     click.echo("kernels: " + ", ".join(f"{n} {status}" for status, n in found.most_common()))
 

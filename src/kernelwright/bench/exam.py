@@ -20,8 +20,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge.machine.here import Here
 from kernelwright.suites.suite import SuiteEntry
-from kernelwright.train.court import Court
-from kernelwright.train.courtroom import Answer
+from kernelwright.train.reward_pool import RewardPool
+from kernelwright.train.reward_worker import PolicyAnswer
 from kernelwright.workers.side_by_side import side_by_side
 
 SAMPLES = 4
@@ -83,31 +83,31 @@ def run(
     )  # fmt: skip
     here = Here.of(device, told)
     calls: dict[str, list[Call]] = {entry.task.digest: [] for entry in entries}
-    with Archive(told.archive) as archive, Court(told, device, jobs=jobs, timed=timed) as court:
+    with Archive(told.archive) as archive, RewardPool(told, device, jobs=jobs, timed=timed) as pool:
         questions = Questions(entries, told, device, max_tokens, archive)
 
         def one(entry: SuiteEntry) -> Outcome:
             said = [
-                Answer(entry.task, c.dialect, c.answer, model=c.model, call=c.id)
+                PolicyAnswer(entry.task, c.dialect, c.answer, model=c.model, call=c.id)
                 for c in calls[entry.task.digest]
             ]
             error = None
             try:
-                faults = [judged.fault for judged in court.judge(said) if judged.fault is not None]
+                faults = [judged.fault for judged in pool.judge(said) if judged.fault is not None]
                 error = error_facts(faults[0]) if faults else None
             except KernelwrightError as failed:
                 error = error_facts(failed)
             return Outcome(entry, known.chapter(entry.task, told, here), error)
 
-        def sit() -> list[Outcome]:
+        def judge_tasks() -> list[Outcome]:
             found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
             return [o or Outcome(e, was_run=False) for o, e in zip(found, entries, strict=True)]
 
         questions.ask(calls, {policy: policy.samples for policy in examined})
-        outcomes = sit()
+        outcomes = judge_tasks()
         if shown and all(outcome.was_run for outcome in outcomes):
             questions.ask(calls, dict.fromkeys(examined, shown), is_shown=True)
-            outcomes = sit()
+            outcomes = judge_tasks()
     judged = [o.entry.task.digest for o in outcomes if o.was_run and o.error is None]
     return Exam(outcomes, frozenset(call.id for digest in judged for call in calls[digest]))
 

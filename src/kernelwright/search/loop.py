@@ -392,5 +392,5 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
-    with Judge(task, device=device, settings=settings) as court:
-        return court.evaluate(candidate, timed=settings.timed)
+    with Judge(task, device=device, settings=settings) as opened:
+        return opened.evaluate(candidate, timed=settings.timed)

@@ -15,10 +15,10 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.environment import resolve_threads
 from kernelwright.llm.chat import ends
-from kernelwright.train.court import Court
 from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
 from kernelwright.train.prompts import Messages, Prompts
 from kernelwright.train.recipes import COLOCATE, Recipe
+from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.rollouts import Rollouts, prompt_ids
 from kernelwright.train.watch import Curve, Deadline, Sound
 
@@ -26,7 +26,11 @@ UNBOUNDED = 1_000_000  # steps; the deadline ends the stage
 
 
 def trainer(
-    recipe: Recipe, tasks: Sequence[Task], dialects: Sequence[str], court: Court, archive: Archive
+    recipe: Recipe,
+    tasks: Sequence[Task],
+    dialects: Sequence[str],
+    pool: RewardPool,
+    archive: Archive,
 ) -> Any:
     """TRL's trainer, ready to run.
 
@@ -42,7 +46,7 @@ def trainer(
         return len(prompt_ids(tokenizer, messages)) <= recipe.max_prompt_tokens
 
     threads = resolve_threads(recipe.threads)
-    prompts = Prompts(archive, court.device, threads, recipe.exemplars, recipe.bare, fits)
+    prompts = Prompts(archive, pool.device, threads, recipe.exemplars, recipe.bare, fits)
     short = [t for t in tasks if fits(prompts.ask(t, dialects[0], recipe.seed).messages)]
     if not short:
         raise UsageError(
@@ -51,7 +55,7 @@ def trainer(
             f"{recipe.max_prompt_tokens} tokens",
             do="kernelwright dataset build and --dataset, or an --archive that holds tasks",
         )
-    rollouts = Rollouts(recipe, {t.digest: t for t in short}, dialects, court, prompts)
+    rollouts = Rollouts(recipe, {t.digest: t for t in short}, dialects, pool, prompts)
     model = open_model(recipe.model, tokenizer, is_frozen=recipe.rank > 0)
     return GRPOTrainer(
         model=model,

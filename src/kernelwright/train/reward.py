@@ -3,7 +3,7 @@
 Ways to earn without a better kernel, and what shuts them:
 
 - noise: speed counts by the lower end of its interval, and a jump is measured again (``jumps``);
-- one kernel offered until it is lucky: a text that has a verdict is not judged again (``court``);
+- one kernel offered until it is lucky: a text that has a verdict is not judged again (``pool``);
 - handing back a kernel that the prompt showed: a copy earns as little as a wrong kernel. When it
   earned a quarter, a model whose own answers were right was taught to copy within five steps;
 - calling the library: a kernel in the dialect must do the work, as the profile of the call shows;

@@ -12,11 +12,11 @@ from typing import Any
 from kernelwright.core.task import Task
 from kernelwright.llm.chat import chat_text
 from kernelwright.train import reward, sampling
-from kernelwright.train.court import Court
-from kernelwright.train.courtroom import Answer
 from kernelwright.train.prompts import Asked, Messages, Prompts
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.reward import Judged
+from kernelwright.train.reward_pool import RewardPool
+from kernelwright.train.reward_worker import PolicyAnswer
 
 BARE = {"skip_special_tokens": True}  # as TRL decodes what it gives to rewards
 
@@ -50,7 +50,7 @@ class Rollouts:
     recipe: Recipe
     tasks: dict[str, Task]
     dialects: Sequence[str]
-    court: Court
+    pool: RewardPool
     prompts: Prompts
     _n_judged: int = 0
     _sampled_s: float = 0.0
@@ -61,7 +61,7 @@ class Rollouts:
 
     def sample(self, digests: list[str], trainer: Any) -> dict[str, Any]:
         """The turns of these conversations, judged."""
-        self._n_judged, self._sampled_s, self._waited_s = self.court.n_judged, 0.0, 0.0
+        self._n_judged, self._sampled_s, self._waited_s = self.pool.n_judged, 0.0, 0.0
         batch = trainer.state.global_step // self.recipe.updates
         dialect = self.dialects[batch % len(self.dialects)]
         first = {
@@ -105,20 +105,20 @@ class Rollouts:
         prompts = [read[each.messages] for each in asked]
         is_apart = self._is_apart(trainer.accelerator)
 
-        def answers(said: Mapping[int, list[int]]) -> list[Answer]:
+        def answers(said: Mapping[int, list[int]]) -> list[PolicyAnswer]:
             texts = {number: tokenizer.decode(row, **BARE) for number, row in said.items()}
             return [self._answer(asked[number], text) for number, text in texts.items()]
 
         def begin(ended: Mapping[int, list[int]]) -> None:
-            self.court.begin(answers(ended), may_time=is_apart)
+            self.pool.begin(answers(ended), may_time=is_apart)
 
         n_alike = self.recipe.group if self.recipe.turns == 1 else 1
         said, likely = sampling.sample(trainer, prompts, begin, n_alike=n_alike)
-        trainer.accelerator.wait_for_everyone()  # another process may write on the court's device
+        trainer.accelerator.wait_for_everyone()  # another process may write on the pool's device
         self._sampled_s += time.monotonic() - began
         began = time.monotonic()
         told = answers(dict(enumerate(said)))
-        judged = self.court.judge(told)
+        judged = self.pool.judge(told)
         self._warn(told, judged)
         trainer.accelerator.wait_for_everyone()  # another process may time on this one's
         self._waited_s += time.monotonic() - began
@@ -127,22 +127,22 @@ class Rollouts:
         rows = zip(asked, prompts, said, how_likely, texts, judged, strict=True)
         return [Turn(*row) for row in rows]
 
-    def _warn(self, told: Sequence[Answer], judged: Sequence[Judged]) -> None:
+    def _warn(self, told: Sequence[PolicyAnswer], judged: Sequence[Judged]) -> None:
         """Say once of each task that it cannot be run: its answers earn nothing."""
         for answer, each in zip(told, judged, strict=True):
             if each.fault is not None and answer.task.digest not in self._faulty:
                 self._faulty.add(answer.task.digest)
                 warnings.warn(f"{answer.task.name} cannot be run: {each.fault}", stacklevel=2)
 
-    def _answer(self, asked: Asked, text: str) -> Answer:
-        return Answer(
+    def _answer(self, asked: Asked, text: str) -> PolicyAnswer:
+        return PolicyAnswer(
             asked.task, asked.dialect, text, asked.exemplars, asked.earlier, asked.parent,
             self.recipe.model,
         )  # fmt: skip
 
     def _is_apart(self, accelerator: Any) -> bool:
         """Whether candidates run on a GPU on which no trainer works; a CPU's cores are shared."""
-        n, own, device = accelerator.num_processes, accelerator.device, self.court.device
+        n, own, device = accelerator.num_processes, accelerator.device, self.pool.device
         taken = [own.index or 0] if n == 1 else range(n)
         return device.kind != "cpu" and (own.type == "cpu" or device.index not in taken)
 
@@ -167,7 +167,7 @@ class Rollouts:
         log_metric("share/cheats", len(refused) / n)
         log_metric("share/copies", sum(each.is_copy for each in judged) / n)
         log_metric("earned", statistics.fmean([e for e in earned if e is not None] or [0.0]))
-        n_judged, spent_s = self.court.n_judged - self._n_judged, self._sampled_s + self._waited_s
+        n_judged, spent_s = self.pool.n_judged - self._n_judged, self._sampled_s + self._waited_s
         log_metric("judge/candidates", n_judged)
         log_metric("judge/candidates_per_s", n_judged / max(spent_s, 1e-9))
         since_s = time.monotonic() - self._began_s

@@ -88,7 +88,7 @@ def tasks_of(pairs: Sequence[Pair], archive: Archive) -> list[Task]:
 
 def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
     from kernelwright.train import reinforce, sft
-    from kernelwright.train.court import Court
+    from kernelwright.train.reward_pool import RewardPool
 
     archive = stack.enter_context(Archive(recipe.archive)) if recipe.archive else None
     if recipe.stage == "sft":
@@ -100,9 +100,9 @@ def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
     told = Settings(
         device=recipe.device, threads=recipe.threads, archive=recipe.archive, seed=recipe.seed
     )
-    court = stack.enter_context(Court(told, device, jobs=recipe.jobs))
+    pool = stack.enter_context(RewardPool(told, device, jobs=recipe.jobs))
     tasks = tasks_of(pairs, archive)
-    return reinforce.trainer(recipe, tasks, usable, court, archive)
+    return reinforce.trainer(recipe, tasks, usable, pool, archive)
 
 
 def _dialects(recipe: Recipe, device: Device) -> Sequence[str]:

@@ -37,7 +37,7 @@ any number of them."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class PolicyAnswer:
     """What a policy said about a task, and the kernels that it had been shown."""
 
     task: Task
@@ -56,10 +56,10 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Case:
+class ParsedAnswer:
     """An answer, and the candidate that it holds."""
 
-    answer: Answer
+    answer: PolicyAnswer
     candidate: Candidate
 
     @property
@@ -69,21 +69,21 @@ class Case:
 
 
 @dataclass
-class Sitting:
+class TaskSession:
     """What is known of a task's answers until all of them are judged."""
 
     known: dict[str, tuple[Evaluation, Evaluation | None]]
-    """Verdicts by text, layout and comments apart: of earlier sittings, and of this one with the
+    """Verdicts by text, layout and comments apart: of earlier sessions, and of this one with the
     second where there was one."""
     best: float
-    """The speedup to beat, of earlier sittings."""
+    """The speedup to beat, of earlier sessions."""
     right: dict[str, Evaluation] = field(default_factory=dict)
     """Found right, by the check alone or timed with it."""
     n_new: int = 0
     """Answers that had to be judged."""
 
 
-class Courtroom:
+class RewardWorker:
     """Judges the answers to one task after another, and archives proposals and verdicts."""
 
     def __init__(self, settings: Settings, device: Device, timed: bool) -> None:
@@ -94,16 +94,16 @@ class Courtroom:
         self._nursery = self._stack.enter_context(WarmProgram())
         self._judges: dict[str, Judge] = {}
         self._runs: dict[str, str] = {}
-        self._sittings: dict[str, Sitting] = {}
+        self._sessions: dict[str, TaskSession] = {}
 
     def close(self) -> None:
         self._close(0)
         self._stack.close()
         self.archive.close()
 
-    def begin(self, answers: Sequence[Answer], may_time: bool) -> None:
-        """Judge some of the answers of a sitting, as far as that goes without a clock where none
-        may be used now; ``sit`` goes on from there.
+    def begin(self, answers: Sequence[PolicyAnswer], may_time: bool) -> None:
+        """Judge some of the answers of a session, as far as that goes without a clock where none
+        may be used now; ``judge`` goes on from there.
 
         Raises:
             TaskError: the task cannot be run.
@@ -111,16 +111,16 @@ class Courtroom:
         """
         task = answers[0].task
         is_closed = task.digest not in self._judges
-        if is_closed and self._is_shared and any(s.right for s in self._sittings.values()):
+        if is_closed and self._is_shared and any(s.right for s in self._sessions.values()):
             return  # the judge that is open would have to close: its library settings compile
-        sitting = self._sitting(task)
-        self._hear(answers, sitting, may_time)
-        # A fault of the machine may be of those that write meanwhile: ``sit`` tries again.
-        faults = [k for k, (found, _) in sitting.known.items() if found.status is FAULT]
+        session = self._session(task)
+        self._judge_new(answers, session, may_time)
+        # A fault of the machine may be of those that write meanwhile: ``judge`` tries again.
+        faults = [k for k, (found, _) in session.known.items() if found.status is FAULT]
         for text in faults:
-            del sitting.known[text]
+            del session.known[text]
 
-    def sit(self, by_task: Sequence[Sequence[Answer]]) -> list[tuple[list[Judged], int]]:
+    def judge(self, by_task: Sequence[Sequence[PolicyAnswer]]) -> list[tuple[list[Judged], int]]:
         """What became of each answer to each task, and how many of a task's had to be judged,
         those included with which it was begun. A task that cannot be run costs the others nothing.
 
@@ -134,7 +134,7 @@ class Courtroom:
         failed: list[KernelwrightError] = []
         for number in order:
             try:
-                found[number] = self._sit(by_task[number])
+                found[number] = self._judge_task(by_task[number])
             except TaskError as error:
                 found[number] = [Judged(None, fault=error)] * len(by_task[number]), 0
             except KernelwrightError as error:
@@ -143,74 +143,78 @@ class Courtroom:
             raise failed[0]
         return [found[number] for number in numbers]
 
-    def _sit(self, answers: Sequence[Answer]) -> tuple[list[Judged], int]:
-        sitting = self._sitting(answers[0].task)
+    def _judge_task(self, answers: Sequence[PolicyAnswer]) -> tuple[list[Judged], int]:
+        session = self._session(answers[0].task)
         try:
-            self._hear(answers, sitting, True)
-            return [self._judged(answer, sitting) for answer in answers], sitting.n_new
+            self._judge_new(answers, session, True)
+            return [self._judged(answer, session) for answer in answers], session.n_new
         finally:
-            del self._sittings[answers[0].task.digest]
+            del self._sessions[answers[0].task.digest]
             if self._is_shared:
                 self._close(0)  # others wait for its chair
 
-    def _sitting(self, task: Task) -> Sitting:
+    def _session(self, task: Task) -> TaskSession:
         """The task's, which is opened where there is none."""
-        if task.digest not in self._sittings:
+        if task.digest not in self._sessions:
             history = self.archive.history(
                 task.digest, device=self.device.key, judge_version=JUDGE_VERSION
             )
             mine = [pair for pair in history if self._here.is_of(pair[1].environment)]
             known = {p.candidate.normal: found for p, found in ranking.latest(mine)}
             best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
-            self._sittings[task.digest] = Sitting({k: (v, None) for k, v in known.items()}, best)
-        return self._sittings[task.digest]
+            self._sessions[task.digest] = TaskSession(
+                {k: (v, None) for k, v in known.items()}, best
+            )
+        return self._sessions[task.digest]
 
     @cached_property
     def _here(self) -> Here:
         """Another machine has other speeds."""
         return Here.of(self.device, self.settings)
 
-    def _hear(self, answers: Sequence[Answer], sitting: Sitting, may_time: bool) -> None:
+    def _judge_new(
+        self, answers: Sequence[PolicyAnswer], session: TaskSession, may_time: bool
+    ) -> None:
         """Judge what has no verdict yet. What is right and waits for the clock gets none."""
-        cases = self._cases(answers, sitting)
+        cases = self._cases(answers, session)
         if self.timed and may_time:
-            for case, verdict in self._evaluated(cases, sitting, timed=True):
-                self._conclude(case, verdict, sitting)
+            for case, verdict in self._evaluated(cases, session, timed=True):
+                self._conclude(case, verdict, session)
             return
-        unchecked = [case for case in cases if case.normal not in sitting.right]
-        for case, checked in self._evaluated(unchecked, sitting, timed=False):
+        unchecked = [case for case in cases if case.normal not in session.right]
+        for case, checked in self._evaluated(unchecked, session, timed=False):
             if checked.passed:
-                sitting.right[case.normal] = checked
+                session.right[case.normal] = checked
             if checked.passed and self.timed:
                 self._open(case.answer.task).start_baselines()
             else:
-                self._conclude(case, checked, sitting)
+                self._conclude(case, checked, session)
 
-    def _judged(self, answer: Answer, sitting: Sitting) -> Judged:
+    def _judged(self, answer: PolicyAnswer, session: TaskSession) -> Judged:
         """What became of an answer that was heard."""
         code = read(answer.text, answer.dialect).code
         if not code:
             return Judged(None)
         normal = Candidate(code, answer.dialect).normal
-        found, again = sitting.known[normal]
+        found, again = session.known[normal]
         shown = {e.proposal.candidate.normal for e in answer.exemplars}
         return Judged(found, normal in shown.union(answer.earlier), again)
 
-    def _cases(self, answers: Sequence[Answer], sitting: Sitting) -> list[Case]:
+    def _cases(self, answers: Sequence[PolicyAnswer], session: TaskSession) -> list[ParsedAnswer]:
         """What has to be judged, each text once."""
-        cases: dict[str, Case] = {}
+        cases: dict[str, ParsedAnswer] = {}
         for answer in answers:
             code = read(answer.text, answer.dialect).code
             if code:
-                case = Case(answer, Candidate(code, answer.dialect))
-                found, _ = sitting.known.get(case.normal, (None, None))
+                case = ParsedAnswer(answer, Candidate(code, answer.dialect))
+                found, _ = session.known.get(case.normal, (None, None))
                 if found is None or (self.timed and found.passed and found.timing is None):
                     cases.setdefault(case.normal, case)
         return list(cases.values())
 
     def _evaluated(
-        self, cases: Sequence[Case], sitting: Sitting, *, timed: bool
-    ) -> Iterator[tuple[Case, Evaluation]]:
+        self, cases: Sequence[ParsedAnswer], session: TaskSession, *, timed: bool
+    ) -> Iterator[tuple[ParsedAnswer, Evaluation]]:
         """Each with what the judge says; the next are built meanwhile. A task whose answers are
         all wrong starts no library setting."""
         if not cases:
@@ -219,12 +223,12 @@ class Courtroom:
         candidates = [case.candidate for case in cases]
         with closing(judge.evaluate_all(candidates, timed=timed, is_sure=False)) as found:
             for case in cases:
-                if case.normal not in sitting.right:  # else it was proposed when it was checked
+                if case.normal not in session.right:  # else it was proposed when it was checked
                     self._propose(case)
-                    sitting.n_new += 1
+                    session.n_new += 1
                 yield case, next(found)
 
-    def _propose(self, case: Case) -> None:
+    def _propose(self, case: ParsedAnswer) -> None:
         answer = case.answer
         told: dict[str, Any] = {"proposer": answer.origin}
         if not answer.origin:
@@ -233,18 +237,18 @@ class Courtroom:
         said = Proposal(case.candidate, lineage=(answer.model,), parent=answer.parent, **told)
         self.archive.add_proposal(self._runs[answer.task.digest], said, answer.exemplars)
 
-    def _conclude(self, case: Case, verdict: Evaluation, sitting: Sitting) -> None:
+    def _conclude(self, case: ParsedAnswer, verdict: Evaluation, session: TaskSession) -> None:
         """Keep the verdict, and a second one where it is too good to be believed at once."""
         task = case.answer.task
         judge, run = self._open(task), self._runs[task.digest]
         self.archive.add_evaluation(run, verdict)
         again = None
-        if jumps(verdict.speedup, sitting.best):
+        if jumps(verdict.speedup, session.best):
             again = judge.evaluate(case.candidate)
             self.archive.add_evaluation(run, again)
             if again.status is FAULT:
                 verdict, again = again, None
-        sitting.known[case.normal] = verdict, again
+        session.known[case.normal] = verdict, again
 
     @property
     def _is_shared(self) -> bool:
@@ -272,15 +276,15 @@ class Courtroom:
             self._judges.pop(next(iter(self._judges))).__exit__(None, None, None)
 
 
-_room: Courtroom | None = None  # of this process, where it is one
+_worker: RewardWorker | None = None  # of this process, where it is one
 
 
 def enter(settings: Settings, device: Device, timed: bool) -> None:
-    """Make this process a courtroom, which ends with the trainer that it belongs to."""
-    global _room
+    """Make this process a reward worker, which ends with the trainer that it belongs to."""
+    global _worker
     signal.signal(signal.SIGINT, lambda *_: sys.exit(1))  # the trainer says that it was interrupted
     threading.Thread(target=_end_with_the_trainer, daemon=True).start()
-    _room = Courtroom(settings, device, timed)
+    _worker = RewardWorker(settings, device, timed)
 
 
 def _end_with_the_trainer() -> None:
@@ -294,20 +298,20 @@ def _end_with_the_trainer() -> None:
     os._exit(1)
 
 
-def begin(answers: Sequence[Answer], may_time: bool) -> None:
-    """``Courtroom.begin`` in a process that is one; ``sit`` says what is wrong with a task."""
-    assert _room is not None
+def begin(answers: Sequence[PolicyAnswer], may_time: bool) -> None:
+    """``RewardWorker.begin`` in a process that is one; ``judge`` says what is wrong with a task."""
+    assert _worker is not None
     with suppress(TaskError):
-        _room.begin(answers, may_time)
+        _worker.begin(answers, may_time)
 
 
-def sit(by_task: Sequence[Sequence[Answer]]) -> list[tuple[list[Judged], int]]:
-    """``Courtroom.sit`` in a process that is one."""
-    assert _room is not None
-    return _room.sit(by_task)
+def judge(by_task: Sequence[Sequence[PolicyAnswer]]) -> list[tuple[list[Judged], int]]:
+    """``RewardWorker.judge`` in a process that is one."""
+    assert _worker is not None
+    return _worker.judge(by_task)
 
 
 def leave() -> None:
     """End what ``enter`` began."""
-    if _room is not None:
-        _room.close()
+    if _worker is not None:
+        _worker.close()

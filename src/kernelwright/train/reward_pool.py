@@ -12,12 +12,12 @@ from concurrent.futures.process import BrokenProcessPool
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.settings import Settings
-from kernelwright.train import courtroom
-from kernelwright.train.courtroom import Answer
+from kernelwright.train import reward_worker
 from kernelwright.train.reward import Judged
+from kernelwright.train.reward_worker import PolicyAnswer
 
 
-class Court:
+class RewardPool:
     """Judges answers, several tasks side by side, and archives proposals and verdicts.
 
     A text that was judged before is not judged again: to offer it until a measurement is lucky
@@ -38,34 +38,34 @@ class Court:
         self.n_judged = 0
         """Answers that had to be judged, because nobody had said the same before."""
         told = (settings, device, timed)
-        self._rooms = [
+        self._workers = [
             ProcessPoolExecutor(
                 1,
                 mp_context=multiprocessing.get_context("spawn"),  # a fork would share the GPU
-                initializer=courtroom.enter,
+                initializer=reward_worker.start,
                 initargs=told,
             )
             for _ in range(jobs)
         ]
-        self._turn = itertools.cycle(self._rooms)
-        self._room_of: dict[str, ProcessPoolExecutor] = {}
-        self._waiting: dict[str, list[Answer]] = {}
+        self._turn = itertools.cycle(self._workers)
+        self._worker_of: dict[str, ProcessPoolExecutor] = {}
+        self._waiting: dict[str, list[PolicyAnswer]] = {}
         """Answers that came before the others, by task, and with which nobody has begun."""
         self._begun: dict[ProcessPoolExecutor, Future[None]] = {}
 
-    def __enter__(self) -> Court:
+    def __enter__(self) -> RewardPool:
         return self
 
     def __exit__(self, *_: object) -> None:
         for begun in self._begun.values():
             begun.cancel()  # where nobody asks what became of it any more
-        for room in set(self._room_of.values()):
+        for worker in set(self._worker_of.values()):
             with contextlib.suppress(BrokenProcessPool):  # nothing is left of it
-                room.submit(courtroom.leave)
-        for room in self._rooms:
-            room.shutdown()
+                worker.submit(reward_worker.close)
+        for worker in self._workers:
+            worker.shutdown()
 
-    def begin(self, answers: Sequence[Answer] = (), *, may_time: bool = False) -> None:
+    def begin(self, answers: Sequence[PolicyAnswer] = (), *, may_time: bool = False) -> None:
         """Begin with answers that are there before the others; ``judge`` is to be given all.
 
         Each process that is free takes those of one task. To keep them busy, call this again and
@@ -79,45 +79,47 @@ class Court:
             self._waiting.setdefault(answer.task.digest, []).append(answer)
         with _alive():
             for digest in list(self._waiting):
-                room = self._room(digest)
-                begun = self._begun.get(room)
+                worker = self._worker(digest)
+                begun = self._begun.get(worker)
                 if begun is None or begun.done():
                     if begun is not None:
                         begun.result()
                     told = self._waiting.pop(digest)
-                    self._begun[room] = room.submit(courtroom.begin, told, may_time)
+                    self._begun[worker] = worker.submit(reward_worker.begin, told, may_time)
 
-    def judge(self, answers: Sequence[Answer]) -> list[Judged]:
+    def judge(self, answers: Sequence[PolicyAnswer]) -> list[Judged]:
         """What became of every answer, in their order; those to a task that cannot be run say so.
 
         Raises:
             DeviceError: the machine failed.
         """
         self._waiting.clear()  # they are among these
-        by_room: dict[ProcessPoolExecutor, dict[str, list[int]]] = {}
+        by_worker: dict[ProcessPoolExecutor, dict[str, list[int]]] = {}
         for number, answer in enumerate(answers):
             digest = answer.task.digest
-            by_room.setdefault(self._room(digest), {}).setdefault(digest, []).append(number)
+            by_worker.setdefault(self._worker(digest), {}).setdefault(digest, []).append(number)
         judged = [Judged(None)] * len(answers)
         with _alive():
-            sittings = [
-                room.submit(courtroom.sit, [[answers[n] for n in each] for each in tasks.values()])
-                for room, tasks in by_room.items()
+            sessions = [
+                worker.submit(
+                    reward_worker.judge, [[answers[n] for n in each] for each in tasks.values()]
+                )
+                for worker, tasks in by_worker.items()
             ]
             for begun in self._begun.values():
                 begun.result()
-            for tasks, sitting in zip(by_room.values(), sittings, strict=True):
-                for numbers, (found, n_new) in zip(tasks.values(), sitting.result(), strict=True):
+            for tasks, session in zip(by_worker.values(), sessions, strict=True):
+                for numbers, (found, n_new) in zip(tasks.values(), session.result(), strict=True):
                     self.n_judged += n_new
                     for number, each in zip(numbers, found, strict=True):
                         judged[number] = each
         return judged
 
-    def _room(self, digest: str) -> ProcessPoolExecutor:
+    def _worker(self, digest: str) -> ProcessPoolExecutor:
         """The process that judges a task: always the same, where its baselines are."""
-        if digest not in self._room_of:
-            self._room_of[digest] = next(self._turn)
-        return self._room_of[digest]
+        if digest not in self._worker_of:
+            self._worker_of[digest] = next(self._turn)
+        return self._worker_of[digest]
 
 
 @contextlib.contextmanager

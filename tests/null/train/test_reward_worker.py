@@ -1,4 +1,4 @@
-"""A courtroom on a device that bears few judges keeps no judge's chair, whatever happened."""
+"""A reward worker on a device that bears few judges keeps no judge's chair, whatever happened."""
 
 from types import SimpleNamespace
 from typing import ClassVar
@@ -11,8 +11,8 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.train import courtroom
-from kernelwright.train.courtroom import Answer, Courtroom
+from kernelwright.train import reward_worker
+from kernelwright.train.reward_worker import PolicyAnswer, RewardWorker
 
 KERNEL = "```python\nclass ModelNew:\n    pass\n```"
 TASK = Task("a task", "test", "class Model:\n    pass\n")
@@ -60,45 +60,45 @@ class Refusing(Broken):
 
 
 @pytest.fixture
-def room(tmp_path, monkeypatch):
-    monkeypatch.setattr(courtroom.WarmProgram, "__enter__", lambda program: None)
-    monkeypatch.setattr(courtroom.WarmProgram, "__exit__", lambda program, *error: None)
+def worker(tmp_path, monkeypatch):
+    monkeypatch.setattr(reward_worker.WarmProgram, "__enter__", lambda program: None)
+    monkeypatch.setattr(reward_worker.WarmProgram, "__exit__", lambda program, *error: None)
     for name in ("add_task", "add_proposal", "add_evaluation"):
-        monkeypatch.setattr(courtroom.Archive, name, lambda *given: None)
-    monkeypatch.setattr(courtroom.Archive, "start_run", lambda *given: "run")
+        monkeypatch.setattr(reward_worker.Archive, name, lambda *given: None)
+    monkeypatch.setattr(reward_worker.Archive, "start_run", lambda *given: "run")
     monkeypatch.setattr(Refusing, "opened", [])
     monkeypatch.setattr(Praising, "asked", [])
     settings = Settings(archive=f"sqlite:///{tmp_path}/archive.sqlite")
-    opened = Courtroom(settings, Device.parse("cpu"), timed=False)
+    opened = RewardWorker(settings, Device.parse("cpu"), timed=False)
     yield opened
     opened.close()
 
 
-def test_a_judge_that_failed_gives_its_chair_back(room, monkeypatch):
+def test_a_judge_that_failed_gives_its_chair_back(worker, monkeypatch):
     """Its process would wait for that chair with the next task."""
-    monkeypatch.setattr(courtroom, "Judge", Broken)
+    monkeypatch.setattr(reward_worker, "Judge", Broken)
     with pytest.raises(DeviceError):
-        room.sit([[Answer(TASK, "torch", KERNEL)]])
+        worker.judge([[PolicyAnswer(TASK, "torch", KERNEL)]])
     assert not Broken.is_open
 
 
-def test_what_one_task_s_judge_fails_at_does_not_stop_the_others(room, monkeypatch):
-    monkeypatch.setattr(courtroom, "Judge", lambda task, **how: (
+def test_what_one_task_s_judge_fails_at_does_not_stop_the_others(worker, monkeypatch):
+    monkeypatch.setattr(reward_worker, "Judge", lambda task, **how: (
         Broken(task) if task is TASK else Refusing(task)
     ))  # fmt: skip
     other = Task("another", "test", TASK.source + "\n")
     with pytest.raises(DeviceError):
-        room.sit([[Answer(task, "torch", KERNEL)] for task in (TASK, other)])
+        worker.judge([[PolicyAnswer(task, "torch", KERNEL)] for task in (TASK, other)])
     assert Refusing.opened == ["another"]
 
 
-def test_what_was_begun_goes_on_before_its_judge_would_close(room, monkeypatch):
+def test_what_was_begun_goes_on_before_its_judge_would_close(worker, monkeypatch):
     """Opened again, it would compile and measure the library's settings again."""
-    monkeypatch.setattr(courtroom, "Judge", Refusing)
+    monkeypatch.setattr(reward_worker, "Judge", Refusing)
     other = Task("another", "test", TASK.source + "\n")
-    room.begin([Answer(other, "torch", KERNEL)], may_time=False)
-    told = [[Answer(task, "torch", KERNEL)] for task in (TASK, other)]
-    found = room.sit(told)
+    worker.begin([PolicyAnswer(other, "torch", KERNEL)], may_time=False)
+    told = [[PolicyAnswer(task, "torch", KERNEL)] for task in (TASK, other)]
+    found = worker.judge(told)
     assert Refusing.opened == ["another", "a task"]
     assert [n_new for _, n_new in found] == [1, 1]
 
@@ -119,19 +119,21 @@ class Praising(Refusing):
 
 
 def test_each_answer_has_one_process_and_no_library_setting_starts_before_one_is_right(
-    room, monkeypatch
+    worker, monkeypatch
 ):
     """A process costs a third of a second of the driver of all GPUs of a host; what is judged
     together is built while others are timed."""
-    monkeypatch.setattr(courtroom, "Judge", Praising)
-    room.timed = True
-    told = [Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]
-    ((found, n_new),) = room.sit([[*told, told[0]]])
+    monkeypatch.setattr(reward_worker, "Judge", Praising)
+    worker.timed = True
+    told = [PolicyAnswer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]
+    ((found, n_new),) = worker.judge([[*told, told[0]]])
     assert [one.evaluation.passed for one in found] == [True] * 4 and n_new == 3
     assert Praising.asked == [(3, True, False)]
 
 
-def test_all_answers_of_an_examination_are_built_ahead(room, monkeypatch):
-    monkeypatch.setattr(courtroom, "Judge", Praising)
-    room.sit([[Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]])
+def test_all_answers_of_an_examination_are_built_ahead(worker, monkeypatch):
+    monkeypatch.setattr(reward_worker, "Judge", Praising)
+    worker.judge(
+        [[PolicyAnswer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]]
+    )
     assert Praising.asked == [(3, False, False)]
