@@ -16,7 +16,7 @@ from kernelwright.judge import Judge, Nursery
 from kernelwright.judge.machine.room import needed_bytes
 from kernelwright.search import loop
 from kernelwright.workers.in_process import in_process
-from kernelwright.workers.lanes import WHOLE, Lane
+from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
 
 RUN_ALONE = "run kernelwright optimize on this task alone to see what it says"
 INTERRUPTED = {"what": "the search was interrupted", "seen": "Ctrl-C", "do": "run it again"}
@@ -59,12 +59,12 @@ def size_task(task: Task, settings: Settings, nursery: Nursery) -> int:
 
 def in_a_process(
     work: Work, task: Task, settings: Settings, limit_s: float, nursery: Nursery,
-    lane: Lane = WHOLE,
+    slot: WorkerSlot = WHOLE_MACHINE,
 ) -> Any:  # fmt: skip
     """What ``work`` returns; what, seen and do of an error as a dictionary."""
     ending = in_process(
         partial(work, task, settings),
-        nursery=nursery, lane=lane, limit_s=limit_s, preload=PRELOADED,
+        nursery=nursery, slot=slot, limit_s=limit_s, preload=PRELOADED,
     )  # fmt: skip
     if ending.is_interrupted:
         return INTERRUPTED

@@ -28,8 +28,8 @@ from kernelwright.judge.machine.here import Here
 from kernelwright.judge.machine.place import place_of
 from kernelwright.report.chapter import Chapter
 from kernelwright.suites.suite import SuiteEntry
-from kernelwright.workers.lanes import WHOLE, Free, Lane
 from kernelwright.workers.side_by_side import side_by_side
+from kernelwright.workers.slots import WHOLE_MACHINE, FreeSlots, WorkerSlot
 
 LARGE_SHARE = 0.3
 """Of a device's memory, that a task takes: no more than two of them can be judged side by side."""
@@ -55,13 +55,14 @@ class Outcome:
 
 
 def run(
-    entries: Sequence[SuiteEntry], *, settings: Settings, lanes: Sequence[Lane] = (WHOLE,),
+    entries: Sequence[SuiteEntry], *, settings: Settings,
+    slots: Sequence[WorkerSlot] = (WHOLE_MACHINE,),
     limit_s: float, total_s: float = float("inf"),
     on_done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:  # fmt: skip
     """Search every task that the archive does not hold yet; the outcomes in the suite's order.
 
-    In every lane one search goes on at a time, on its GPU and its cores from start to end; the
+    In every slot one search goes on at a time, on its GPU and its cores from start to end; the
     judge's lock on a device keeps measuring on it apart. A search that takes longer than
     ``limit_s`` is stopped, and none is begun after ``total_s``. Tasks that need much of a device's
     memory come last; of those the library is timed first, and where it is as fast as a copy nothing
@@ -73,30 +74,30 @@ def run(
     """
     entries = [replace(e, task=e.task.in_precision(settings.precision)) for e in entries]
     device = resolve(Device.parse(settings.device))
-    here = Here.of(device, settings, n_cores=len(lanes[0].cores))
+    here = Here.of(device, settings, n_cores=len(slots[0].cores))
     Archive(settings.archive).close()  # made once, before several processes open it
     last_start = time.monotonic() + total_s
     locks = {id(entry): threading.Lock() for entry in entries}
-    free = Free(lanes)
+    free = FreeSlots(slots)
 
     def is_due(entry: SuiteEntry) -> bool:
         is_searched = known.search_of(entry.task, settings, here) is not None
         return not is_searched and time.monotonic() < last_start
 
-    def in_a_lane(work: Work, entry: SuiteEntry) -> Any:
-        with free.one() as lane:
-            return in_a_process(work, entry.task, settings, limit_s, nursery, lane)
+    def in_a_slot(work: Work, entry: SuiteEntry) -> Any:
+        with free.take() as slot:
+            return in_a_process(work, entry.task, settings, limit_s, nursery, slot)
 
     def survey(entry: SuiteEntry) -> None:
         with locks[id(entry)]:
             if is_due(entry):
-                in_a_lane(survey_task, entry)
+                in_a_slot(survey_task, entry)
 
     def search(entry: SuiteEntry) -> Outcome:
         with locks[id(entry)]:
             earlier = known.search_of(entry.task, settings, here)
             was_run = earlier is not None or time.monotonic() < last_start
-            error = in_a_lane(search_task, entry) if was_run and earlier is None else None
+            error = in_a_slot(search_task, entry) if was_run and earlier is None else None
         return _outcome(Outcome(entry, None, error, None, was_run, earlier), settings, here)
 
     def work(step: tuple[Callable[[SuiteEntry], Outcome | None], SuiteEntry]) -> Outcome | None:
@@ -110,7 +111,7 @@ def run(
         small, large = _by_size(mixed(entries), settings, nursery, is_due)
         steps = [(search, e) for e in small] + [(survey, e) for e in large]
         steps += [(search, e) for e in large]
-        found = side_by_side(work, steps, jobs=len(lanes), on_done=tell)
+        found = side_by_side(work, steps, jobs=len(slots), on_done=tell)
     outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
     return [outcomes.get(id(entry), Outcome(entry, was_run=False)) for entry in entries]
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.judge import Nursery
-from kernelwright.workers.lanes import WHOLE, Lane
+from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
 
 CLOSING_S = 30.0  # work that is told to stop begins nothing else, but writes what it has
 ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
@@ -44,11 +44,11 @@ class Ending:
 
 
 def in_process(
-    work: Callable[..., Any], *, nursery: Nursery, lane: Lane = WHOLE,
+    work: Callable[..., Any], *, nursery: Nursery, slot: WorkerSlot = WHOLE_MACHINE,
     on_step: Callable[[Any], None] | None = None, limit_s: float | None = None,
     preload: Sequence[str] = (),
 ) -> Ending:  # fmt: skip
-    """How ``work(nursery=...)`` ends in a process that has the lane and nothing else.
+    """How ``work(nursery=...)`` ends in a process that has the slot and nothing else.
 
     With ``on_step`` the work is given an ``on_step`` too, and what it says there is said here. Work
     that takes longer than ``limit_s`` is interrupted as by Ctrl-C, and so is work that nobody waits
@@ -58,7 +58,7 @@ def in_process(
     context.set_forkserver_preload([__name__, *preload])
     ours, theirs = context.Pipe(duplex=False)
     with contextlib.closing(nursery.branch()) as branch:
-        arguments = (work, branch, lane, theirs, on_step is not None)
+        arguments = (work, branch, slot, theirs, on_step is not None)
         process = context.Process(target=_work, args=arguments)
         process.start()
     theirs.close()
@@ -97,10 +97,10 @@ def _stopped(process: Any) -> Ending:
 
 
 def _work(
-    work: Callable[..., Any], nursery: Nursery, lane: Lane, answer: Connection, tells: bool
+    work: Callable[..., Any], nursery: Nursery, slot: WorkerSlot, answer: Connection, tells: bool
 ) -> None:
     """The child: work, with steps if they are wanted, and answer with its ending."""
-    lane.enter()
+    slot.enter()
     # Its parent stops it by this, also where a shell in the background had it ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with, args=(answer,), daemon=True).start()

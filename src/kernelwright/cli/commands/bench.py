@@ -15,7 +15,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_seconds
 from kernelwright.report.page import require_place
 from kernelwright.suites.suite import SUITES, suite_entries
-from kernelwright.workers.lanes import lanes
+from kernelwright.workers.slots import worker_slots
 
 PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
@@ -143,7 +143,7 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
         return results.answer(name, sat.outcomes, settings, sat.calls)
     outcomes = suite.run(
         entries,
-        lanes=lanes(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
+        slots=worker_slots(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
         limit_s=parse_seconds(given.get("limit_s", LIMIT)),
         total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
         **told,

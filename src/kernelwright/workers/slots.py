@@ -1,4 +1,4 @@
-"""Lanes: the GPU and the CPU cores that one of several searches has alone."""
+"""Slots: the GPU and the CPU cores that one of several searches has alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 @dataclass(frozen=True)
-class Lane:
+class WorkerSlot:
     """One GPU, which is ``cuda`` to whoever enters, and some of the cores; without: all there is.
 
     Measuring a model that launches many small kernels takes a core's whole attention, so two GPUs
@@ -40,25 +40,25 @@ class Lane:
             os.sched_setaffinity(0, self.cores)
 
 
-WHOLE = Lane()
+WHOLE_MACHINE = WorkerSlot()
 
 
-class Free:
-    """The lanes that nobody is in."""
+class FreeSlots:
+    """The slots that nobody is in."""
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._queue: queue.SimpleQueue[Lane] = queue.SimpleQueue()
-        for lane in lanes:
-            self._queue.put(lane)
+    def __init__(self, slots: Sequence[WorkerSlot]) -> None:
+        self._queue: queue.SimpleQueue[WorkerSlot] = queue.SimpleQueue()
+        for slot in slots:
+            self._queue.put(slot)
 
     @contextlib.contextmanager
-    def one(self) -> Iterator[Lane]:
+    def take(self) -> Iterator[WorkerSlot]:
         """Wait for one, and hold it."""
-        lane = self._queue.get()
+        slot = self._queue.get()
         try:
-            yield lane
+            yield slot
         finally:
-            self._queue.put(lane)
+            self._queue.put(slot)
 
 
 def usual_jobs(device: str, n_gpus: int = 1) -> int:
@@ -75,10 +75,10 @@ def usual_jobs(device: str, n_gpus: int = 1) -> int:
     return 1 if most is None else most + 1
 
 
-def lanes(
+def worker_slots(
     device: str, *, gpus: str = "1", jobs: int | None = None, usual: int | None = None
-) -> list[Lane]:
-    """A lane for each of ``jobs`` searches, on the first ``gpus`` GPUs ('all': each) in turns.
+) -> list[WorkerSlot]:
+    """A slot for each of ``jobs`` searches, on the first ``gpus`` GPUs ('all': each) in turns.
 
     ``usual``: how many on one GPU, or a CPU, where ``jobs`` is left out; else as many as go well.
 
@@ -90,7 +90,7 @@ def lanes(
     n_gpus = _number(gpus, wanted)
     most = usual_jobs(device, n_gpus)
     if n_gpus == 1:
-        return [WHOLE] * (jobs or usual or most)
+        return [WHOLE_MACHINE] * (jobs or usual or most)
     jobs = jobs or most
     if not n_gpus <= jobs <= most:
         raise UsageError(
@@ -108,7 +108,7 @@ def lanes(
         )
     units = [place_of(device).unit for device in found]
     shares = divided(sorted(os.sched_getaffinity(0)), n_gpus)
-    each = [Lane(gpu, tuple(cores)) for gpu, cores in zip(units, shares, strict=True)]
+    each = [WorkerSlot(gpu, tuple(cores)) for gpu, cores in zip(units, shares, strict=True)]
     return [each[number % n_gpus] for number in range(jobs)]
 
 

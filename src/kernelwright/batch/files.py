@@ -1,4 +1,4 @@
-"""The files of a folder as cases, and which task of a suite each is about."""
+"""The files of a folder as files, and which task of a suite each is about."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kernelwright.suites.suite import SuiteEntry
 
 
 @dataclass(frozen=True)
-class Case:
+class CandidateFile:
     """One file: a candidate with its verdict, or why there is none."""
 
     name: str
@@ -34,16 +34,16 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Docket:
+class Batch:
     """The files for one task with what became of each; undecided ones where it was stopped."""
 
     task: Task
-    cases: tuple[Case, ...]
+    files: tuple[CandidateFile, ...]
     interrupted: bool = False
 
 
 @dataclass(frozen=True)
-class Step:
+class BatchProgress:
     """What is told while files are judged."""
 
     task: str
@@ -52,16 +52,16 @@ class Step:
     doing: str
 
 
-OnStep = Callable[[Step], None]
+OnProgress = Callable[[BatchProgress], None]
 
 
 def read_folder(
     folder: Path, *, entry: str, task_file: Path | None = None, deep: bool = False
-) -> list[Case]:
+) -> list[CandidateFile]:
     """The candidates in a folder, by name; with ``deep``, those in the folders below it too.
 
     Left out are files whose names begin with a dot or an underscore, and ``task_file``, for a
-    task that lies beside its candidates. A file that cannot be read is a case with an error.
+    task that lies beside its candidates. A file that cannot be read is a file with an error.
 
     Raises:
         UsageError: there are none.
@@ -78,23 +78,23 @@ def read_folder(
     return [_read(path, as_text(path.relative_to(folder)), entry) for path in wanted]
 
 
-def _read(path: Path, name: str, entry: str) -> Case:
+def _read(path: Path, name: str, entry: str) -> CandidateFile:
     try:
-        return Case(name, replace(api.read_candidate(path), entry=entry))
+        return CandidateFile(name, replace(api.read_candidate(path), entry=entry))
     except KernelwrightError as error:
-        return Case(name, error=error)
+        return CandidateFile(name, error=error)
 
 
 def assign(
-    cases: Sequence[Case], entries: Sequence[SuiteEntry]
-) -> tuple[list[tuple[SuiteEntry, list[Case]]], list[str]]:
-    """The cases of every entry that has some, in the suite's order, and the names for none."""
-    by_entry: dict[SuiteEntry, list[Case]] = {}
+    files: Sequence[CandidateFile], entries: Sequence[SuiteEntry]
+) -> tuple[list[tuple[SuiteEntry, list[CandidateFile]]], list[str]]:
+    """The files of every entry that has some, in the suite's order, and the names for none."""
+    by_entry: dict[SuiteEntry, list[CandidateFile]] = {}
     unmatched = []
-    for case in cases:
-        found = entry_for(PurePath(case.name), entries)
+    for file in files:
+        found = entry_for(PurePath(file.name), entries)
         if found is None:
-            unmatched.append(case.name)
+            unmatched.append(file.name)
         else:
-            by_entry.setdefault(found, []).append(case)
+            by_entry.setdefault(found, []).append(file)
     return [(entry, by_entry[entry]) for entry in entries if entry in by_entry], unmatched
