@@ -141,6 +141,6 @@ def test_a_neighbour_that_another_file_hides_is_an_error(folder, monkeypatch):
     monkeypatch.syspath_prepend(one.parent)
     importlib.import_module("own_scales")  # as the user's own script does
     assert total(load(one)) == 48.0
-    with pytest.raises(TaskError, match="another own_scales is imported already") as refused:
+    with pytest.raises(TaskError, match="another module own_scales is already imported") as refused:
         load(other)
     assert str(one.parent) in refused.value.seen

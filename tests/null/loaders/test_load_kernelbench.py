@@ -50,7 +50,7 @@ UNFIT = {
     "count": (GOOD.replace("randn(4, 8)", "randn(4, 8), 1"), "inputs do not fit the forward"),
     "gradients": (
         GOOD.replace("return self.drop", "return torch.autograd.grad(x.sum(), x)[0] + self.drop"),
-        "the forward takes gradients, and kernels are judged without",
+        "the forward computes gradients, but kernels are judged without gradients",
     ),
     "constructor": (GOOD.replace("[8]", "[8, 9]"), r"Model\(\*get_init_inputs\(\)\) fails"),
     "result": (GOOD.replace("return self.drop", "return str"), "result cannot be compared"),
@@ -194,7 +194,7 @@ def test_inputs_for_a_file_that_makes_its_own_are_refused(tmp_path):
 
 @pytest.mark.parametrize("target", ["softmax", 3, None])
 def test_what_no_loader_claims_says_what_can_be_given(target):
-    with pytest.raises(TaskError, match=r"(?s)nothing here can load.*package\.module:Class"):
+    with pytest.raises(TaskError, match=r"(?s)no loader accepts.*package\.module:Class"):
         load(target)
 
 
