@@ -1,7 +1,7 @@
-"""Reinforcement: TRL's GRPO with our prompts, which change, and the judge's reward.
+"""Reinforcement: TRL's GRPO with prompts that change during training and the judge's reward.
 
-The self-supervised stage and the contrastive one are this with two recipes: rewards of 0 and 1
-without exemplars, and rewards by speed with them.
+The self-supervised and the contrastive stage run this with two recipes: the first rewards
+correctness with 0 or 1 and shows no exemplars, the second rewards speed and shows exemplars.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.rollouts import Rollouts, prompt_ids
 from kernelwright.train.watch import Curve, Deadline, Sound
 
-UNBOUNDED = 1_000_000  # steps; the deadline ends the stage
+UNBOUNDED = 1_000_000
+"""Number of steps of a stage that its deadline ends; TRL requires a number."""
 
 
 def trainer(
@@ -32,10 +33,10 @@ def trainer(
     pool: RewardPool,
     archive: Archive,
 ) -> Any:
-    """TRL's trainer, ready to run.
+    """Return TRL's trainer, ready to run.
 
     Raises:
-        UsageError: no such model, no tasks, or none whose prompt is short enough.
+        UsageError: there is no such model, or no task with a prompt that is short enough.
     """
     from datasets import Dataset
     from trl import GRPOTrainer
@@ -73,16 +74,16 @@ def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int]) -> Any:
     from trl import GRPOConfig
 
     group = recipe.group * recipe.turns
-    # TRL takes as many tasks at a time as all processes together, or none.
+    # TRL needs the same number of tasks for every process.
     n_each = min(recipe.tasks, n_tasks // int(os.environ.get("WORLD_SIZE", "1")))
     if not n_each:
         raise UsageError(
-            "there are fewer tasks than processes that train",
+            "there are fewer tasks than training processes",
             seen=f"{n_tasks} tasks with a prompt that is short enough",
             do="start fewer processes, or give more tasks",
         )
     answers = n_each * group
-    # What the device holds at a time must divide what a step compares.
+    # The number of answers on the device at a time must divide the number that a step compares.
     batch = next(b for b in range(min(recipe.batch, answers), 0, -1) if answers % b == 0)
     return GRPOConfig(
         **settings(recipe),
@@ -101,10 +102,10 @@ def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int]) -> Any:
 
 
 def _vllm(recipe: Recipe, stops: Sequence[int]) -> dict[str, Any]:
-    """TRL's own settings for vLLM, where answers are to come from it."""
+    """Return TRL's settings for vLLM; empty if vLLM does not generate the answers."""
     if not recipe.vllm:
         return {}
-    told = {"use_vllm": True, "generation_kwargs": {"stop_token_ids": list(stops)}}
+    options = {"use_vllm": True, "generation_kwargs": {"stop_token_ids": list(stops)}}
     if recipe.vllm == COLOCATE:
-        return told | {"vllm_mode": "colocate"}
-    return told | {"vllm_mode": "server", "vllm_server_base_url": recipe.vllm}
+        return options | {"vllm_mode": "colocate"}
+    return options | {"vllm_mode": "server", "vllm_server_base_url": recipe.vllm}

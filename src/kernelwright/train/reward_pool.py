@@ -1,4 +1,4 @@
-"""Where answers go to be judged: processes beside the trainer's, each with tasks of its own."""
+"""The processes that judge a policy's answers beside the trainer, each with its own tasks."""
 
 from __future__ import annotations
 
@@ -18,39 +18,41 @@ from kernelwright.train.reward_worker import PolicyAnswer
 
 
 class RewardPool:
-    """Judges answers, several tasks side by side, and archives proposals and verdicts.
+    """Judges answers to several tasks side by side, and archives proposals and verdicts.
 
-    A text that was judged before is not judged again: to offer it until a measurement is lucky
-    would pay. Only what is right is timed, so that a task whose answers are all wrong starts no
-    baseline. It is timed even where only rightness pays, because that shows whose code did the
-    work: a file with a kernel that nobody calls is right as well.
+    A text that was judged before is not judged again, since a policy could otherwise repeat it
+    until a measurement is lucky. Only correct candidates are timed, so that a task whose answers
+    are all wrong starts no baseline. They are timed even if only correctness is rewarded, because
+    timing shows whose code did the work: a file whose kernel is never called is correct too.
 
-    A context manager that owns processes. They import the main module, as spawned ones do: a
-    script that trains keeps what it does under ``if __name__ == "__main__"``.
+    The pool is a context manager that owns processes. They are spawned, so they import the main
+    module: a training script keeps its work under ``if __name__ == "__main__"``.
     """
 
     def __init__(
         self, settings: Settings, device: Device, *, jobs: int = 1, timed: bool = True
     ) -> None:
-        """``device`` as resolved: verdicts of other devices do not count. ``timed`` is false for
-        an examination, where nothing is earned."""
+        """Start ``jobs`` worker processes.
+
+        ``device`` is resolved: verdicts from other devices do not count. ``timed`` is false for an
+        examination, which needs no reward.
+        """
         self.device = device
         self.n_judged = 0
-        """Answers that had to be judged, because nobody had said the same before."""
-        told = (settings, device, timed)
+        """Number of answers that had to be judged because their text was new."""
         self._workers = [
             ProcessPoolExecutor(
                 1,
                 mp_context=multiprocessing.get_context("spawn"),  # a fork would share the GPU
                 initializer=reward_worker.start,
-                initargs=told,
+                initargs=(settings, device, timed),
             )
             for _ in range(jobs)
         ]
         self._turn = itertools.cycle(self._workers)
         self._worker_of: dict[str, ProcessPoolExecutor] = {}
         self._waiting: dict[str, list[PolicyAnswer]] = {}
-        """Answers that came before the others, by task, and with which nobody has begun."""
+        """Answers by task digest that arrived early and that no worker has started on."""
         self._begun: dict[ProcessPoolExecutor, Future[None]] = {}
 
     def __enter__(self) -> RewardPool:
@@ -58,22 +60,22 @@ class RewardPool:
 
     def __exit__(self, *_: object) -> None:
         for begun in self._begun.values():
-            begun.cancel()  # where nobody asks what became of it any more
+            begun.cancel()  # its result is no longer wanted
         for worker in set(self._worker_of.values()):
-            with contextlib.suppress(BrokenProcessPool):  # nothing is left of it
+            with contextlib.suppress(BrokenProcessPool):  # the process has died: nothing to close
                 worker.submit(reward_worker.close)
         for worker in self._workers:
             worker.shutdown()
 
     def begin(self, answers: Sequence[PolicyAnswer] = (), *, may_time: bool = False) -> None:
-        """Begin with answers that are there before the others; ``judge`` is to be given all.
+        """Start judging answers that arrive early; pass all answers to ``judge`` afterwards.
 
-        Each process that is free takes those of one task. To keep them busy, call this again and
-        again, also when nothing has come. Without ``may_time`` nothing is timed before ``judge``,
-        because somebody works on the device.
+        Each idle process takes the answers to one task. Call this repeatedly, even without new
+        answers, to keep the processes busy. Without ``may_time`` nothing is timed before ``judge``,
+        because the device is in use.
 
         Raises:
-            As ``judge``, of what was begun before.
+            DeviceError: the machine failed while it judged answers that were passed before.
         """
         for answer in answers:
             self._waiting.setdefault(answer.task.digest, []).append(answer)
@@ -84,16 +86,18 @@ class RewardPool:
                 if begun is None or begun.done():
                     if begun is not None:
                         begun.result()
-                    told = self._waiting.pop(digest)
-                    self._begun[worker] = worker.submit(reward_worker.begin, told, may_time)
+                    early = self._waiting.pop(digest)
+                    self._begun[worker] = worker.submit(reward_worker.begin, early, may_time)
 
     def judge(self, answers: Sequence[PolicyAnswer]) -> list[Judged]:
-        """What became of every answer, in their order; those to a task that cannot be run say so.
+        """Judge every answer and return the results in the same order.
+
+        The result for a task that cannot be run carries the error as its ``fault``.
 
         Raises:
             DeviceError: the machine failed.
         """
-        self._waiting.clear()  # they are among these
+        self._waiting.clear()  # ``answers`` includes them
         by_worker: dict[ProcessPoolExecutor, dict[str, list[int]]] = {}
         for number, answer in enumerate(answers):
             digest = answer.task.digest
@@ -116,7 +120,7 @@ class RewardPool:
         return judged
 
     def _worker(self, digest: str) -> ProcessPoolExecutor:
-        """The process that judges a task: always the same, where its baselines are."""
+        """Return the process that judges a task: always the same one, which has its baselines."""
         if digest not in self._worker_of:
             self._worker_of[digest] = next(self._turn)
         return self._worker_of[digest]
@@ -124,10 +128,10 @@ class RewardPool:
 
 @contextlib.contextmanager
 def _alive() -> Iterator[None]:
-    """Say so where a process is gone.
+    """Report the death of a worker process as a DeviceError.
 
     Raises:
-        DeviceError: it is.
+        DeviceError: a worker process was killed.
     """
     try:
         yield

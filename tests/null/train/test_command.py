@@ -57,7 +57,7 @@ def test_a_stage_is_kept_with_its_recipe_and_refuses_another(run, monkeypatch, t
 
 
 def test_the_folder_s_settings_hold_for_training_too(run, monkeypatch, tmp_path):
-    """Shown by what a stage that was begun otherwise is compared with."""
+    """The settings show in the comparison with a stage that was begun with other ones."""
     monkeypatch.setattr("kernelwright.train.model.need_packages", lambda recipe: None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kernelwright.toml").write_text('out = "elsewhere"\ndialects = ["triton"]\n')

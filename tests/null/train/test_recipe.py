@@ -68,7 +68,7 @@ def test_lessons_need_no_vllm_and_so_take_any_model(told):
 
 @pytest.mark.parametrize("url", ["http://me:hunter2@host:8000", "http://host/?api_key=hunter2"])
 def test_a_password_in_a_url_is_refused_and_not_shown(told, url):
-    with pytest.raises(UsageError, match="holds a secret") as raised:
+    with pytest.raises(UsageError, match="contains a secret") as raised:
         replace(told, vllm=url)
     assert "hunter2" not in str(raised.value)
 
