@@ -1,4 +1,4 @@
-"""Many candidates' files before one judge: a folder for one task, or for every task of a suite."""
+"""Batch judging of candidate files: a folder for one task, or for every task of a suite."""
 
 from kernelwright.batch.files import Batch, BatchProgress, CandidateFile, assign, read_folder
 from kernelwright.batch.judging import judge_all

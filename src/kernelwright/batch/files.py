@@ -1,4 +1,4 @@
-"""The files of a folder as files, and which task of a suite each is about."""
+"""The candidate files of a folder, and the task of a suite that each of them is for."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kernelwright.suites.suite import SuiteEntry
 
 @dataclass(frozen=True)
 class CandidateFile:
-    """One file: a candidate with its verdict, or why there is none."""
+    """A candidate's file with its verdict, or with the reason why it has none."""
 
     name: str
-    """The file's path from the folder on; bytes in it that are no text are escaped."""
+    """The file's path relative to the folder; bytes that are not text are escaped."""
     candidate: Candidate | None = None
     evaluation: Evaluation | None = None
     error: KernelwrightError | None = None
-    """Why the file cannot be read, or its task cannot be judged."""
+    """The reason why the file cannot be read or its task cannot be judged."""
 
     @property
     def is_settled(self) -> bool:
@@ -35,7 +35,7 @@ class CandidateFile:
 
 @dataclass(frozen=True)
 class Batch:
-    """The files for one task with what became of each; undecided ones where it was stopped."""
+    """The files for one task with their verdicts; some have none if judging was interrupted."""
 
     task: Task
     files: tuple[CandidateFile, ...]
@@ -44,7 +44,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """What is told while files are judged."""
+    """The state of a batch that is being judged."""
 
     task: str
     n_done: int
@@ -58,13 +58,13 @@ OnProgress = Callable[[BatchProgress], None]
 def read_folder(
     folder: Path, *, entry: str, task_file: Path | None = None, deep: bool = False
 ) -> list[CandidateFile]:
-    """The candidates in a folder, by name; with ``deep``, those in the folders below it too.
+    """Read the candidates in a folder, in order of name; ``deep`` includes its subfolders.
 
-    Left out are files whose names begin with a dot or an underscore, and ``task_file``, for a
-    task that lies beside its candidates. A file that cannot be read is a file with an error.
+    Files whose names begin with a dot or an underscore are left out, and so is ``task_file``, which
+    may lie beside its candidates. A file that cannot be read is returned with an error.
 
     Raises:
-        UsageError: there are none.
+        UsageError: the folder contains no candidates.
     """
     paths = sorted(folder.rglob("*.py") if deep else folder.glob("*.py"))
     task = None if task_file is None else os.path.realpath(task_file)
@@ -88,7 +88,7 @@ def _read(path: Path, name: str, entry: str) -> CandidateFile:
 def assign(
     files: Sequence[CandidateFile], entries: Sequence[SuiteEntry]
 ) -> tuple[list[tuple[SuiteEntry, list[CandidateFile]]], list[str]]:
-    """The files of every entry that has some, in the suite's order, and the names for none."""
+    """Return the suite's entries that have files, in order, and the names of unmatched files."""
     by_entry: dict[SuiteEntry, list[CandidateFile]] = {}
     unmatched = []
     for file in files:

@@ -1,4 +1,4 @@
-"""All candidates of one task under one judge; every verdict is archived as it is reached."""
+"""Judges all candidate files of one task with one judge, and archives every verdict at once."""
 
 from __future__ import annotations
 
@@ -17,17 +17,22 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION, Judge, Nursery
 
 PROPOSER = "file"
-"""Who proposed a candidate that somebody put into a folder."""
+"""The proposer that candidates from a folder are archived under."""
 
 
 def judge_all(
-    task: Task, files: Sequence[CandidateFile], *, settings: Settings,
-    on_step: OnProgress = lambda step: None, nursery: Nursery | None = None,
-) -> Batch:  # fmt: skip
-    """A verdict on every candidate: the archive's where it holds one, else a new one.
+    task: Task,
+    files: Sequence[CandidateFile],
+    *,
+    settings: Settings,
+    on_step: OnProgress = lambda step: None,
+    nursery: Nursery | None = None,
+) -> Batch:
+    """Return a verdict on every candidate: the archived one if there is one, else a new one.
 
-    One that counts is on the same candidate, workload and environment, by the same version of the
-    judge, and does not blame the machine. Ctrl-C ends it early; the same call goes on from there.
+    An archived verdict counts if it is for the same candidate, workload and environment, by the
+    same version of the judge, and does not blame the machine. Ctrl-C ends judging early; the same
+    call resumes it.
 
     Raises:
         TaskError: the task cannot be run.

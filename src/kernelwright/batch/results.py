@@ -1,4 +1,4 @@
-"""What became of the files of a folder: as JSON, and as a table."""
+"""The results of a batch of files, as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernelwright.report import facts, table
 
 
 def step_line(step: BatchProgress, since_s: float) -> str:
-    """What is being judged, and for how long."""
+    """Return a line that says what is being judged, and for how long."""
     return (
         f"{facts.one_line(step.task, 40)} · {step.n_done} of {step.n_all} judged · "
         f"{facts.one_line(step.doing, 60)}" + (f" · {since_s:.0f} s" if since_s >= 1 else "")
@@ -25,14 +25,14 @@ def step_line(step: BatchProgress, since_s: float) -> str:
 
 
 def one_task(batch: Batch, settings: Settings) -> Answer:
-    """What ``judge TASK DIR`` answers."""
-    told = _batch_facts(batch) | {"archive": without_password(settings.archive)}
-    return Answer(told, _code([batch]), _shown([batch]))
+    """Return the answer of ``judge TASK DIR``."""
+    found = _batch_facts(batch) | {"archive": without_password(settings.archive)}
+    return Answer(found, _code([batch]), _shown([batch]))
 
 
 def suite(batches: Sequence[Batch], unmatched: Sequence[str], settings: Settings) -> Answer:
-    """What ``judge --suite NAME DIR`` answers."""
-    told = {
+    """Return the answer of ``judge --suite NAME DIR``."""
+    found = {
         "tasks": [_batch_facts(batch) for batch in batches],
         "candidates": dict(_counts(batches)),
         "unmatched": list(unmatched),
@@ -42,8 +42,8 @@ def suite(batches: Sequence[Batch], unmatched: Sequence[str], settings: Settings
     shown = _shown(batches)
     if unmatched:
         names = facts.one_line(", ".join(unmatched), facts.MAX_REASON)
-        shown.append(f"{len(unmatched)} files name no problem that was asked for: {names}")
-    return Answer(told, _code(batches), shown)
+        shown.append(f"{len(unmatched)} files match none of the selected problems: {names}")
+    return Answer(found, _code(batches), shown)
 
 
 def _batch_facts(batch: Batch) -> dict[str, Any]:
@@ -59,14 +59,13 @@ def _batch_facts(batch: Batch) -> dict[str, Any]:
 def _file_facts(file: CandidateFile) -> dict[str, Any]:
     found: dict[str, Any] = {"file": file.name}
     if file.evaluation is not None and file.candidate is not None:
-        return found | {
-            "dialect": file.candidate.dialect, **facts.evaluation_facts(file.evaluation)
-        }  # fmt: skip
+        verdict = facts.evaluation_facts(file.evaluation)
+        return found | {"dialect": file.candidate.dialect} | verdict
     return found | {"error": error_facts(file.error) if file.error else None}
 
 
 def _ordered(batch: Batch) -> list[CandidateFile]:
-    """The fastest first by its lower bound, then the untimed, the failed, and those without."""
+    """Sort the files: timed ones by the speedup's lower end, then untimed, failed and unjudged."""
 
     def rank(file: CandidateFile) -> tuple[Any, ...]:
         found = file.evaluation
@@ -80,7 +79,7 @@ def _ordered(batch: Batch) -> list[CandidateFile]:
 
 
 def _counts(batches: Sequence[Batch]) -> Counter[str]:
-    """The number of files by status; 'error' where one has none."""
+    """Count the files by status; files without a verdict count as 'error'."""
     settled = [file for batch in batches for file in batch.files if file.is_settled]
     return Counter(c.evaluation.status.value if c.evaluation else "error" for c in settled)
 
@@ -98,7 +97,7 @@ def _shown(batches: Sequence[Batch]) -> list[RenderableType]:
     if counts:
         shown.append(counts)
     if any(batch.interrupted for batch in batches):
-        shown.append("stopped early; the same command goes on from here")
+        shown.append("stopped early; the same command resumes from here")
     return shown
 
 

@@ -1,4 +1,4 @@
-"""The candidates of every task of a suite: one judge per task, each in a process of its own."""
+"""Judges the candidates of every task of a suite: one judge per task, each in its own process."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ def judge_suite(
     slots: Sequence[WorkerSlot] = (WHOLE_MACHINE,),
     on_step: OnProgress = lambda step: None,
 ) -> list[Batch]:
-    """One batch per task, in the suite's order; a task that fails does not stop the rest.
+    """Judge one batch per task, in the suite's order; a task that fails does not stop the others.
 
-    In every slot one judge works at a time, on its GPU and its cores: they build and check side by
-    side, and those on a device stand still while one of them measures. Ctrl-C ends it early.
+    Each slot runs one judge at a time on its GPU and its cores. Judges build and check side by
+    side; while one of them times candidates on a device, the others on that device pause. Ctrl-C
+    ends judging early.
     """
     free = FreeSlots(slots)
-    Archive(settings.archive).close()  # made once, before several processes open it
+    Archive(settings.archive).close()  # created here, before several processes open it
 
     def one(group: Group) -> Batch:
         task, files = group[0].task, group[1]
@@ -61,7 +62,7 @@ def _death(task: Task, seen: str) -> DeviceError:
     return DeviceError(
         f"the judge of {task.name} died",
         seen=seen,
-        do="judge one of its candidates alone to see what it says",
+        do="judge one of its candidates alone to see the error",
     )
 
 

@@ -125,13 +125,13 @@ def test_the_answer_lists_the_fastest_first_and_leaves_no_file_out():
     assert text.index("fast.py") < text.index("slow.py") < text.index("wrong.py")
     for words in ("faster than eager", "slower than eager", "off by 0.5", "not judged yet"):
         assert words in text
-    assert "goes on from here" in text
+    assert "resumes from here" in text
 
 
 def test_a_stop_before_the_first_verdict_leaves_no_empty_line_for_the_counts():
     batch = Batch(TASK, (CandidateFile("later.py", Candidate("# later", "cpp")),), interrupted=True)
     _, *lines = results.one_task(batch, Settings()).shown
-    assert lines == ["stopped early; the same command goes on from here"]
+    assert lines == ["stopped early; the same command resumes from here"]
 
 
 def test_nothing_that_passed_is_exit_code_one():

@@ -95,7 +95,7 @@ def test_where_no_candidate_passed_it_says_what_they_were(lost, strongest):
 
 def test_an_interrupted_search_says_how_to_go_on(won):
     answer = answers.one_result(replace(won, interrupted=True))
-    assert answer.facts["interrupted"] is True and "goes on from here" in shown(answer)
+    assert answer.facts["interrupted"] is True and "resumes from here" in shown(answer)
 
 
 def test_a_suite_counts_the_library_as_one_and_lists_what_failed(won, lost, tmp_path):
