@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kernelwright.hipify import Translation
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, Unfinished, mended
+from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, Unfinished, repaired
 
 Climb = Callable[[Translation], tuple[Rung, ...]]
 
@@ -37,7 +37,7 @@ def finished(
         repair, text = asked
         unusable = repair.unusable
         if text:
-            after = mended(text, translation, model=repair.model, file=work.file)
+            after = repaired(text, translation, model=repair.model, file=work.file)
             climbed = climb(after)
             if _is_better(climbed, rungs):
                 translation, rungs, repair = after, climbed, replace(repair, is_kept=True)

@@ -171,7 +171,7 @@ class _Search:
                     self.has_begun = True
                     self.seen.add(proposal.candidate.normal)
                     taken.append(proposal)
-                    self.tell(f"{proposal.candidate.dialect}: {proposal.gist}")
+                    self.tell(f"{proposal.candidate.dialect}: {proposal.summary}")
                     yield proposal.candidate
 
         n_tried = 0
@@ -290,7 +290,7 @@ class _Search:
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
         """Judge the proposal, and archive it with its verdict."""
-        self.tell(f"{proposal.candidate.dialect}: {proposal.gist}")
+        self.tell(f"{proposal.candidate.dialect}: {proposal.summary}")
         self.has_begun = True
         self.seen.add(proposal.candidate.normal)
         found = self.judge.evaluate(proposal.candidate, timed=self.settings.timed)
@@ -313,7 +313,7 @@ class _Search:
         if len(promising) == 1 and self.is_final(*promising[0]):
             return promising[0]
         for proposal, _ in promising:
-            self.tell(f"measuring again {proposal.candidate.dialect}: {proposal.gist}")
+            self.tell(f"measuring again {proposal.candidate.dialect}: {proposal.summary}")
             again = self.judge.evaluate(proposal.candidate, max_time_s=self.longest_s)
             self.archive.add_evaluation(self.run_id, again)
             if ranking.wins(again):

@@ -42,7 +42,7 @@ def _own(
     read = tokenizer.pad({"input_ids": prompts}, padding_side="left", return_tensors="pt")
     read = read.to(trainer.accelerator.device)
     config = trainer.generation_config
-    draw = decode.Draw(config.temperature, n_top=config.top_k or 0, top_p=config.top_p)
+    draw = decode.Sampling(config.temperature, n_top=config.top_k or 0, top_p=config.top_p)
     with (
         unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model,
         merged(model),

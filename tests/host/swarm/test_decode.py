@@ -73,7 +73,7 @@ def test_what_has_ended_is_told_while_the_rest_is_written(model, read, monkeypat
     monkeypatch.setattr(decode, "is_recordable", lambda model: by == "graph")
     looks = []
     stops = [*range(1, 6)]
-    draw = decode.Draw(2.0, n_top=0)
+    draw = decode.Sampling(2.0, n_top=0)
     many = {name: rows.repeat(8, 1) for name, rows in read.items()}
     written = decode.write(model, many, limit=80, draw=draw, stops=stops, on_look=looks.append)
     told = {number: row for ended in looks for number, row in ended.items()}
@@ -87,9 +87,9 @@ def test_what_has_ended_is_told_while_the_rest_is_written(model, read, monkeypat
 def test_a_draw_keeps_to_the_likeliest_that_come_to_top_p():
     torch.manual_seed(0)
     logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log().repeat(4000, 1)
-    whole = decode.Draw(1.0, n_top=0)(logits).bincount(minlength=4) / 4000
+    whole = decode.Sampling(1.0, n_top=0)(logits).bincount(minlength=4) / 4000
     assert torch.allclose(whole, torch.tensor([0.5, 0.3, 0.15, 0.05]), atol=0.04)
-    some = decode.Draw(1.0, n_top=3, top_p=0.6)(logits).bincount(minlength=4) / 4000
+    some = decode.Sampling(1.0, n_top=3, top_p=0.6)(logits).bincount(minlength=4) / 4000
     assert torch.allclose(some, torch.tensor([5 / 8, 3 / 8, 0.0, 0.0]), atol=0.04)
-    assert decode.Draw(1.0, n_top=0, top_p=0.6)(logits).max() == 1
-    assert decode.Draw(0.01, n_top=0)(logits).eq(0).all()
+    assert decode.Sampling(1.0, n_top=0, top_p=0.6)(logits).max() == 1
+    assert decode.Sampling(0.01, n_top=0)(logits).eq(0).all()

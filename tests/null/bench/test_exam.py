@@ -7,7 +7,7 @@ from tests.null.archive.nouns import TASK
 
 from kernelwright.archive import Archive
 from kernelwright.bench import questions as asked
-from kernelwright.bench.questions import Policy, Questions, ending
+from kernelwright.bench.questions import Policy, Questions, outcome_of
 from kernelwright.core.call import Outcome
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
@@ -28,7 +28,7 @@ from kernelwright.suites.suite import SuiteEntry
 def test_what_the_clock_cuts_off_is_the_machines_fault_and_what_the_limit_does_the_models(
     said, n_tokens, counts_as
 ):
-    assert ending(Reply("text", said, output_tokens=n_tokens), 640) is counts_as
+    assert outcome_of(Reply("text", said, output_tokens=n_tokens), 640) is counts_as
 
 
 def test_a_question_names_the_threads_that_candidates_have(tmp_path):

@@ -232,10 +232,10 @@ def test_every_variant_of_the_rules_is_described():
 @pytest.mark.parametrize(
     ("told", "error", "said"),
     [
-        ({"archives": []}, UsageError, "which archive"),
+        ({"archives": []}, UsageError, "no archive is given"),
         ({"archives": ["nowhere.sqlite"]}, ArchiveError, "nowhere.sqlite"),
-        ({"keep": 0}, UsageError, "nothing would be kept"),
-        ({"exclude": ["nowhere"]}, UsageError, "no tasks to stay clear of"),
+        ({"keep": 0}, UsageError, "the dataset would be empty"),
+        ({"exclude": ["nowhere"]}, UsageError, "no tasks to exclude"),
     ],
 )
 def test_bad_input_is_one_error(tmp_path, told, error, said):

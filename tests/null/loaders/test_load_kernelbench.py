@@ -149,7 +149,7 @@ def test_a_result_nested_too_deep_is_the_tasks_fault():
     for _ in range(8):
         result = [result]
     assert len(flatten(result)) == 1
-    with pytest.raises(TaskError, match="more than 8 lists or tuples"):
+    with pytest.raises(TaskError, match="nests lists or tuples more than 8 deep"):
         flatten([result])
 
 

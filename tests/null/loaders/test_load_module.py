@@ -251,7 +251,7 @@ def test_errors_of_an_object():
         pass
 
     error(Net(8), "Net has no inputs")
-    error(Net(8), "already made", inputs=["float32[3,8]"], init=[8])
+    error(Net(8), "existing object", inputs=["float32[3,8]"], init=[8])
     error(Local, "give an instance", inputs=["float32[3,8]"], init=[8])
     lock = threading.Lock()
     error(lambda x: lock and x, "cannot be pickled", inputs=["float32[3,8]"])

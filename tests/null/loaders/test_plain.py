@@ -68,7 +68,7 @@ def task(given=ROWS, result="torch.ones(2)"):
     ],
 )
 def test_what_no_candidate_can_be_given(given, seen):
-    with pytest.raises(TaskError, match=f"get_inputs returns what(.|\n)*{seen}"):
+    with pytest.raises(TaskError, match=f"get_inputs returns a value(.|\n)*{seen}"):
         check(task(given))
 
 

@@ -43,7 +43,7 @@ def test_a_run_that_comes_to_none_any_more_ends_with_the_reason():
     step(sound, model, optimizer, 1.0)  # one that is finite begins the count anew
     for _ in range(MOST_UNSOUND - 1):
         step(sound, model, optimizer, float("nan"))
-    with pytest.raises(DeviceError, match="no finite gradient"):
+    with pytest.raises(DeviceError, match="no longer produces finite gradients"):
         step(sound, model, optimizer, float("nan"))
 
 

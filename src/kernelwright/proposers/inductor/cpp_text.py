@@ -1,4 +1,4 @@
-"""Generated C++ without torch's headers, built as our own candidates build theirs."""
+"""Turns generated C++ into kernels without torch's headers, built like our own candidates."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from kernelwright.compiler.codegen.cpp.loader import BUILD, IMPORTS
 from kernelwright.proposers.inductor.wanted import Kernel, Made, Unsupported
 
 TORCH = (
-    "at::", "c10::", "Vectorized", "randn_cpu", "rand_cpu", "WelfordHelper", "CascadeSum",
+    "at::",
+    "c10::",
+    "Vectorized",
+    "randn_cpu",
+    "rand_cpu",
+    "WelfordHelper",
+    "CascadeSum",
     "IndexValue",
-)  # fmt: skip
-"""What only torch's headers define."""
+)
+"""Names that only torch's headers define."""
 PRELUDE = """\
 #include <algorithm>
 #include <cmath>
@@ -42,7 +48,7 @@ template <typename T> Welford<T> welford_combine(const Welford<T>& a, T value) {
 
 @dataclass(frozen=True)
 class CppKernel:
-    """A function that takes pointers."""
+    """A C++ function whose parameters are all pointers."""
 
     def launched(self, call: ast.Call) -> ast.expr:
         call.args = [ast.Call(ast.Attribute(arg, "data_ptr"), [], []) for arg in call.args]
@@ -50,10 +56,10 @@ class CppKernel:
 
 
 def cpp_kernels(sources: Mapping[str, str]) -> Made:
-    """The kernels' text, one library of them all, and each bound by its name.
+    """Return the text of all kernels as one library, and the binding of each kernel.
 
     Raises:
-        Unsupported: one needs torch's headers.
+        Unsupported: a kernel needs torch's headers.
     """
     texts = [_function(name, source) for name, source in sources.items()]
     named = zip(sources, texts, strict=True)
@@ -79,10 +85,10 @@ def _function(name: str, source: str) -> str:
 
 
 def _pointers(text: str) -> int:
-    """How many parameters a function has.
+    """Count the parameters of a function.
 
     Raises:
-        Unsupported: one of them is no pointer.
+        Unsupported: a parameter is not a pointer.
     """
     found = re.search(r"\bvoid\s+\w+\((.*?)\)", text, re.S)
     parameters = found.group(1).split(",") if found else []

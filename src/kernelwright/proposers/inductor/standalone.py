@@ -1,4 +1,4 @@
-"""Generated code made one file that needs torch alone: kernels as text, plain calls around them."""
+"""Turns generated code into one file that only needs torch: kernels as text with plain calls."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _view(tensor, shape, strides, offset):
 
 
 def standalone(generated: Generated, task: Task) -> str:
-    """The candidate file.
+    """Return the text of the candidate file.
 
     Raises:
-        Unsupported: it needs something that the file would not have.
+        Unsupported: the code needs something that a standalone file does not have.
     """
     tree = parse(generated.code)
     try:
@@ -50,8 +50,8 @@ def standalone(generated: Generated, task: Task) -> str:
     body = _Body(made.kernels, generated.returns_one).cleaned(call)
     names = _bound(body, made.kernels)
     forward = _forward(generated, reference.signature, names, body)
-    looks = any(not argument.is_input for argument in generated.arguments)
-    checks = checks_text(generated.device.partition(":")[0], weights=looks)
+    has_weights = any(not argument.is_input for argument in generated.arguments)
+    checks = checks_text(generated.device.partition(":")[0], weights=has_weights)
     guard = f"{_expected(generated)}\n\n\n{checks}"
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}"
     view = VIEW if "_view(" in forward else ""
@@ -61,7 +61,7 @@ def standalone(generated: Generated, task: Task) -> str:
 
 
 def _source(node: ast.stmt) -> tuple[str, str] | None:
-    """(name, text) of a kernel, where a statement of the generated module holds one."""
+    """Return (name, text) of the kernel that a statement of the module defines, if any."""
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
         return None
     if not ast.unparse(node.value.func).startswith("async_compile."):
@@ -75,7 +75,7 @@ def _is_call(node: ast.AST) -> bool:
 
 
 class _Body(ast.NodeTransformer):
-    """The statements of the generated call, without what only Inductor has."""
+    """Rewrites the statements of the generated call so that they do not need Inductor."""
 
     def __init__(self, kernels: dict[str, Kernel], returns_one: bool) -> None:
         self._kernels, self._returns_one = kernels, returns_one
@@ -88,7 +88,7 @@ class _Body(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.Module(flat, []))
 
     def visit_With(self, node: ast.With) -> list[ast.stmt]:
-        inner = [self.visit(each) for each in node.body]  # of a device: the inputs' own
+        inner = [self.visit(each) for each in node.body]  # the device is that of the inputs
         return [each for each in inner if each is not None]
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
@@ -135,10 +135,10 @@ def _called(node: ast.Call) -> str:
 
 
 def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
-    """The names of the call's arguments; they stand in its first statement.
+    """Return the names of the call's arguments, which its first statement unpacks.
 
     Raises:
-        Unsupported: a name in it is bound nowhere.
+        Unsupported: the call uses a name that is not defined.
     """
     first = body.body.pop(0)
     names = [n.id for n in ast.walk(first) if isinstance(n, ast.Name) and n.id != "args"]
@@ -160,7 +160,7 @@ def _expected(generated: Generated) -> str:
 
 
 def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
-    """The method: the reference's own where the inputs are others than the kernels are made for."""
+    """Return the text of ``forward``, which runs the reference for inputs of other forms."""
     parameters = parse(f"def f({signature}): ...").body[0].args  # type: ignore[attr-defined]
     passed = [p.arg for p in (*parameters.posonlyargs, *parameters.args)][1:]
     if parameters.vararg is not None or parameters.kwonlyargs or parameters.kwarg is not None:

@@ -1,4 +1,4 @@
-"""Generated Triton without Inductor's runtime: kernels, the functions they use, plain launches."""
+"""Turns generated Triton into kernels, helper functions and launches without Inductor's runtime."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from kernelwright.core.syntax import parse, parse_expression
 from kernelwright.proposers.inductor.wanted import Kernel, Made, Unsupported
 
 NUMELS = {"Grid1D": ("x",), "Grid2D": ("x", "y"), "Grid3D": ("x", "y", "z")}
-"""Dimensions of a launch by Inductor's name of the grid."""
+"""Dimensions of a launch, by Inductor's name of the grid."""
 IMPORTS = (
-    "import triton", "import triton.language as tl",
-    "from triton.language import math as tl_math", "from triton.language.extra import libdevice",
-)  # fmt: skip
+    "import triton",
+    "import triton.language as tl",
+    "from triton.language import math as tl_math",
+    "from triton.language.extra import libdevice",
+)
 HELPERS = "triton_helpers"
 
 
@@ -39,19 +41,19 @@ class TritonKernel:
             )
             blocks.append(f"triton.cdiv({n}, {block})")
         grid = parse_expression(f"({', '.join(blocks)},)")
-        told = [
+        keywords = [
             ast.keyword(name, ast.Constant(value))
             for name, value in self.config.items()
             if name in self.parameters or name in ("num_warps", "num_stages")
         ]
-        return ast.Call(ast.Subscript(call.func.value, grid), call.args, told)
+        return ast.Call(ast.Subscript(call.func.value, grid), call.args, keywords)
 
 
 def triton_kernels(sources: Mapping[str, str], configs: Mapping[str, Mapping[str, int]]) -> Made:
-    """The kernels' text with what it uses, and how each is launched.
+    """Return the kernels' text with the functions that they use, and how each is launched.
 
     Raises:
-        Unsupported: a grid that is not plain, or a kernel that was never tuned.
+        Unsupported: a grid is of an unknown kind, or a kernel was never tuned.
     """
     kernels: dict[str, Kernel] = {}
     texts: list[str] = []
@@ -72,7 +74,7 @@ def triton_kernels(sources: Mapping[str, str], configs: Mapping[str, Mapping[str
 
 
 def _used_functions(text: str) -> list[str]:
-    """The functions of Inductor's that the kernels use, with those that they use, first to last."""
+    """Return Inductor's helper functions that the kernels use, directly or indirectly, by name."""
     from torch._inductor.runtime import triton_helpers
 
     found: dict[str, str] = {}

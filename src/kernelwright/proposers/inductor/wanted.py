@@ -1,4 +1,4 @@
-"""What the readers of Inductor's C++ and Triton return: kernels, imports and their text."""
+"""The common result of converting Inductor's C++ and Triton: kernels, imports and their text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Protocol
 
 
 class Unsupported(Exception):
-    """Generated code that cannot stand on its own; no error, since nobody asked for it."""
+    """Generated code cannot be made standalone. The caller then proposes nothing."""
 
 
 class Kernel(Protocol):
     """A kernel of the new file."""
 
     def launched(self, call: ast.Call) -> ast.expr:
-        """The launch in place of Inductor's."""
+        """Return the launch that replaces Inductor's ``call``."""
         ...
 
 
