@@ -70,5 +70,5 @@ def test_a_key_that_goes_unencrypted_to_another_machine_is_told(monkeypatch, url
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         open_endpoint(f"{url}#model")
-    texts = [str(each.message) for each in told if "the key goes to" in str(each.message)]
+    texts = [str(each.message) for each in told if "the key is sent to" in str(each.message)]
     assert len(texts) == is_told and all("sk-" not in text for text in texts)
