@@ -17,7 +17,6 @@ BUILTIN = Path(__file__).with_name("builtin")
 SUITES = ("builtin", "kernelbench", "folder")
 LEVELS = (1, 2, 3)
 """Of KernelBench, where none are named: the fourth has models whose weights are downloaded."""
-CONTROLS = ("right", "wrong")
 SIZES = ("small", "cpu", "gpu")
 SIZE_LINE = 'SIZE = "cpu"\n'
 """The line of a built-in task that says which of its ``SIZES`` holds."""
@@ -100,19 +99,6 @@ def _builtin_task(folder: Path, size: str) -> Task:
     task = read_task(folder / "task.py", name=folder.name)
     source = task.source.replace(SIZE_LINE, SIZE_LINE.replace("cpu", size), 1)
     return dataclasses.replace(task, origin="builtin", source=source, import_roots=())
-
-
-def control(name: str, which: str) -> Path:
-    """The file of a built-in task's ``right`` candidate, which must pass, or its ``wrong`` one.
-
-    Raises:
-        UsageError: no such task or control.
-    """
-    names = [path.parent.name for path in BUILTIN.glob("*/task.py")]
-    for kind, word, known in (("built-in task", name, names), ("control", which, CONTROLS)):
-        if word not in known:
-            raise UsageError(f'no {kind} "{word}"', seen=word, do=nearest(word, known))
-    return BUILTIN / name / f"{which}.py"
 
 
 def kernelbench_suite(

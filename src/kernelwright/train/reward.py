@@ -25,7 +25,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kernelwright.core.errors import TaskError, UsageError, nearest
-from kernelwright.core.evaluation import Evaluation, Ratio, Status
+from kernelwright.core.evaluation import Evaluation, Ratio
+from kernelwright.core.outcome import Status
 
 REFUSED = {Status.TAMPERED: -1.0, Status.REJECTED: -0.5}
 """Rewards of candidates that the judge's guards refused. A rejection may be an honest mistake;
@@ -40,7 +41,6 @@ TELLING = 0.1
 kernels whose speeds differ by a hundredth would train as strongly as correct against wrong."""
 JUMP = 1.5
 """A speedup this many times the best so far, or the library's speed, is measured twice."""
-DEGENERATE = "degenerate task"
 DISCOUNT = 0.4
 """Discount of a reward for each turn that it comes later. Kevin, arXiv 2507.11948, where it did
 better than 0.8."""
@@ -75,8 +75,7 @@ def by_speed(judged: Judged) -> float | None:
         return REFUSED.get(found.status, WRONG)
     if not _is_earned(judged):
         return WRONG
-    is_degenerate = any(warning.startswith(DEGENERATE) for warning in found.warnings)
-    if found.timing is None or is_degenerate or not found.kinds:
+    if found.timing is None or found.is_degenerate or not found.kinds:
         return RIGHT - LIMIT
     return RIGHT + max(-LIMIT, min(LIMIT, math.log(_lowest(judged))))
 

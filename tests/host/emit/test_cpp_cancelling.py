@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.emitters import build, source
 from tests.host.emit.running import TARGET
 from torch import nn
 
@@ -9,7 +10,6 @@ from kernelwright.compiler.capture.capture import capture
 from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.testing.emitters import build, source
 
 EMITTER = CppEmitter()
 

@@ -119,7 +119,7 @@ def test_translating_twice_changes_nothing_more():
 
 
 def test_the_translation_of_a_whole_program(snapshot):
-    from kernelwright.testing.port_bench import programs
+    from kernelwright.bench.port_bench import programs
 
     (program,) = [p for p in programs() if p.name == "atomics_aggregated_warp"]
     assert hip(program.source) == snapshot

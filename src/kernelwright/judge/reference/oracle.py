@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.outcome import Warned
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.inputs.distributions import (
     CONSTANT,
@@ -91,7 +92,10 @@ class Oracle:
         self._kept = Kept(self.device)
         self._variation = Variation(self.spent()(self._takes), self.spent()(self._told))
         self.convolves = self.has_variance = self.factorises = self.constrains = False
-        self.asked = self.refusals = frozenset[str]()  # the latter it raises itself
+        self.asked, self.refusals = (
+            frozenset[str](),
+            frozenset[Warned](),
+        )  # the latter it raises itself
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
         self.entries: tuple[Path, ...] = ()  # where it puts results into lists that it is given
