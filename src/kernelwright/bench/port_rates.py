@@ -44,8 +44,8 @@ def answer(
     for name, translator in translators.items():
 
         def tried(
-            program: port_bench.Program, name: str = name, translator: Any = translator
-        ) -> port_bench.Outcome:
+            program: port_bench.BenchProgram, name: str = name, translator: Any = translator
+        ) -> port_bench.ProgramOutcome:
             outcome = port_bench.evaluate(program, translator, targets=targets)
             if gpu_missing() is None:
                 outcome = _on_nvidia(outcome, program, translator(program))
@@ -65,8 +65,8 @@ def answer(
 
 
 def _on_nvidia(
-    outcome: port_bench.Outcome, program: port_bench.Program, text: str
-) -> port_bench.Outcome:
+    outcome: port_bench.ProgramOutcome, program: port_bench.BenchProgram, text: str
+) -> port_bench.ProgramOutcome:
     with tempfile.TemporaryDirectory() as folder:
         original, ported = Path(folder, "original.cu"), Path(folder, "port.hip")
         original.write_text(program.source)

@@ -199,13 +199,15 @@ def _level_table(levels: list[LevelSummary]) -> Table:
         table.add_column(name)
     for level in levels:
         table.add_row(
-            level.level, f"{level.n}, {level.n_won}, {level.n_failed}",
-            f"{level.geometric_mean:.3f}", f"{level.plain_mean:.3f}",
+            level.level,
+            f"{level.n}, {level.n_won}, {level.n_failed}",
+            f"{level.geometric_mean:.3f}",
+            f"{level.plain_mean:.3f}",
             f"{level.median:.3f} ({level.lower_quartile:.2f}–{level.upper_quartile:.2f})",
             "" if level.copy_share is None else f"{level.copy_share:.0%}",
             *(f"{level.fast[p]:.0%}" for p in SHOWN_FAST),
             *(f"{share.geometric_mean:.3f}, {share.n}" for share in level.kinds),
-        )  # fmt: skip
+        )
     table.caption = (
         "mean: geometric; of a kind: with all but its wins set to 1, and the number of wins; of a "
         "copy: median of the memory throughput as a share of a copy's"

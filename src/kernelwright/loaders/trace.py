@@ -30,8 +30,10 @@ NAMES = dict.fromkeys(PRODUCTS, "product") | {
     "_log_softmax": "log_softmax", "amax": "max", "amin": "min", "fmax": "maximum",
 }  # fmt: skip
 """Common names of operators that differ only in a sign, a factor or a bias."""
-COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "product", "eq", "ne", "logical_and",
-                         "logical_or", "bitwise_and", "bitwise_or"})  # fmt: skip
+COMMUTATIVE = frozenset({
+    "add", "mul", "maximum", "minimum", "product", "eq", "ne", "logical_and", "logical_or",
+    "bitwise_and", "bitwise_or",
+})  # fmt: skip
 UNSEEN = frozenset({
     "view", "_unsafe_view", "reshape", "permute", "transpose", "t", "expand", "unsqueeze",
     "squeeze", "clone", "detach", "alias", "contiguous", "_to_copy", "lift_fresh", "copy",
@@ -92,8 +94,13 @@ def trace(task: Task) -> Trace:
             outputs = list(_tensors(module(*inputs)))
         least = sum(map(_bytes, (*weights, *_tensors(inputs), *outputs)))
         result = digest("graph", [recorder.token(out)[1] for out in outputs])
-    return Trace(tuple(recorder.nodes), result, recorder.moved_bytes, least,
-                 counter.get_total_flops())  # fmt: skip
+    return Trace(
+        nodes=tuple(recorder.nodes),
+        result=result,
+        moved_bytes=recorder.moved_bytes,
+        least_bytes=least,
+        flops=counter.get_total_flops(),
+    )
 
 
 @cache
