@@ -1,4 +1,4 @@
-"""Folders of candidates before the real judge: resumed, and never ended by one bad file."""
+"""Batch judging with the real judge resumes, and a bad file does not end it."""
 
 from pathlib import PurePath
 
@@ -60,7 +60,7 @@ def test_every_file_gets_its_verdict_and_none_is_judged_twice(folder, settings):
     assert statuses(again) == statuses(batch) and len(steps) == 5
 
 
-def test_what_was_stopped_goes_on_where_it_was(folder, settings):
+def test_an_interrupted_batch_resumes(folder, settings):
     files = [
         c for c in read_folder(folder, entry="ModelNew") if c.name in ("absent.py", "syntax.py")
     ]
@@ -82,7 +82,7 @@ def test_what_was_stopped_goes_on_where_it_was(folder, settings):
     assert all(c.is_settled for c in batch.files)
 
 
-def test_a_task_that_breaks_takes_no_other_with_it(tmp_path, settings):
+def test_a_broken_task_does_not_affect_other_tasks(tmp_path, settings):
     texts = {
         "1_Relu": TASK,
         "2_Raises": TASK + "\nraise RuntimeError('no such data')",

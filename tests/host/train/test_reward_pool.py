@@ -1,4 +1,4 @@
-"""Answers are judged while others are written, and what is right is timed afterwards."""
+"""Answers are checked while others are generated, and correct ones are timed afterwards."""
 
 import contextlib
 import multiprocessing
@@ -43,7 +43,7 @@ def statuses(archive, task=ONE):
     return [str(found.status) for _, found in archive.history(task.digest)]
 
 
-def test_an_answer_is_judged_before_the_last_is_there_and_timed_after_it(tmp_path):
+def test_early_answers_are_checked_at_once_and_timed_at_the_end(tmp_path):
     with opened(tmp_path) as (pool, archive):
         pool.begin([answer(RIGHT)])
         pool.begin([answer(WRONG), answer("chatter")])  # its turn comes when the first was checked
@@ -67,7 +67,7 @@ def test_an_answer_is_judged_before_the_last_is_there_and_timed_after_it(tmp_pat
 
 
 @pytest.mark.parametrize("when", ["writing", "judging"])
-def test_a_process_that_is_killed_is_the_same_error_whenever_it_happens(tmp_path, when):
+def test_a_killed_worker_is_the_same_error_at_any_time(tmp_path, when):
     is_killed = pytest.raises(DeviceError, match="a process that judges was killed")
     with is_killed, opened(tmp_path) as (pool, _):
         pool.begin([answer(WRONG)])
@@ -80,7 +80,7 @@ def test_a_process_that_is_killed_is_the_same_error_whenever_it_happens(tmp_path
         pool.judge([answer(WRONG)])
 
 
-def test_a_task_that_does_not_run_costs_the_others_nothing(tmp_path):
+def test_a_task_that_does_not_run_does_not_affect_others(tmp_path):
     broken = Task("broken", "dataset", TASK.replace("torch.relu", "torch.rule"))
     with opened(tmp_path) as (pool, _):
         pool.begin([answer(WRONG, broken)])
@@ -101,7 +101,7 @@ if __name__ == "__main__":
 """
 
 
-def test_processes_that_judge_end_with_a_trainer_that_was_killed(tmp_path):
+def test_worker_processes_end_when_their_trainer_is_killed(tmp_path):
     script = tmp_path / "trains.py"
     script.write_text(SCRIPT.format(url=str(tmp_path / "archive.sqlite")))
     trainer = subprocess.Popen(

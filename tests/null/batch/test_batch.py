@@ -1,4 +1,4 @@
-"""Folders of candidates: what is read, which problem it is for, and what is said in the end."""
+"""Folders of candidates: reading them, matching them to problems, and the final answer."""
 
 import os
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_a_folder_without_candidates_is_an_error(folder, tmp_path):
             read_folder(empty, entry="ModelNew", task_file=folder / "softmax" / "x.py")
 
 
-def test_one_file_does_not_stop_the_others(tmp_path):
+def test_an_unreadable_file_does_not_stop_the_others(tmp_path):
     (tmp_path / "good.py").write_text("import torch")
     (tmp_path / os.fsdecode(b"a\xff.py")).write_text("import torch")
     os.mkfifo(tmp_path / "pipe.py")
@@ -80,7 +80,7 @@ def test_files_go_to_the_problems_that_they_name(folder):
     assert unmatched == ["a.py", "b.py", "c.py", "task.py"]
 
 
-def test_problems_of_one_text_have_their_own_candidates(tmp_path):
+def test_problems_with_equal_text_have_separate_candidates(tmp_path):
     entries = [SuiteEntry("folder", n, name, TASK) for n, name in enumerate(("one", "two"), 1)]
     for name in ("one_x.py", "two_x.py"):
         (tmp_path / name).write_text("")
@@ -129,13 +129,13 @@ def test_the_answer_lists_the_fastest_first_and_leaves_no_file_out():
     assert "resumes from here" in text
 
 
-def test_a_stop_before_the_first_verdict_leaves_no_empty_line_for_the_counts():
+def test_an_interrupt_before_the_first_verdict_shows_no_empty_counts():
     batch = Batch(TASK, (CandidateFile("later.py", Candidate("# later", "cpp")),), interrupted=True)
     _, *lines = results.one_task(batch, Settings()).shown
     assert lines == ["stopped early; the same command resumes from here"]
 
 
-def test_nothing_that_passed_is_exit_code_one():
+def test_the_exit_code_is_one_if_nothing_passed():
     refused = replace(BATCH, files=BATCH.files[:2] + BATCH.files[3:4], interrupted=False)
     assert results.one_task(refused, Settings()).exit_code == 1
 

@@ -1,4 +1,4 @@
-"""Which GPU and which cores each of several searches has for itself."""
+"""The GPU and the cores that each of several searches has to itself."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ FIRST, SECOND = (slots.WorkerSlot(f"GPU-{n}", tuple(range(8 * n, 8 * n + 8))) fo
 
 @pytest.fixture
 def _two_gpus(monkeypatch):
-    """Two GPUs beside sixteen cores without second threads; no driver is asked."""
+    """Two GPUs and sixteen cores without hyperthreading, without asking a driver."""
     monkeypatch.setattr(slots, "count", lambda kind: N_GPUS)
     monkeypatch.setattr(slots, "resolve", lambda device: device)
     monkeypatch.setattr(slots, "gpu_name", lambda device: "")
@@ -40,26 +40,26 @@ def _two_gpus(monkeypatch):
 
 
 @pytest.mark.usefixtures("_two_gpus")
-def test_searches_are_dealt_to_the_gpus_in_turns():
+def test_searches_are_dealt_to_the_gpus_in_turn():
     assert slots.worker_slots("cuda", gpus="2", jobs=3) == [FIRST, SECOND, FIRST]
     assert slots.worker_slots("cuda", gpus="all") == [FIRST, SECOND] * 3
 
 
 @pytest.mark.usefixtures("_two_gpus")
-def test_on_one_gpu_a_search_has_all_that_is_there():
+def test_with_one_gpu_a_search_has_the_whole_machine():
     assert slots.worker_slots("cuda", jobs=2) == [slots.WHOLE_MACHINE] * 2
     assert slots.worker_slots("cuda") == [slots.WHOLE_MACHINE] * 3
 
 
 @pytest.mark.usefixtures("_two_gpus")
 @pytest.mark.parametrize("jobs", [1, 7, 12])
-def test_contexts_are_bounded_and_no_gpu_is_left_idle(jobs):
+def test_jobs_are_bounded_and_every_gpu_gets_one(jobs):
     with pytest.raises(UsageError, match="2 to 6 searches"):
         slots.worker_slots("cuda", gpus="2", jobs=jobs)
 
 
 @pytest.mark.usefixtures("_two_gpus")
-def test_a_gpu_that_is_not_there():
+def test_a_missing_gpu_is_an_error():
     with pytest.raises(DeviceError, match="3 GPUs"):
         slots.worker_slots("cuda", gpus="3")
 
@@ -108,7 +108,7 @@ def test_more_gpus_than_cores():
 
 
 def seen_in_a_slot(task, settings, nursery):
-    """What a search sees, and what the judge's children under it see."""
+    """Return what a search sees and what the judge's children under it see."""
     cpu = Device.parse("cpu")
     children = Children(cpu, place_of(cpu), threads=1, nursery=nursery)
     try:
@@ -120,7 +120,7 @@ def seen_in_a_slot(task, settings, nursery):
         children.close()
 
 
-def test_a_search_and_its_children_have_the_lane_and_nothing_else():
+def test_a_search_and_its_children_are_confined_to_their_slot():
     core = max(os.sched_getaffinity(0))
     slot = slots.WorkerSlot("GPU-9", (core,))
     with WarmProgram() as nursery:
@@ -130,7 +130,7 @@ def test_a_search_and_its_children_have_the_lane_and_nothing_else():
     assert free[1] == [sorted(os.sched_getaffinity(0))] * 2
 
 
-def test_each_lane_has_one_search_at_a_time(monkeypatch, tmp_path):
+def test_each_slot_has_one_search_at_a_time(monkeypatch, tmp_path):
     entries = suite_entries("builtin", device="cpu")[:6]
     inside, dealt, at_once = [], [], []
     both = threading.Barrier(2, timeout=10)  # two are in at a time, or this is broken

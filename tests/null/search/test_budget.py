@@ -1,4 +1,4 @@
-"""When a search stops to begin candidates."""
+"""A search begins no candidates after its budget."""
 
 import time
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ BUDGET_S = 100.0
 
 
 class SlowJudge:
-    """A judge that takes time for each verdict, and asks for two candidates at once."""
+    """A judge that needs time for each verdict and requests two candidates ahead."""
 
     heat = 1
 
@@ -34,7 +34,7 @@ class SlowJudge:
 
 
 class Search(_Search):
-    """Without an archive."""
+    """A search without an archive."""
 
     def __post_init__(self):
         self.deadline, self.seen = time.monotonic() + BUDGET_S, set()
@@ -52,8 +52,8 @@ class Search(_Search):
 @pytest.mark.parametrize(
     ("verdict_s", "n_begun", "n_judged"), [(30, 5, 4), (60, 3, 3), (150, 2, 2), (250, 2, 1)]
 )
-def test_nothing_is_begun_after_the_end_of_the_budget(monkeypatch, verdict_s, n_begun, n_judged):
-    """What was begun before may end, but not for long; one candidate is judged in any case."""
+def test_no_candidate_is_begun_after_the_budget(monkeypatch, verdict_s, n_begun, n_judged):
+    """Candidates begun earlier may end, within a limit; one candidate is judged in any case."""
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(time, "monotonic", lambda: clock.now)
     judge = SlowJudge(clock, verdict_s)
@@ -68,7 +68,7 @@ def test_nothing_is_begun_after_the_end_of_the_budget(monkeypatch, verdict_s, n_
     assert (len(judge.begun), len(search.history)) == (n_begun, n_judged)
 
 
-def test_a_budget_that_slow_baselines_have_spent_buys_one_verdict(monkeypatch):
+def test_one_candidate_is_judged_even_if_baselines_used_up_the_budget(monkeypatch):
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(time, "monotonic", lambda: clock.now)
     judge = SlowJudge(clock, 1.0)

@@ -1,4 +1,4 @@
-"""A reward worker on a device that bears few judges keeps no judge's chair, whatever happened."""
+"""A reward worker on a device with few slots for judges never keeps a slot."""
 
 from types import SimpleNamespace
 from typing import ClassVar
@@ -43,7 +43,7 @@ class Broken:
 
 
 class Refusing(Broken):
-    """A judge that refuses everything; which opened is kept."""
+    """A judge that refuses everything and records which tasks were opened."""
 
     opened: ClassVar[list[str]] = []
 
@@ -74,15 +74,15 @@ def worker(tmp_path, monkeypatch):
     opened.close()
 
 
-def test_a_judge_that_failed_gives_its_chair_back(worker, monkeypatch):
-    """Its process would wait for that chair with the next task."""
+def test_a_failed_judge_releases_its_slot(worker, monkeypatch):
+    """Otherwise its process would wait for that slot with the next task."""
     monkeypatch.setattr(reward_worker, "Judge", Broken)
     with pytest.raises(DeviceError):
         worker.judge([[PolicyAnswer(TASK, "torch", KERNEL)]])
     assert not Broken.is_open
 
 
-def test_what_one_task_s_judge_fails_at_does_not_stop_the_others(worker, monkeypatch):
+def test_a_failing_judge_does_not_stop_other_tasks(worker, monkeypatch):
     monkeypatch.setattr(reward_worker, "Judge", lambda task, **how: (
         Broken(task) if task is TASK else Refusing(task)
     ))  # fmt: skip
@@ -92,8 +92,8 @@ def test_what_one_task_s_judge_fails_at_does_not_stop_the_others(worker, monkeyp
     assert Refusing.opened == ["another"]
 
 
-def test_what_was_begun_goes_on_before_its_judge_would_close(worker, monkeypatch):
-    """Opened again, it would compile and measure the library's settings again."""
+def test_a_task_with_an_open_judge_is_judged_first(worker, monkeypatch):
+    """Reopening its judge would compile and time the library's settings again."""
     monkeypatch.setattr(reward_worker, "Judge", Refusing)
     other = Task("another", "test", TASK.source + "\n")
     worker.begin([PolicyAnswer(other, "torch", KERNEL)], may_time=False)
@@ -104,8 +104,7 @@ def test_what_was_begun_goes_on_before_its_judge_would_close(worker, monkeypatch
 
 
 class Praising(Refusing):
-    """A judge that finds everything right; how many it was given at once, whether they were timed
-    and whether it was sure that something would be, is kept."""
+    """A judge that passes everything and records its calls: (candidates, timed, is_sure)."""
 
     asked: ClassVar[list[tuple[int, bool, bool]]] = []
 
@@ -118,11 +117,9 @@ class Praising(Refusing):
             yield verdict(candidate, **({} if timed else {"timing": None}))
 
 
-def test_each_answer_has_one_process_and_no_library_setting_starts_before_one_is_right(
-    worker, monkeypatch
-):
-    """A process costs a third of a second of the driver of all GPUs of a host; what is judged
-    together is built while others are timed."""
+def test_a_tasks_answers_are_judged_together_without_starting_baselines_early(worker, monkeypatch):
+    """Each process costs 0.3 s of the driver that all GPUs of a host share, and candidates that are
+    judged together are built while others are timed."""
     monkeypatch.setattr(reward_worker, "Judge", Praising)
     worker.timed = True
     told = [PolicyAnswer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]
