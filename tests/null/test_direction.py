@@ -91,3 +91,12 @@ def test_public_functions_stay_functions_when_their_folders_are_imported():
 
     assert not isinstance(kernelwright.judge, ModuleType)
     assert not isinstance(kernelwright.report, ModuleType)
+
+
+def test_proposers_cannot_see_the_judge():
+    """Nothing can be written against a judge that it does not know: docs/adr/001-one-judge.md."""
+    folders = [ROOT / name for name in ("proposers", "compiler", "llm")]
+    seen = {
+        module for folder in folders for path in folder.rglob("*.py") for module in imported(path)
+    }
+    assert not {part(module) for module in seen} & {"judge", "archive"}

@@ -20,7 +20,7 @@ History = list[tuple[Proposal, Evaluation]]
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a running search."""
+    """The state of a running search, as ``on_progress`` receives it."""
 
     task: str
     doing: str
@@ -40,7 +40,7 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a search.
+    """The outcome of a search.
 
     ``best`` is None if nothing beat the strongest library setting; the file at ``source_path`` then
     contains that setting.

@@ -45,7 +45,7 @@ class Exponents(nn.Module):
 
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize("shape", [(37, 515), (3, 40000)])
-def test_equal_softmaxes_leave_nothing(shape, dim):
+def test_equal_softmaxes_cancel_to_zero(shape, dim):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     for result in every_result(Difference(dim), [x, x.clone()]):
         assert not result.any()

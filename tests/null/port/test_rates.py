@@ -23,7 +23,7 @@ def test_rates_count_what_was_tried():
     assert (hazards.n, hazards.ran_32, hazards.ran_64, hazards.on_nvidia) == (1, 1, 0, 0)
 
 
-def test_what_no_program_tried_has_no_rate():
+def test_a_rung_that_no_program_tried_has_no_rate():
     (rate, *_) = rates([outcome("a", compiled=None, runs=())])
     assert (rate.compiled, rate.ran_32, rate.ran_64, rate.on_nvidia) == (None,) * 4
 
