@@ -17,7 +17,7 @@ LONG_S = 60.0
 
 
 class NoNursery:
-    """A stand-in for the judge's nursery, which is not needed here."""
+    """A stand-in for the judge's fork server, which is not needed here."""
 
     def branch(self):
         return self

@@ -101,21 +101,12 @@ def run(
     ):
         questions = Questions(entries, settings, device, max_tokens, archive)
 
-        def one(entry: SuiteEntry) -> TaskOutcome:
-            answers = [
-                PolicyAnswer(entry.task, c.dialect, c.answer, model=c.model, call=c.id)
-                for c in calls[entry.task.digest]
-            ]
-            error = None
-            try:
-                faults = [j.fault for j in pool.judge(answers) if j.fault is not None]
-                error = error_facts(faults[0]) if faults else None
-            except KernelwrightError as failed:
-                error = error_facts(failed)
+        def judge_task(entry: SuiteEntry) -> TaskOutcome:
+            error = _judge(entry, calls[entry.task.digest], pool)
             return TaskOutcome(entry, known.chapter(entry.task, settings, here), error)
 
         def judge_tasks() -> list[TaskOutcome]:
-            found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
+            found = side_by_side(judge_task, entries, jobs=jobs, on_done=on_done)
             return [o or TaskOutcome(e, was_run=False) for o, e in zip(found, entries, strict=True)]
 
         questions.ask(calls, {policy: policy.samples for policy in examined})
@@ -125,6 +116,19 @@ def run(
             outcomes = judge_tasks()
     judged = [o.entry.task.digest for o in outcomes if o.was_run and o.error is None]
     return Exam(outcomes, frozenset(call.id for digest in judged for call in calls[digest]))
+
+
+def _judge(entry: SuiteEntry, calls: Sequence[Call], pool: RewardPool) -> dict[str, str] | None:
+    """Judge the answers to one task, and return the error if it cannot be judged."""
+    answers = [
+        PolicyAnswer(entry.task, call.dialect, call.answer, model=call.model, call=call.id)
+        for call in calls
+    ]
+    try:
+        faults = [judged.fault for judged in pool.judge(answers) if judged.fault is not None]
+    except KernelwrightError as failed:
+        return error_facts(failed)
+    return error_facts(faults[0]) if faults else None
 
 
 def _usable(dialect: str, device: Device) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kernelwright.archive import Archive, Run
@@ -104,20 +106,16 @@ def run(
             error = in_a_slot(search_task, entry) if was_run and earlier is None else None
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
-    def work(
-        step: tuple[Callable[[SuiteEntry], TaskOutcome | None], SuiteEntry],
-    ) -> TaskOutcome | None:
-        return step[0](step[1])
-
     def tell(outcome: TaskOutcome | None) -> None:
         if outcome is not None:
             on_done(outcome)
 
     with WarmProgram() as nursery:
         small, large = _by_size(mixed(entries), settings, nursery, is_due)
-        steps = [(search, e) for e in small] + [(survey, e) for e in large]
-        steps += [(search, e) for e in large]
-        found = side_by_side(work, steps, jobs=len(slots), on_done=tell)
+        steps: list[Callable[[], TaskOutcome | None]] = [partial(search, entry) for entry in small]
+        steps += [partial(survey, entry) for entry in large]
+        steps += [partial(search, entry) for entry in large]
+        found = side_by_side(operator.call, steps, jobs=len(slots), on_done=tell)
     outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
     return [outcomes.get(id(entry), TaskOutcome(entry, was_run=False)) for entry in entries]
 

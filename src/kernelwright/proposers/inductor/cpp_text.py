@@ -1,4 +1,4 @@
-"""Turns generated C++ into kernels without torch's headers, built like our own candidates."""
+"""Converts generated C++ into kernels without torch's headers, built like our own candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns generated code into one file that only needs torch: kernels as text with plain calls."""
+"""Converts generated code into one file that only needs torch: kernels as text with plain calls."""
 
 from __future__ import annotations
 
