@@ -65,14 +65,14 @@ def open_model(model: str, tokenizer: Any, *, is_frozen: bool) -> Any:
     from transformers import AutoModelForCausalLM, GgufConfig
 
     is_narrow = is_frozen and torch.cuda.is_available()
-    # Quantized GGUF weights could be neither trained nor saved.
-    dequantized = GgufConfig(dequantize=True) if model.endswith(".gguf") else None
-    opened = _from_pretrained(
-        AutoModelForCausalLM,
-        model,
-        dtype=torch.bfloat16 if is_narrow else torch.float32,
-        quantization_config=dequantized,
-    )
+    dtype = torch.bfloat16 if is_narrow else torch.float32
+    if model.endswith(".gguf"):  # quantized weights could be neither trained nor saved
+        plain = GgufConfig(dequantize=True)
+        opened = _from_pretrained(
+            AutoModelForCausalLM, model, dtype=dtype, quantization_config=plain
+        )
+    else:
+        opened = _from_pretrained(AutoModelForCausalLM, model, dtype=dtype)
     opened.generation_config.eos_token_id = ends(tokenizer, opened)  # servers stop at these
     opened.generation_config.pad_token_id = tokenizer.pad_token_id
     return opened

@@ -1,4 +1,4 @@
-"""Converts generated Triton into kernels, helper functions and launches without Inductor's runtime."""
+"""Converts generated Triton into kernels, helpers and launches without Inductor's runtime."""
 
 from __future__ import annotations
 
