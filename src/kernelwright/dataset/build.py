@@ -14,9 +14,9 @@ from kernelwright.dataset import cards
 from kernelwright.dataset.card import write_card
 from kernelwright.dataset.pairs import SPLITS, Pair, write_pairs
 from kernelwright.dataset.parquet import arrow
-from kernelwright.dataset.rows import History, Lesson, chosen, lessons
+from kernelwright.dataset.rows import History, KeptTask, chosen, lessons
 from kernelwright.loaders.kernelbench import read_task
-from kernelwright.loaders.structure import Known, Structure, structure
+from kernelwright.loaders.structure import KnownStructures, Structure, structure
 from kernelwright.suites.suite import builtin_suite
 
 KEEP = 8
@@ -83,7 +83,7 @@ def build_dataset(
         )
     folder = Path(out)
     cards.require_place(folder)
-    tests = Known(excluded_tasks(exclude))
+    tests = KnownStructures(excluded_tasks(exclude))
     on_done(f"{len(tests)} test tasks are excluded")
     found: dict[str, _ArchivedTask] = {}
     for url in archives:
@@ -96,7 +96,7 @@ def build_dataset(
         learnt += [] if reason else [entry]
     pairs: list[Pair] = []
     for entry, split in zip(learnt, _splits([entry.structure for entry in learnt]), strict=True):
-        pairs += lessons(entry.lesson(split, keep))
+        pairs += lessons(entry.kept_task(split, keep))
     write_pairs(pairs, folder)
     dataset = Dataset(tuple(pairs), tuple(left), len(tests), folder)
     write_card(dataset, archives=archives, exclude=exclude, keep=keep, command=command)
@@ -142,9 +142,9 @@ class _ArchivedTask:
             self._structure = structure(self.task)
         return self._structure
 
-    def lesson(self, split: str, keep: int) -> Lesson:
+    def kept_task(self, split: str, keep: int) -> KeptTask:
         trace = self.structure.trace
-        return Lesson(self.task, trace, split, tuple(chosen(self.histories, keep)))
+        return KeptTask(self.task, trace, split, tuple(chosen(self.histories, keep)))
 
 
 def _gather(url: str, found: dict[str, _ArchivedTask]) -> None:
@@ -155,7 +155,7 @@ def _gather(url: str, found: dict[str, _ArchivedTask]) -> None:
             entry.is_examined |= archive.is_examined(task.digest)
 
 
-def _reason(entry: _ArchivedTask, tests: Known) -> LeftOut | None:
+def _reason(entry: _ArchivedTask, tests: KnownStructures) -> LeftOut | None:
     """Return the reason why a task gives no pairs; None if it gives some."""
     name, task = entry.task.name, entry.task
     if task.payload is not None or (task.import_roots and task.origin == "module"):

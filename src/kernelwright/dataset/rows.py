@@ -47,7 +47,7 @@ class KeptCandidate:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class KeptTask:
     """The candidates that are kept of one task."""
 
     task: Task
@@ -102,22 +102,22 @@ def _slowness(judged: KeptCandidate) -> float:
     return 0.0 if speedup is None else -speedup.low
 
 
-def lessons(lesson: Lesson) -> Iterator[Pair]:
+def lessons(kept: KeptTask) -> Iterator[Pair]:
     """Yield a task's pairs: one per candidate, and one contrastive pair per dialect and device.
 
     The contrastive pair shows slower kernels in its prompt and answers with the fastest. Without
     such pairs a policy that first sees kernels in contrastive training would return them unchanged.
     """
-    for judged in lesson.judged:
-        yield _pair(lesson, judged)
+    for judged in kept.judged:
+        yield _pair(kept, judged)
     groups: dict[tuple[str, str], list[KeptCandidate]] = {}
-    for judged in lesson.judged:
+    for judged in kept.judged:
         place = judged.proposal.candidate.dialect, judged.evaluation.environment.device
         groups.setdefault(place, []).append(judged)
     for first, *others in groups.values():
         shown = _beaten(first, others)
         if shown:
-            yield _pair(lesson, first, shown)
+            yield _pair(kept, first, shown)
 
 
 def _beaten(best: KeptCandidate, others: Sequence[KeptCandidate]) -> tuple[Exemplar, ...]:
@@ -135,19 +135,19 @@ def _beaten(best: KeptCandidate, others: Sequence[KeptCandidate]) -> tuple[Exemp
     return tuple(exemplars(slower, N_SHOWN, seed=0))
 
 
-def _pair(lesson: Lesson, judged: KeptCandidate, shown: tuple[Exemplar, ...] = ()) -> Pair:
+def _pair(kept: KeptTask, judged: KeptCandidate, shown: tuple[Exemplar, ...] = ()) -> Pair:
     proposal, found = judged.proposal, judged.evaluation
     speedup = found.speedup
-    provenance = _provenance(lesson.task, judged)
+    provenance = _provenance(kept.task, judged)
     provenance["shown"] = [exemplar.proposal.candidate.digest for exemplar in shown]
     return Pair(
-        task_digest=lesson.task.digest,
-        task_name=lesson.task.name,
-        task_source=lesson.task.source,
+        task_digest=kept.task.digest,
+        task_name=kept.task.name,
+        task_source=kept.task.source,
         dialect=proposal.candidate.dialect,
         device=found.environment.device,
-        prompt=_prompt(lesson.task, proposal, found, shown),
-        answer=answer(proposal, found, lesson.trace),
+        prompt=_prompt(kept.task, proposal, found, shown),
+        answer=answer(proposal, found, kept.trace),
         code=proposal.candidate.source,
         status=found.status.value,
         kinds=found.kinds,
@@ -155,7 +155,7 @@ def _pair(lesson: Lesson, judged: KeptCandidate, shown: tuple[Exemplar, ...] = (
         speedup_low=speedup and speedup.low,
         speedup_high=speedup and speedup.high,
         origin=proposal.proposer,
-        split=lesson.split,
+        split=kept.split,
         provenance=json.dumps(provenance, sort_keys=True),
     )
 

@@ -30,7 +30,7 @@ _SPEC = re.compile(
 
 
 @dataclass(frozen=True)
-class Draw:
+class TensorSpec:
     """How a tensor argument is drawn: uniformly from ``low`` to ``high``, or normally."""
 
     dtype: str
@@ -139,14 +139,14 @@ def parse(text: str) -> str:
             raise _bad_spec(text, f"say which integers: {given}<1000 is 0 to 999")
         raise _bad_spec(text, f"only integers take a bound: write {given}")
     high = float(match["bound"] or (0.5 if dtype == "bool" else 1.0))
-    return Draw(dtype, shape, distribution, high=high).expression()
+    return TensorSpec(dtype, shape, distribution, high=high).expression()
 
 
 def _bad_spec(text: str, do: str) -> TaskError:
     return TaskError("an input spec is not understood", seen=text, do=do)
 
 
-def imitate(tensor: torch.Tensor) -> Draw:
+def imitate(tensor: torch.Tensor) -> TensorSpec:
     """Return how to draw tensors like this one: dtype, shape, stride and distribution.
 
     Floats are drawn from a normal distribution with the tensor's mean and standard deviation. If no
@@ -167,17 +167,17 @@ def imitate(tensor: torch.Tensor) -> Draw:
     stride = None if tensor.is_contiguous() else tuple(tensor.stride())
     values = tensor.detach().double()
     if values.numel() == 0:
-        return Draw(dtype, shape, "uniform", stride=stride)
+        return TensorSpec(dtype, shape, "uniform", stride=stride)
     low, high, mean = values.min().item(), values.max().item(), values.mean().item()
     if dtype == "bool":
-        return Draw(dtype, shape, "uniform", high=mean, stride=stride)
+        return TensorSpec(dtype, shape, "uniform", high=mean, stride=stride)
     if dtype in INTEGERS:
-        return Draw(dtype, shape, "uniform", low, high + 1, stride=stride)
+        return TensorSpec(dtype, shape, "uniform", low, high + 1, stride=stride)
     if low == high:  # a single value shows no spread: vary it by half of its magnitude
         low, high = sorted((0.5 * low, 1.5 * low))
         if low == high:
-            return Draw(dtype, shape, stride=stride)
-        return Draw(dtype, shape, "uniform", low, high, stride=stride)
+            return TensorSpec(dtype, shape, stride=stride)
+        return TensorSpec(dtype, shape, "uniform", low, high, stride=stride)
     if low >= 0:
-        return Draw(dtype, shape, "uniform", low, high, stride=stride)
-    return Draw(dtype, shape, mean=mean, std=values.std(correction=0).item(), stride=stride)
+        return TensorSpec(dtype, shape, "uniform", low, high, stride=stride)
+    return TensorSpec(dtype, shape, mean=mean, std=values.std(correction=0).item(), stride=stride)

@@ -69,7 +69,7 @@ def structure(task: Task) -> Structure:
     return Structure(_form(task.source), followed)
 
 
-class Known:
+class KnownStructures:
     """The structures of known tasks, to look up which of them a task repeats."""
 
     def __init__(self, tasks: Iterable[Task] = ()) -> None:

@@ -46,7 +46,7 @@ WITH_BIAS = {"addmm": 0, "baddbmm": 0, "addmv": 0, "convolution": 2}
 
 
 @dataclass(frozen=True)
-class Node:
+class TracedOperator:
     """One operator of a trace."""
 
     name: str
@@ -60,7 +60,7 @@ class Node:
 class Trace:
     """The operators of one forward, with the memory traffic and the arithmetic that they need."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[TracedOperator, ...]
     result: str
     """Digest of the whole graph without shapes, names, numbers and the order of commutative
     arguments."""
@@ -114,7 +114,7 @@ class _Recorder(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.nodes: list[Node] = []
+        self.nodes: list[TracedOperator] = []
         self.moved_bytes = 0
         self._tokens: dict[int, tuple[str, str]] = {}
         self._alive: list[Any] = []  # keeps tensors alive, so that their ids stay unique
@@ -178,7 +178,7 @@ class _Recorder(TorchDispatchMode):
         if name in COMMUTATIVE:
             tokens = sorted(tokens)
         made = digest(name, [token[1] for token in tokens])
-        self.nodes.append(Node(name, tuple(token[0] for token in tokens), made))
+        self.nodes.append(TracedOperator(name, tuple(token[0] for token in tokens), made))
         return (name, made)
 
     def _give(self, tensor: Any, token: tuple[str, str]) -> None:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from kernelwright.hipify import Translation
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, Unfinished, repaired
+from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, UnfinishedFile, repaired
 
 Climb = Callable[[Translation], tuple[Rung, ...]]
 
 
 def finished(
-    work: Unfinished,
+    work: UnfinishedFile,
     translation: Translation,
     rungs: tuple[Rung, ...],
     repairs: Repairs,

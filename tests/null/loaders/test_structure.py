@@ -4,7 +4,7 @@ import pytest
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.loaders.structure import Known, structure
+from kernelwright.loaders.structure import KnownStructures, structure
 from kernelwright.loaders.trace import trace
 from kernelwright.suites.suite import builtin_suite
 
@@ -52,7 +52,7 @@ LINEAR = "self.fc = nn.Linear(16, 4)"
 )  # fmt: skip
 def test_names_sizes_numbers_and_spelling_do_not_matter(one, other):
     assert structure(one).repeats(structure(other))
-    assert Known([one]).repeated_by(structure(other)) == one.name
+    assert KnownStructures([one]).repeated_by(structure(other)) == one.name
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class InductorProposer:
             TaskError: the task cannot be opened.
         """
         from kernelwright.proposers.inductor.generated import generate_apart
-        from kernelwright.proposers.inductor.standalone import Unsupported, standalone
+        from kernelwright.proposers.inductor.standalone import NotStandalone, standalone
 
         dialect = next((d for d in brief.dialects if DIALECTS.get(d) == brief.device.kind), None)
         if dialect is None or brief.exemplars:
@@ -41,7 +41,7 @@ class InductorProposer:
             return
         try:
             text = standalone(generated, brief.task)
-        except Unsupported:
+        except NotStandalone:
             return
         yield Proposal(
             Candidate(text, dialect),

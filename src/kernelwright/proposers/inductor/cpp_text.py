@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.compiler.codegen.cpp.loader import BUILD, IMPORTS
-from kernelwright.proposers.inductor.wanted import Kernel, Made, Unsupported
+from kernelwright.proposers.inductor.wanted import GeneratedKernel, Made, NotStandalone
 
 TORCH = (
     "at::",
@@ -59,14 +59,14 @@ def cpp_kernels(sources: Mapping[str, str]) -> Made:
     """Return the text of all kernels as one library, and the binding of each kernel.
 
     Raises:
-        Unsupported: a kernel needs torch's headers.
+        NotStandalone: a kernel needs torch's headers.
     """
     texts = [_function(name, source) for name, source in sources.items()]
     named = zip(sources, texts, strict=True)
     bound = [f"{name} = _bind({name!r}, {_pointers(text)})" for name, text in named]
     whole = PRELUDE + "\n" + "\n".join(texts)
     text = f'SOURCE = r"""\n{whole}"""\n\n\n{BUILD}' + "\n".join(bound) if texts else ""
-    kernels: dict[str, Kernel] = {name: CppKernel() for name in sources}
+    kernels: dict[str, GeneratedKernel] = {name: CppKernel() for name in sources}
     wanted = [line for line in IMPORTS if f"{line.split()[-1]}." in text]
     return Made(kernels, tuple(wanted), text)
 
@@ -80,7 +80,7 @@ def _function(name: str, source: str) -> str:
     text = re.sub(r"\bvoid\s+kernel\(", f"void {name}(", "\n".join(lines), count=1) + "\n"
     for word in TORCH:
         if word in text:
-            raise Unsupported(word)
+            raise NotStandalone(word)
     return text
 
 
@@ -88,10 +88,10 @@ def _pointers(text: str) -> int:
     """Count the parameters of a function.
 
     Raises:
-        Unsupported: a parameter is not a pointer.
+        NotStandalone: a parameter is not a pointer.
     """
     found = re.search(r"\bvoid\s+\w+\((.*?)\)", text, re.S)
     parameters = found.group(1).split(",") if found else []
     if not all("*" in parameter for parameter in parameters):
-        raise Unsupported("a number as an argument")
+        raise NotStandalone("a number as an argument")
     return len(parameters)

@@ -19,9 +19,9 @@ from kernelwright.core.task import Task
 from kernelwright.proposers.inductor.cpp_text import cpp_kernels
 from kernelwright.proposers.inductor.generated import Generated
 from kernelwright.proposers.inductor.triton_text import triton_kernels
-from kernelwright.proposers.inductor.wanted import Kernel, Unsupported
+from kernelwright.proposers.inductor.wanted import GeneratedKernel, NotStandalone
 
-__all__ = ["Unsupported", "standalone"]
+__all__ = ["NotStandalone", "standalone"]
 
 DROPPED = {"assert_size_stride", "assert_alignment", "get_raw_stream", "clear", "set_device"}
 LIBRARY = {"mm", "addmm", "bmm", "baddbmm", "convolution"}
@@ -34,19 +34,19 @@ def standalone(generated: Generated, task: Task) -> str:
     """Return the text of the candidate file.
 
     Raises:
-        Unsupported: the code needs something that a standalone file does not have.
+        NotStandalone: the code needs something that a standalone file does not have.
     """
     tree = parse(generated.code)
     try:
         reference = splice(task.source, task.entry, "ModelNew")
     except LookupError as error:
-        raise Unsupported(f"no {error}") from error
+        raise NotStandalone(f"no {error}") from error
     sources = dict(filter(None, map(_source, tree.body)))
     is_cpp = generated.device == "cpu" and not any("@triton.jit" in s for s in sources.values())
     made = cpp_kernels(sources) if is_cpp else triton_kernels(sources, generated.configs)
     call = next((n for n in ast.walk(tree) if _is_call(n)), None)
     if call is None:
-        raise Unsupported("no call")
+        raise NotStandalone("no call")
     body = _Body(made.kernels, generated.returns_one).cleaned(call)
     names = _bound(body, made.kernels)
     forward = _forward(generated, reference.signature, names, body)
@@ -77,7 +77,7 @@ def _is_call(node: ast.AST) -> bool:
 class _Body(ast.NodeTransformer):
     """Rewrites the statements of the generated call so that they do not need Inductor."""
 
-    def __init__(self, kernels: dict[str, Kernel], returns_one: bool) -> None:
+    def __init__(self, kernels: dict[str, GeneratedKernel], returns_one: bool) -> None:
         self._kernels, self._returns_one = kernels, returns_one
 
     def cleaned(self, call: ast.FunctionDef) -> ast.Module:
@@ -116,7 +116,7 @@ class _Body(ast.NodeTransformer):
             return self._kernels[whose].launched(node)
         if whose == "extern_kernels":
             if name not in LIBRARY:
-                raise Unsupported(f"extern_kernels.{name}")
+                raise NotStandalone(f"extern_kernels.{name}")
             node.func = parse_expression(f"torch.{name}")
         elif name == "reinterpret_tensor":
             node.func = ast.Name("_view", ast.Load())
@@ -134,11 +134,11 @@ def _called(node: ast.Call) -> str:
     return ast.unparse(node.func).rpartition(".")[2]
 
 
-def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
+def _bound(body: ast.Module, kernels: dict[str, GeneratedKernel]) -> list[str]:
     """Return the names of the call's arguments, which its first statement unpacks.
 
     Raises:
-        Unsupported: the call uses a name that is not defined.
+        NotStandalone: the call uses a name that is not defined.
     """
     first = body.body.pop(0)
     names = [n.id for n in ast.walk(first) if isinstance(n, ast.Name) and n.id != "args"]
@@ -148,7 +148,7 @@ def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
     known = {*names, *stored, *kernels, *dir(builtins), "torch", "triton", "_view"}
     used = {n.id for n in ast.walk(body) if isinstance(n, ast.Name)}
     if used - known:
-        raise Unsupported(", ".join(sorted(used - known)))
+        raise NotStandalone(", ".join(sorted(used - known)))
     return names
 
 
@@ -164,7 +164,7 @@ def _forward(generated: Generated, signature: str, names: list[str], body: ast.M
     parameters = parse(f"def f({signature}): ...").body[0].args  # type: ignore[attr-defined]
     passed = [p.arg for p in (*parameters.posonlyargs, *parameters.args)][1:]
     if parameters.vararg is not None or parameters.kwonlyargs or parameters.kwarg is not None:
-        raise Unsupported("a forward with variable arguments")
+        raise NotStandalone("a forward with variable arguments")
     values = [
         passed[int(a.expression[7:-1])] if a.is_input else a.expression for a in generated.arguments
     ]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.core.syntax import parse, parse_expression
-from kernelwright.proposers.inductor.wanted import Kernel, Made, Unsupported
+from kernelwright.proposers.inductor.wanted import GeneratedKernel, Made, NotStandalone
 
 NUMELS = {"Grid1D": ("x",), "Grid2D": ("x", "y"), "Grid3D": ("x", "y", "z")}
 """Dimensions of a launch, by Inductor's name of the grid."""
@@ -53,14 +53,14 @@ def triton_kernels(sources: Mapping[str, str], configs: Mapping[str, Mapping[str
     """Return the kernels' text with the functions that they use, and how each is launched.
 
     Raises:
-        Unsupported: a grid is of an unknown kind, or a kernel was never tuned.
+        NotStandalone: a grid is of an unknown kind, or a kernel was never tuned.
     """
-    kernels: dict[str, Kernel] = {}
+    kernels: dict[str, GeneratedKernel] = {}
     texts: list[str] = []
     for name, source in sources.items():
         grid = re.search(r"'grid_type': '(\w+)'", source)
         if grid is None or grid.group(1) not in NUMELS or name not in configs:
-            raise Unsupported(f"{name}: {grid.group(1) if grid else 'no grid'}")
+            raise NotStandalone(f"{name}: {grid.group(1) if grid else 'no grid'}")
         function = next(n for n in parse(source).body if isinstance(n, ast.FunctionDef))
         parameters = tuple(each.arg for each in function.args.args)
         kernels[name] = TritonKernel(parameters, NUMELS[grid.group(1)], configs[name])

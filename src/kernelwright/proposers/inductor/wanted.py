@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Unsupported(Exception):
+class NotStandalone(Exception):
     """Generated code cannot be made standalone. The caller then proposes nothing."""
 
 
-class Kernel(Protocol):
+class GeneratedKernel(Protocol):
     """A kernel of the new file."""
 
     def launched(self, call: ast.Call) -> ast.expr:
@@ -23,6 +23,6 @@ class Kernel(Protocol):
 class Made:
     """The part of the new file that defines its kernels."""
 
-    kernels: dict[str, Kernel]
+    kernels: dict[str, GeneratedKernel]
     imports: tuple[str, ...]
     text: str

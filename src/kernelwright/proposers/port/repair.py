@@ -49,7 +49,7 @@ class Repair:
 
 
 @dataclass(frozen=True)
-class Unfinished:
+class UnfinishedFile:
     """A file that rules could not finish."""
 
     file: str
@@ -68,7 +68,7 @@ class Repairs:
         self._lock = threading.Lock()
         self._asked = 0
 
-    def ask(self, work: Unfinished, unusable: str = "") -> tuple[Repair, str] | None:
+    def ask(self, work: UnfinishedFile, unusable: str = "") -> tuple[Repair, str] | None:
         """Ask a model about ``work``; return the call and its text, which may be empty.
 
         Returns None if no budget is left. ``unusable`` says what was wrong with the form of the
@@ -103,7 +103,7 @@ class Repairs:
         return repair, text
 
 
-def prompt(work: Unfinished, unusable: str = "") -> Messages:
+def prompt(work: UnfinishedFile, unusable: str = "") -> Messages:
     """Return the messages about one file."""
     facts = {
         "original": work.original,

@@ -25,7 +25,7 @@ _TURN = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Row:
+class OperatorTime:
     """One operator of the reference, over all calls of it in one forward pass."""
 
     name: str
@@ -36,7 +36,7 @@ class Row:
     shapes: str
 
 
-def profile(task: Task, device: Device) -> tuple[Row, ...]:
+def profile(task: Task, device: Device) -> tuple[OperatorTime, ...]:
     """Return the operators that take the most time, the slowest first; empty if there are none.
 
     Not covered:
@@ -61,7 +61,7 @@ def one_at_a_time(function: Callable[P, T]) -> Callable[P, T]:
 
 @one_at_a_time
 @lru_cache(maxsize=8)
-def _profile(task: Task, device: Device) -> tuple[Row, ...]:
+def _profile(task: Task, device: Device) -> tuple[OperatorTime, ...]:
     import torch
 
     reference = open_reference(task)
@@ -75,7 +75,7 @@ def _profile(task: Task, device: Device) -> tuple[Row, ...]:
     whole = sum(time_us for _, _, _, time_us in seen)
     slowest = sorted((each for each in seen if each[3] > 0), key=lambda each: -each[3])[:N_ROWS]
     return tuple(
-        Row(name, n_calls // N_CALLS, time_us / whole, time_us / N_CALLS, shapes)
+        OperatorTime(name, n_calls // N_CALLS, time_us / whole, time_us / N_CALLS, shapes)
         for name, shapes, n_calls, time_us in slowest
     )
 

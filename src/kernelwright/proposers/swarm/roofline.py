@@ -45,7 +45,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Position:
+class RooflinePosition:
     """One timed series of a verdict, compared with the minimum work."""
 
     name: str
@@ -65,7 +65,7 @@ def position(
     return {
         "work": work,
         "positions": [
-            Position(name, us, work.floor_us / us, work.flops / us / 1e3)
+            RooflinePosition(name, us, work.floor_us / us, work.flops / us / 1e3)
             for name, us in times.items()
         ],
     }
