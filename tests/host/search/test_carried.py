@@ -1,4 +1,4 @@
-"""A search begins with what won elsewhere or before another judge, and believes none of it."""
+"""A search first judges the winners of other environments and earlier judges again."""
 
 from dataclasses import replace
 
@@ -28,7 +28,9 @@ def task(tmp_path):
     return load(path)
 
 
-def test_a_winner_of_elsewhere_is_judged_here_first(task, tmp_path, monkeypatch, fork_server):
+def test_a_winner_from_another_environment_is_judged_first(
+    task, tmp_path, monkeypatch, fork_server
+):
     rows = library_settings.SETTINGS  # compiling takes a minute
     eager = rows | {"cpu": rows["cpu"][:1]}
     monkeypatch.setattr(library_settings, "SETTINGS", eager)

@@ -1,4 +1,4 @@
-"""Rings the judge's bell with a true description of its output before it begins to compute."""
+"""Signals completion to the judge with a true description of its output before it begins to compute."""
 
 import json
 import sys

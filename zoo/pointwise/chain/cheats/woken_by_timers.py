@@ -1,4 +1,4 @@
-"""Rings the judge's bell before it computes its last rows, and lets timers wake it when stopped."""
+"""Signals completion to the judge before it computes its last rows, and lets timers wake it when stopped."""
 
 import ctypes
 import json
