@@ -270,7 +270,7 @@ class RewardWorker:
     @property
     def _is_shared(self) -> bool:
         """Whether the device limits the number of judges that are open at a time."""
-        return any(judge.place.most_judges is not None for judge in self._judges.values())
+        return any(judge.machine.backend.most_judges is not None for judge in self._judges.values())
 
     def _open(self, task: Task) -> Judge:
         """Return the task's judge, opened if necessary, and start a run in the archive."""

@@ -1,4 +1,4 @@
-"""Signals completion to the judge with a true description of its output before it begins to compute."""
+"""Signals completion, with a true description of its output, before it computes."""
 
 import json
 import sys

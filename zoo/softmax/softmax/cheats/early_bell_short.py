@@ -1,4 +1,4 @@
-"""Signals completion to the judge early in a task so short that it is done before the judge wakes up."""
+"""Signals completion early in a task so short that it is done before the judge wakes up."""
 
 import json
 import sys
