@@ -104,5 +104,5 @@ def _judge_case(judge: Judge, case: Case, canaries: Canaries, *, timed: bool) ->
         why = f"the judge raised {type(error).__name__}: {error}"
         return Outcome(case, Result.ESCAPE, why, None, time.monotonic() - start_s)
     seconds = time.monotonic() - start_s
-    result, why = weigh(case, evaluation, canaries.alarms())
+    result, why = weigh(case, evaluation, canaries.alarms(), timed=timed)
     return Outcome(case, result, why, evaluation, seconds)
