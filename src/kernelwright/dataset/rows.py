@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from kernelwright.archive.ranking import exemplars
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
+from kernelwright.core.codec import plain
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
@@ -187,7 +188,7 @@ def _provenance(task: Task, judged: KeptCandidate) -> dict[str, object]:
         "call": proposal.call,
         "parent": proposal.parent,
         "strongest": found.timing.strongest if found.timing else None,
-        "reasons": [asdict(reason) for reason in found.reasons],
+        "reasons": [plain(reason) for reason in found.reasons],
         "judge_version": found.judge_version,
         "environment": dict(found.environment.facts),
         "kernelwright": importlib.metadata.version("kernelwright"),

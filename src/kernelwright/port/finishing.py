@@ -34,8 +34,8 @@ def finished(
         faults = faults_of(rungs)
         if not faults:
             break
-        told = replace(work, ported=translation.text, faults=faults)
-        asked = repairs.ask(told, unusable)
+        unfinished = replace(work, ported=translation.text, faults=faults)
+        asked = repairs.ask(unfinished, unusable)
         if asked is None:
             break
         repair, text = asked

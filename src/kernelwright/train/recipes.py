@@ -7,13 +7,14 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from kernelwright.archive import without_password
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.option import Option, with_option
 from kernelwright.dataset.pairs import Pair
 from kernelwright.train import reward
 
@@ -51,63 +52,137 @@ class Recipe:
     stage: str
     model: str
     """A checkpoint's folder, a GGUF file, or a name on the hub."""
-    out: str
-    archive: str
+    out: str = with_option(
+        MISSING, Option("Write stages here.", metavar="DIR", default="kernelwright-out/train")
+    )
+    archive: str = with_option(
+        MISSING,
+        Option(
+            "Keep verdicts here, and take tasks from it without --dataset.",
+            metavar="URL",
+            default="kernelwright-out/archive.sqlite",
+        ),
+    )
     """URL of the archive for verdicts and the metrics of each step; optional for sft."""
-    dialects: tuple[str, ...] = ()
+    dialects: tuple[str, ...] = with_option(
+        (),
+        Option(
+            "Ask for kernels in this dialect; repeatable.",
+            flag="--dialect",
+            default="all that the device runs",
+        ),
+    )
     """The dialects that prompts ask for, in turn; empty means all that run on the device."""
-    device: str = "cpu"
+    device: str = with_option(
+        "cpu", Option("Judge kernels on cpu (default), cuda, …", metavar="DEVICE", default="")
+    )
     """The device that candidates are judged on. The model trains on a GPU if there is one."""
-    threads: int = 0
+    threads: int = with_option(
+        0, Option("CPU threads of candidates; 0 (default): all cores.", default="", least=0)
+    )
     budget_s: float = 3600.0
     """Time budget of the whole stage over all its runs, or of one run if ``steps`` is set."""
-    steps: int = 0
+    steps: int = with_option(
+        0, Option("End after this many optimizer steps.", default="by budget", least=1)
+    )
     """Number of optimizer steps; 0 means as many as the budget allows, and for sft at most
     ``epochs``."""
-    checkpoint_every: int = 10
+    checkpoint_every: int = with_option(
+        10, Option("Keep a checkpoint each time after this many steps.", metavar="STEPS", least=1)
+    )
     """Number of steps between checkpoints: at most this much is lost if the process is killed."""
-    seed: int = 0
-    rank: int = 16
+    seed: int = with_option(0, Option("Draw tasks and answers by this seed."))
+    rank: int = with_option(16, Option("Train an adapter of this rank; 0: all weights.", least=0))
     """Rank of the LoRA adapter; 0 trains all weights."""
-    learning_rate: float = 0.0
+    learning_rate: float = with_option(
+        0.0,
+        Option(
+            "Learn at this rate.",
+            default="2e-4; a tenth for all weights, a tenth in reinforcement",
+            above=0,
+        ),
+    )
     """Learning rate. 0 means 2e-4 for sft with an adapter, a tenth of it if all weights are
     trained, and a tenth again for reinforcement."""
-    batch: int = 8
+    batch: int = with_option(8, Option("Train on this many examples at a time.", least=1))
     """Number of examples or answers on the trainer's device at a time."""
-    recompute: bool = True
+    recompute: bool = with_option(
+        True,
+        Option(
+            "Recompute activations in the backward pass (default): slower, less memory. Or keep "
+            "them.",
+            default="",
+        ),
+    )
     """Whether a training GPU recomputes activations in the backward pass instead of storing them:
     a third more work for a fraction of the memory."""
-    epochs: int = 3
+    epochs: int = with_option(
+        3, Option("Go through the dataset at most this many times, in sft.", least=1)
+    )
     """Number of epochs of sft."""
-    max_tokens: int = 2048
+    max_tokens: int = with_option(
+        2048,
+        Option(
+            "Cut an answer after this many tokens, and leave out an sft example that has more than "
+            "these and --max-prompt-tokens together.",
+            least=1,
+        ),
+    )
     """Maximum number of tokens of an sft example, or of an answer in reinforcement."""
-    max_prompt_tokens: int = 4096
+    max_prompt_tokens: int = with_option(
+        4096, Option("Leave out the exemplars of a longer prompt, or else its task.", least=1)
+    )
     """Maximum number of tokens of a prompt. A longer prompt loses its exemplars; a task whose
     prompt is still too long is left out."""
-    tasks: int = 4
+    tasks: int = with_option(4, Option("Use this many tasks in a reinforcement step.", least=1))
     """Number of tasks in one reinforcement step."""
-    group: int = 8
+    group: int = with_option(8, Option("Ask for this many answers to each task.", least=1))
     """Number of answers to each task's prompt; their rewards are compared with one another."""
-    updates: int = 1
+    updates: int = with_option(1, Option("Make this many optimizer steps on each batch.", least=1))
     """Number of optimizer steps on each batch of judged answers; steps after the first use clipped
     ratios. More steps learn more from each verdict, which helps if judging takes most of the
     time."""
-    turns: int = 1
+    turns: int = with_option(
+        1, Option("Let a conversation have this many answers, with verdicts in between.", least=1)
+    )
     """Number of answers in a conversation. The model sees the verdict after each but the last. All
     turns of a task's conversations form one group."""
-    temperature: float = 1.0
-    reward: str = "speed"
+    temperature: float = with_option(1.0, Option("Sample answers at this temperature.", above=0))
+    reward: str = with_option(
+        "speed",
+        Option("Reward speed, right or milestone.", metavar="NAME", default="the preset's"),
+    )
     """A name in ``reward.REWARDS``."""
-    smooth: bool = True
+    smooth: bool = with_option(
+        True,
+        Option("Clip the z-scores of each group's rewards, or not.", default="as the preset"),
+    )
     """Whether rewards are clipped z-scores of their group, or only divided by its deviation."""
-    exemplars: int = 2
+    exemplars: int = with_option(
+        2,
+        Option(
+            "Show at most this many scored kernels in a prompt.",
+            default="the preset's, 0 or 2",
+            least=0,
+            most=6,
+        ),
+    )
     """Number of earlier kernels that a prompt shows; 0 is plain GRPO."""
-    bare: float = 0.5
+    bare: float = with_option(0.5, Option("Let this share of prompts show none.", least=0, most=1))
     """Share of prompts that show no exemplars although there are some. A model that always sees
     kernels never learns to write one from the task alone, which every search begins with."""
-    jobs: int = 4
+    jobs: int = with_option(
+        4, Option("Judge the answers to this many tasks side by side.", least=1)
+    )
     """Number of tasks whose answers are built and checked side by side."""
-    vllm: str = ""
+    vllm: str = with_option(
+        "",
+        Option(
+            "Let vLLM write answers: on this device, or a server.",
+            metavar="colocate|URL",
+            default="the trainer itself",
+        ),
+    )
     """What generates answers in reinforcement: COLOCATE for vLLM on the trainer's own device, the
     URL of a vLLM server that accepts weights, or empty for the trainer's own model."""
 

@@ -1,4 +1,4 @@
-"""What torch.compile generates stands on its own, and the judge finds it right."""
+"""Code that torch.compile generates works as a separate file and passes the judge."""
 
 import ast
 import subprocess

@@ -1,4 +1,5 @@
-"""What rules leave undone: a real server answers as the test says, and the ladder decides."""
+"""Files that rules leave unfinished: a real server answers as the test says, and the ladder
+decides."""
 
 import json
 

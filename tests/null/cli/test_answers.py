@@ -1,4 +1,4 @@
-"""What a finished search says, to programs and to people."""
+"""The output of a finished search, for programs and for people."""
 
 from dataclasses import replace
 

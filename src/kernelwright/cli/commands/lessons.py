@@ -109,8 +109,8 @@ def lessons_command(
     table = Table("form", "lessons", "right", box=None)
     for form, n in tried.most_common():
         table.add_row(form, str(n), str(right[form]))
-    told = {"archive": without_password(archive), "lessons": dict(tried), "right": dict(right)}
-    return Answer(told, DONE if right.total() else NOTHING_PASSED, [table])
+    facts = {"archive": without_password(archive), "lessons": dict(tried), "right": dict(right)}
+    return Answer(facts, DONE if right.total() else NOTHING_PASSED, [table])
 
 
 def said(lesson: Lesson) -> PolicyAnswer:
