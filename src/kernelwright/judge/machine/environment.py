@@ -33,7 +33,7 @@ def use_threads(threads: int) -> None:
 def describe(device: Device, place: Place, threads: int, cache: str) -> Environment:
     """Facts that a time depends on."""
     facts = {
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),  # a str subclass, which msgspec does not encode
         "triton": _version("triton"),
         "compiler": _compiler(),
         "python": platform.python_version(),
