@@ -10,7 +10,7 @@ from functools import partial
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
-from kernelwright.judge import Judge, Nursery, WarmProgram
+from kernelwright.judge import Judge, SharedForkServer, SharedForkServerProcess
 from kernelwright.testing.zoo.canaries import Canaries
 from kernelwright.testing.zoo.cases import Case
 from kernelwright.testing.zoo.outcomes import Outcome, Result, weigh
@@ -53,12 +53,12 @@ def run(
         for outcome in found:
             keep(outcome)
 
-    with WarmProgram() as nursery:
+    with SharedForkServerProcess() as fork_server:
         if jobs == 1:
             for group in groups:
-                _judge_group(group, device, timed=timed, nursery=nursery, on_step=keep)
+                _judge_group(group, device, timed=timed, fork_server=fork_server, on_step=keep)
         else:
-            one = partial(_in_a_process, device=device, timed=timed, nursery=nursery)
+            one = partial(_in_a_process, device=device, timed=timed, fork_server=fork_server)
             side_by_side(one, groups, jobs=jobs, on_done=keep_all)
     return outcomes
 
@@ -68,12 +68,12 @@ def _judge_key(case: Case) -> tuple[str, int]:
 
 
 def _in_a_process(
-    group: list[Case], device: str, *, timed: bool, nursery: Nursery
+    group: list[Case], device: str, *, timed: bool, fork_server: SharedForkServer
 ) -> list[Outcome]:
     """The outcomes of one task's cases; a judge that dies has been brought down by one of them."""
     found: list[Outcome] = []
     work = partial(_judge_group, group, device, timed=timed)
-    ending = in_process(work, nursery=nursery, on_step=found.append, preload=PRELOADED)
+    ending = in_process(work, fork_server=fork_server, on_step=found.append, preload=PRELOADED)
     if ending.is_interrupted:
         return found
     why = f"the judge's process ended: {ending.error or ending.died}"
@@ -82,7 +82,12 @@ def _in_a_process(
 
 
 def _judge_group(
-    group: Sequence[Case], device: str, *, timed: bool, nursery: Nursery, on_step: Report
+    group: Sequence[Case],
+    device: str,
+    *,
+    timed: bool,
+    fork_server: SharedForkServer,
+    on_step: Report,
 ) -> None:
     """Judge the cases of one task with as many threads, or as there are cores."""
     threads = min(group[0].threads, usable_cores())
@@ -90,7 +95,7 @@ def _judge_group(
     task, where = group[0].load_task(), Device.parse(device)
     with (
         Canaries() as canaries,
-        Judge(task, device=where, settings=settings, nursery=nursery) as judge,
+        Judge(task, device=where, settings=settings, fork_server=fork_server) as judge,
     ):
         for case in group:
             on_step(_judge_case(judge, case, canaries, timed=timed))
