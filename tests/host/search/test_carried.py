@@ -28,9 +28,7 @@ def task(tmp_path):
     return load(path)
 
 
-def test_a_winner_from_another_environment_is_judged_first(
-    task, tmp_path, monkeypatch, fork_server
-):
+def test_a_winner_from_elsewhere_is_judged_first(task, tmp_path, monkeypatch, fork_server):
     rows = library_settings.SETTINGS  # compiling takes a minute
     eager = rows | {"cpu": rows["cpu"][:1]}
     monkeypatch.setattr(library_settings, "SETTINGS", eager)

@@ -21,7 +21,7 @@ TASK = Task("a task", "test", "class Model:\n    pass\n")
 class Broken:
     """A judge on a shared device that fails."""
 
-    machine = SimpleNamespace(backend=SimpleNamespace(most_judges=6))
+    place = SimpleNamespace(most_judges=6)
     is_open = False
 
     def __init__(self, task, **how):
@@ -61,9 +61,10 @@ class Refusing(Broken):
 
 @pytest.fixture
 def worker(tmp_path, monkeypatch):
-    program = reward_worker.SharedForkServerProcess
-    monkeypatch.setattr(program, "__enter__", lambda program: None)
-    monkeypatch.setattr(program, "__exit__", lambda program, *error: None)
+    monkeypatch.setattr(reward_worker.SharedForkServerProcess, "__enter__", lambda program: None)
+    monkeypatch.setattr(
+        reward_worker.SharedForkServerProcess, "__exit__", lambda program, *error: None
+    )
     for name in ("add_task", "add_proposal", "add_evaluation"):
         monkeypatch.setattr(reward_worker.Archive, name, lambda *given: None)
     monkeypatch.setattr(reward_worker.Archive, "start_run", lambda *given: "run")

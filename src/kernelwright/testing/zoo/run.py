@@ -32,8 +32,8 @@ def run(
     """The outcome of each of the ``chosen`` cases that can run here.
 
     Cases of one task share a judge, as candidates of a search do, and come when the first of them
-    does. With ``timed`` false only results are checked, which is quick and says nothing about
-    cheats on the clock. Of several ``jobs`` each has a task and a process of its own, and they take
+    does. With ``timed`` false only results are checked, which is quick and cannot tell the cheats
+    that need the clock. Of several ``jobs`` each has a task and a process of its own, and they take
     turns at the clock. ``report`` is called with each outcome as soon as it is known.
 
     Raises:
@@ -54,12 +54,11 @@ def run(
             keep(outcome)
 
     with SharedForkServerProcess() as fork_server:
-        how = {"timed": timed, "fork_server": fork_server}
         if jobs == 1:
             for group in groups:
-                _judge_group(group, device, **how, on_step=keep)
+                _judge_group(group, device, timed=timed, fork_server=fork_server, on_step=keep)
         else:
-            one = partial(_in_a_process, device=device, **how)
+            one = partial(_in_a_process, device=device, timed=timed, fork_server=fork_server)
             side_by_side(one, groups, jobs=jobs, on_done=keep_all)
     return outcomes
 
@@ -93,8 +92,11 @@ def _judge_group(
     """Judge the cases of one task with as many threads, or as there are cores."""
     threads = min(group[0].threads, usable_cores())
     settings = Settings(device=device, threads=threads)
-    how = {"device": Device.parse(device), "settings": settings, "fork_server": fork_server}
-    with Canaries() as canaries, Judge(group[0].load_task(), **how) as judge:
+    task, where = group[0].load_task(), Device.parse(device)
+    with (
+        Canaries() as canaries,
+        Judge(task, device=where, settings=settings, fork_server=fork_server) as judge,
+    ):
         for case in group:
             on_step(_judge_case(judge, case, canaries, timed=timed))
 
@@ -107,5 +109,5 @@ def _judge_case(judge: Judge, case: Case, canaries: Canaries, *, timed: bool) ->
         why = f"the judge raised {type(error).__name__}: {error}"
         return Outcome(case, Result.ESCAPE, why, None, time.monotonic() - start_s)
     seconds = time.monotonic() - start_s
-    result, why = weigh(case, evaluation, canaries.alarms())
+    result, why = weigh(case, evaluation, canaries.alarms(), timed=timed)
     return Outcome(case, result, why, evaluation, seconds)
