@@ -47,6 +47,8 @@ class Generated:
     is_training: bool
     configs: Mapping[str, Mapping[str, int]]
     """By Triton kernel: block sizes, num_warps and num_stages, as tuned on this device."""
+    modules: Mapping[str, Any]
+    """The module's parts, as ``unchanged.description_of`` has them."""
 
 
 def generate_apart(task: Task, device: Device, *, timeout_s: float) -> Generated | None:
@@ -80,6 +82,7 @@ def generate(task: Task, torch_name: str) -> Generated | None:
     from torch._inductor.utils import run_and_get_code
 
     from kernelwright.load import open_reference
+    from kernelwright.propose.rules.candidate.unchanged import description_of
 
     reference = open_reference(task)
     module = reference.build(SEED).to(torch_name)
@@ -104,6 +107,7 @@ def generate(task: Task, torch_name: str) -> Generated | None:
         returns_one=torch.is_tensor(result),
         is_training=module.training,
         configs=_configs(),
+        modules=description_of(module, type(module).__module__, mode=True),
     )
 
 

@@ -21,6 +21,7 @@ from kernelwright.propose.rules.candidate.attributes import (
 )
 from kernelwright.propose.rules.candidate.module import Face
 from kernelwright.propose.rules.candidate.splice import Spliced, splice
+from kernelwright.propose.rules.candidate.unchanged import description_of
 from kernelwright.propose.rules.capture.capture import CannotCapture, Captured
 
 
@@ -89,9 +90,11 @@ def signature_of(module: nn.Module) -> str:
 
 
 def face_of(
-    title: str, module: nn.Module, captured: Captured, reference: Spliced, device_kind: str
-) -> tuple[Face, tuple[str, ...]]:
-    """The Face, and the names of the tensor inputs in the forward.
+    title: str, module: nn.Module, captured: Captured, reference: Spliced, device_kind: str,
+    home: str,
+) -> tuple[Face, tuple[str, ...]]:  # fmt: skip
+    """The Face, and the names of the tensor inputs in the forward; ``home`` is the name of the
+    file that the module's class is from.
 
     Raises:
         CannotCapture: forward's parameters are of a kind that cannot be passed on, or have
@@ -127,8 +130,24 @@ def face_of(
         path: indexed_text(path) if rebuilt else path_text(module, path)
         for path in [*captured.attributes.values(), *(path for _, path in captured.mutations)]
     }
-    face = Face(title, device_kind, tuple(conditions), passed, unpacked, paths)
+    described = _parts_of(module) if rebuilt else description_of(module, home, mode=True)
+    face = Face(title, device_kind, tuple(conditions), passed, unpacked, paths, described=described)
     return (replace(face, elsewhere="is refused") if rebuilt else face), tensors
+
+
+def _parts_of(module: nn.Module) -> dict[str, Any]:
+    """The description of a module that is rebuilt from its state."""
+    found: dict[str, Any] = {"": ("", {})}
+    for path, _, _, is_parameter in state_rows(module):
+        *parts, name = path.split(".")
+        for end in range(len(parts)):
+            found.setdefault(".".join(parts[: end + 1]), ("Part", {}))
+        if is_parameter:
+            own = found[".".join(parts)][1]
+            own["parameters"] = sorted([*own.get("parameters", ()), name])
+    for _, own in found.values():
+        own["training"] = module.training
+    return found
 
 
 def _fixed(names: Sequence[str], given: Sequence[Any], signature: inspect.Signature) -> list[str]:

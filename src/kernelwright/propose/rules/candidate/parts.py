@@ -51,7 +51,8 @@ def open_parts(
         except CannotCapture as error:
             raise CannotCapture(f"{whole}; {error}") from error
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
-    face, arguments = face_of(task.name, module, captured, text, device_kind)
+    home = type(module).__module__
+    face, arguments = face_of(task.name, module, captured, text, device_kind, home)
     return text, [Part("", captured, face, arguments, text.signature)]
 
 
@@ -67,7 +68,8 @@ def _children(
     parts: list[Part] = []
     for path, child, captured in _capturable(module, _calls(module, inputs)):
         shown = Spliced((), "", "", "", signature_of(child))
-        face, arguments = face_of(path, child, captured, shown, device_kind)
+        home = type(module).__module__
+        face, arguments = face_of(path, child, captured, shown, device_kind, home)
         parts.append(Part(path, captured, face, arguments, shown.signature))
     if not parts:
         raise CannotCapture("no part of the module can be captured")

@@ -122,14 +122,14 @@ def _extent(tensor: Tensor) -> int:
 def _launch(name: str, fresh: list[Tensor], passed: list[Tensor]) -> str:
     lines = []
     for tensor in fresh:
-        dtype = f"dtype=torch.{tensor.dtype}"
+        options = f'dtype=torch.{tensor.dtype}, device="cpu"'
         if _extent(tensor) * SIZE_BYTES[tensor.dtype] >= loader.KEPT_BYTES:
             layout = f"{tensor.shape}, {tensor.strides}"
             lines.append(f"{tensor.name} = _empty({layout}, torch.{tensor.dtype})")
         elif tensor == contiguous(tensor.name, tensor.shape, tensor.dtype):
-            lines.append(f"{tensor.name} = torch.empty({tensor.shape}, {dtype})")
+            lines.append(f"{tensor.name} = torch.empty({tensor.shape}, {options})")
         else:
             layout = f"{tensor.shape}, {tensor.strides}"
-            lines.append(f"{tensor.name} = torch.empty_strided({layout}, {dtype})")
+            lines.append(f"{tensor.name} = torch.empty_strided({layout}, {options})")
     pointers = ", ".join(f"{tensor.name}.data_ptr()" for tensor in passed)
     return "\n".join([*lines, f"_{name}({pointers})"])
