@@ -28,13 +28,14 @@ from faults_operators import Mutant, mutants
 from faults_oracle import open_kernelbench, study
 from rich.console import Console
 from rich.table import Table
+from suite_controls import control
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.load.suite import SuiteEntry, builtin_suite, control
+from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
 LOG = Console(stderr=True)
 
@@ -77,10 +78,10 @@ def judge(entry: SuiteEntry, faults: list[dict], device: str) -> None:
         seconds = (time.monotonic() - start_s) / len(found)
     honest, *verdicts = found
     if not honest.passed:
-        LOG.print(f"[bold red]{entry.name}: the right candidate is refused: {honest.reasons}")
+        LOG.print(f"[bold red]{entry.name}: the right candidate is refused: {honest.why}")
     for fault, evaluation in zip(faults, verdicts, strict=True):
         fault["status"] = str(evaluation.status)
-        fault["reason"] = " ".join(evaluation.reasons)[:300]
+        fault["reason"] = evaluation.why[:300]
         fault["caught"] = not evaluation.passed
         fault["seconds"] = round(seconds, 2)
 

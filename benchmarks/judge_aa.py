@@ -21,14 +21,14 @@ from rich.console import Console
 from rich.table import Table
 from shares import share
 
+from kernelwright.archive.repetition import overlap
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.load.suite import SuiteEntry, builtin_suite
-from kernelwright.receipt.repetition import overlap
+from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
 TASKS = ("softmax", "gemm_bias_gelu", "elementwise_chain")
 """Bound by memory with a reduction, by arithmetic, and by memory with many small operators."""
@@ -45,7 +45,7 @@ def repeat(entry: SuiteEntry, settings: Settings, *, repeats: int, judges: int) 
                 verdict = judge.evaluate(Candidate(text, "torch"))
                 found.append(verdict)
                 timing = verdict.timing
-                said = timing.speedups["eager"] if timing else verdict.reasons
+                said = timing.speedups["eager"] if timing else verdict.why
                 print(f"{entry.name}: {len(found)} of {judges * repeats}: {said}", file=sys.stderr)
     return found
 
@@ -57,7 +57,7 @@ def tell(found: dict[str, list[Evaluation]], console: Console) -> None:
         timed = [verdict for verdict in verdicts if verdict.timing is not None]
         spans = [verdict.timing.speedups["eager"] for verdict in timed]
         if not spans:
-            table.add_row(name, "–", "–", "–", "–", f"{len(verdicts)}: {verdicts[0].reasons}")
+            table.add_row(name, "–", "–", "–", "–", f"{len(verdicts)}: {verdicts[0].why}")
             continue
         hits = [span.low <= 1 <= span.high for span in spans]
         pairs = itertools.combinations([verdict.speedup for verdict in timed], 2)

@@ -19,8 +19,8 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
 from kernelwright.judge.machine.place import place_of
-from kernelwright.lanes import lanes
-from kernelwright.load.suite import suite_entries
+from kernelwright.suites.suite import suite_entries
+from kernelwright.workers.lanes import lanes
 
 pytestmark = [
     pytest.mark.gpu,
@@ -84,5 +84,5 @@ def test_a_candidate_for_the_second_gpu_sees_no_other():
     task, device = Task("sum", "test", SUM), resolve(Device("cuda", index=1))
     with Judge(task, device=device, settings=Settings(device="cuda:1")) as judge:
         found = judge.evaluate(Candidate(ALONE, "torch"))
-    assert found.passed, found.reasons
-    assert not [told for told in found.warnings if "was not measured" in told]
+    assert found.passed, found.why
+    assert not [told for told in found.warnings if "was not measured" in told.detail]

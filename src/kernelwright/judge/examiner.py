@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 
 from kernelwright.core.evaluation import CANDIDATE, Timing
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.judge.baseline_runs import BaselineRuns
 from kernelwright.judge.children.children import Children
@@ -168,7 +169,8 @@ class Examiner:
                     timed_ns, library_ns=library_ns, overhead_ns=overhead_ns
                 )
             does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
-            verdict.warnings += [DOES_LESS] if does_less else []
+            if does_less:
+                verdict.warnings.append(Warned(WarningCode.DOES_LESS, DOES_LESS))
             verdict.kinds = kinds.of(
                 runner,
                 self._oracle,
@@ -227,7 +229,8 @@ class Examiner:
             check.finish()
         if self._left_out:
             names = ", ".join(dict.fromkeys(self._left_out))
-            check.tally.warn([f"the reference is slow: not checked on {names} inputs"])
+            told = f"the reference is slow: not checked on {names} inputs"
+            check.tally.warn([Warned(WarningCode.NOT_CHECKED, told)])
 
     def _visit_others(self, check: Check) -> None:
         """Calls on the other inputs that the task declares, and back."""
@@ -264,8 +267,9 @@ class Examiner:
         self._baselines.require_all()
         self._stopwatch.limit_s = self._call_limit_s()
         for name, reason in self._baselines.dropped.items():
-            why = f"library setting {name} was not measured: {reason[:200]}"
-            verdict.warnings += [why] if why not in verdict.warnings else []
+            told = f"library setting {name} was not measured: {reason[:200]}"
+            warned = Warned(WarningCode.BASELINE_NOT_MEASURED, told)
+            verdict.warnings += [warned] if warned not in verdict.warnings else []
         kept = self._baselines.kept()
         with self._turns.alone():
             start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())

@@ -9,10 +9,12 @@ from collections import deque
 from collections.abc import Iterator
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Reason, ReasonCode
+from kernelwright.core.task import Task
 from kernelwright.judge.examiner import Examiner
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.room import held_bytes, too_much
+from kernelwright.judge.machine.room import held_bytes, seen_beside, too_much
 from kernelwright.judge.preparation import Preparation
 from kernelwright.judge.refusal import Refused, memory_apart
 
@@ -23,8 +25,8 @@ class Verdicts:
     Every method raises ``KernelwrightError`` where it is the task that fails.
     """
 
-    def __init__(self, examiner: Examiner, place: Place) -> None:
-        self._examiner, self._place = examiner, place
+    def __init__(self, examiner: Examiner, place: Place, task: Task) -> None:
+        self._examiner, self._place, self._task = examiner, place, task
         self._shown: set[str] = set()
 
     def close(self) -> None:
@@ -44,7 +46,7 @@ class Verdicts:
             with self._attempt(prepared):
                 self._examiner.identify(prepared)
         if prepared.found is None:
-            prepared.found = prepared.verdict.conclude(Status.PASSED)
+            prepared.found = prepared.verdict.conclude()
         prepared.close()
         return prepared.found
 
@@ -66,21 +68,24 @@ class Verdicts:
                 yield
             return
         except Refused as refused:
-            prepared.found = verdict.conclude(refused.status, refused.reason)
+            refused = seen_beside(self._place, self._task, refused)
+            prepared.found = verdict.conclude(refused.reason)
         except (DeviceError, MemoryError) as error:
-            status, why = Status.INFRA_ERROR, str(error) or type(error).__name__
             if held := held_bytes(self._place, prepared.close):
-                status, why = Status.RUNTIME_ERROR, too_much(held)
+                prepared.found = verdict.conclude(too_much(held).reason)
             else:
                 self._examiner.excuse()
-            prepared.found = verdict.conclude(status, why)
+                is_memory = isinstance(error, MemoryError)
+                code = ReasonCode.JUDGE_OUT_OF_MEMORY if is_memory else ReasonCode.DEVICE_FAILED
+                why = str(error) or type(error).__name__
+                prepared.found = verdict.conclude(Reason(code, why))
         except KernelwrightError:  # about the task
             prepared.close()
             raise
         except Exception as error:  # a fault of the judge's own costs one candidate, not the run
             self._show(error)
             why = f"the judge failed on it: {type(error).__name__}: {error}"
-            prepared.found = verdict.conclude(Status.INFRA_ERROR, why)
+            prepared.found = verdict.conclude(Reason(ReasonCode.JUDGE_FAILED, why))
         except BaseException:
             prepared.close()
             raise

@@ -1,4 +1,4 @@
-"""The proposer of docs/extend.md, as a package that somebody installed."""
+"""The proposer of docs/extend.md and its tests, as a package that somebody installed."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import torch
 
 class Model(torch.nn.Module):
     def forward(self, x):
-        return {body}
+        return torch.sigmoid(x) * x
 
 
 def get_inputs():
@@ -28,39 +28,50 @@ def get_init_inputs():
 """
 
 
-def block(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.M | re.S)
-    return found
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.M | re.S)
 
 
 @pytest.fixture
-def searched(tmp_path):
-    """What a search with the proposer alone answers on a task with this body."""
+def run(tmp_path):
+    """Run a module of Python where the document's package is installed, beside ``swish.py``."""
     installed = tmp_path / "installed"
     installed.mkdir()
-    (installed / "silu.py").write_text(block("python"))
+    proposer, tests = blocks("python")
+    (installed / "silu.py").write_text(proposer)
     found = installed / "silu-1.dist-info"
     found.mkdir()
     (found / "METADATA").write_text("Metadata-Version: 2.1\nName: silu\nVersion: 1\n")
-    group, _, line = block("toml").strip().partition("\n")
+    (entry_point,) = blocks("toml")
+    group, _, line = entry_point.strip().partition("\n")
     group = re.fullmatch(r'\[project\.entry-points\."(.+)"\]', group)[1]
     name, _, value = line.partition(" = ")
     (found / "entry_points.txt").write_text(f"[{group}]\n{name} = {json.loads(value)}\n")
+    (tmp_path / "test_silu.py").write_text(tests)
+    (tmp_path / "swish.py").write_text(TASK)
 
-    def search(body):
-        (tmp_path / "task.py").write_text(TASK.format(body=body))
+    def run(*words):
         path = os.pathsep.join([str(installed), *sys.path])
-        words = ["optimize", "task.py", "--proposer", "silu", "--dialect", "torch", "--json"]
-        done = subprocess.run(
-            [sys.executable, "-m", "kernelwright", *words, "--budget", "2s"], cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.stdout, done.stderr
-        return json.loads(done.stdout)
+        return subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
-    return search
+    return run
 
 
-def test_the_search_asks_an_installed_proposer_and_judges_what_it_says(searched):
-    answer = searched("torch.sigmoid(x) * x")
-    assert answer["candidates"] == {"passed": 1}
+def test_the_search_asks_an_installed_proposer_and_judges_what_it_says(run):
+    words = ["optimize", "swish.py", "--proposer", "silu", "--dialect", "torch", "--json"]
+    done = run("kernelwright", *words, "--budget", "2s")
+    assert done.stdout, done.stderr
+    assert json.loads(done.stdout)["candidates"] == {"passed": 1}
+
+
+def test_the_proposer_passes_the_suite_that_its_tests_run(run):
+    done = run("pytest", "-q", "-p", "no:cacheprovider", "test_silu.py")
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^1[0-9] passed", done.stdout, re.M), done.stdout

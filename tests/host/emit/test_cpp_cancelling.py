@@ -2,14 +2,14 @@
 
 import pytest
 import torch
+from tests.emitters import build, source
 from tests.host.emit.running import TARGET
 from torch import nn
 
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
-from kernelwright.testing.emitters import build, source
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
 
 EMITTER = CppEmitter()
 

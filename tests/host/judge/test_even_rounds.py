@@ -32,7 +32,7 @@ def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch, nur
         monkeypatch.setattr(Stopwatch, "turn", turned)
         monkeypatch.setattr(Check, "recheck_rest", recheck_rest)
         verdict = judge.evaluate(Candidate(f"{TASK}\nModelNew = Model\n", "torch"))
-    assert verdict.passed, verdict.reasons
+    assert verdict.passed, verdict.why
     n = len(verdict.timing.samples_ns)
     n_timed = len(verdict.timing.samples_ns["candidate"])
     rounds = [in_rounds[at : at + n] for at in range(0, len(in_rounds), n)]

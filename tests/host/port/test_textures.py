@@ -3,10 +3,10 @@
 import pytest
 from tests.host.port.conftest import needs_amd
 
+from kernelwright.bench.port_bench import chosen
 from kernelwright.dialects.amdgpu import compile_hip
 from kernelwright.dialects.simt import machine
-from kernelwright.testing.port_bench import chosen
-from kernelwright.translate import State, translate
+from kernelwright.hipify import State, translate
 
 NO_IMAGES = ("__HIP_NO_IMAGE_SUPPORT=1",)
 NORMALISED = """#include <cstdio>

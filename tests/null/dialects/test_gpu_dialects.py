@@ -6,17 +6,17 @@ import ast
 import importlib.util
 
 import pytest
+from tests.emitters import source
+from tests.nests import CASES
 
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DialectError
 from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.cuda import CudaDialect
 from kernelwright.dialects.triton import TritonDialect
 from kernelwright.dialects.usable import run_as, usable_dialects
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.testing.emitters import source
-from kernelwright.testing.nests import CASES
 
 CPU = Device.parse("cpu")
 INLINE = "from torch.utils.cpp_extension import load_inline\nload_inline('x', cuda_sources='')\n"

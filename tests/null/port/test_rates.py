@@ -1,6 +1,6 @@
 """Pass rates of the bench of programs: what was not tried is not counted as wrong."""
 
-from kernelwright.testing.port_bench import Outcome, chosen, rates
+from kernelwright.bench.port_bench import Outcome, chosen, rates
 
 
 def outcome(name, *, compiled=True, runs=((32, True), (64, True)), hazardous=False, on_nvidia=None):

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.translate import State, translate
-from kernelwright.translate.table import load_map
+from kernelwright.hipify import State, translate
+from kernelwright.hipify.table import load_map
 
 
 def hip(text: str, **options) -> str:
@@ -119,7 +119,7 @@ def test_translating_twice_changes_nothing_more():
 
 
 def test_the_translation_of_a_whole_program(snapshot):
-    from kernelwright.testing.port_bench import programs
+    from kernelwright.bench.port_bench import programs
 
     (program,) = [p for p in programs() if p.name == "atomics_aggregated_warp"]
     assert hip(program.source) == snapshot

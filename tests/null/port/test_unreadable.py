@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.bench.port_bench import programs
 from kernelwright.core.errors import UsageError
+from kernelwright.hipify.unreadable import unreadable
 from kernelwright.port import RungStatus, port
-from kernelwright.testing.port_bench import programs
-from kernelwright.translate.unreadable import unreadable
 
 SOURCES = Path(__file__).parents[3] / "src/kernelwright"
 

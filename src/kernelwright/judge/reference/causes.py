@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.judge.children.runner import Call
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.reference.check import LOAD_LIMIT_S, Check
@@ -27,7 +27,8 @@ def with_cause(refused: Refused, draw: Draw, check: Check, turn: Callable[..., C
     if refused.status is Status.WRONG_VALUES:
         with contextlib.suppress(Refused):  # it died, say: that explains nothing
             cause = _cause(draw, check, turn)
-    return Refused(refused.status, "; ".join(filter(None, (refused.reason, cause))))
+    detail = "; ".join(filter(None, (refused.detail, cause)))
+    return Refused(refused.code, detail, place=refused.place)
 
 
 def _cause(draw: Draw, check: Check, turn: Callable[..., Call]) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import CANDIDATE, Status
+from kernelwright.core.evaluation import CANDIDATE
+from kernelwright.core.outcome import ReasonCode, Status, Warned, WarningCode
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.inputs.distributions import (
@@ -57,11 +58,20 @@ WATCHED, KEPT = "watched", "kept"
 KEPT_SHARE = 1 / 64
 """Of the device's memory, that an output may take to be kept to the end."""
 WARNING_ONLY = {
-    RESAMPLED: "differs when integer inputs are resampled",
-    SKEWED: "differs when integer inputs are skewed",
-    SPECIAL: "treats NaN or infinity in the inputs otherwise than the reference",
-    OVERFLOWING: "overflows on inputs so large that the reference nearly does",
-    EMPTY: "treats rows of noughts in the inputs otherwise than the reference",
+    RESAMPLED: (WarningCode.DIFFERS_RESAMPLED, "differs when integer inputs are resampled"),
+    SKEWED: (WarningCode.DIFFERS_SKEWED, "differs when integer inputs are skewed"),
+    SPECIAL: (
+        WarningCode.DIFFERS_SPECIAL,
+        "treats NaN or infinity in the inputs otherwise than the reference",
+    ),
+    OVERFLOWING: (
+        WarningCode.DIFFERS_OVERFLOWING,
+        "overflows on inputs so large that the reference nearly does",
+    ),
+    EMPTY: (
+        WarningCode.DIFFERS_EMPTY,
+        "treats rows of noughts in the inputs otherwise than the reference",
+    ),
 }
 NO_RESULT = (Status.RUNTIME_ERROR, Status.WRONG_SHAPE, Status.WRONG_DTYPE)
 """What stands for wrong values where a call gives none."""
@@ -117,10 +127,9 @@ class Check:
             call = turn(self.runner, arguments, take=True)
         except Refused as refused:
             if refused.status in NO_RESULT and self._is_excused(draw, expected):
-                self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {refused.reason[:200]}"])
+                self._warn_only(draw, str(refused)[:200])
                 return []
-            reason = ": ".join(filter(None, (self._whole_place(draw), refused.reason)))
-            raise Refused(refused.status, reason) from None
+            raise refused.at(self._whole_place(draw)) from None
         self.look(arguments, call)
         self._judge(draw, call.outputs, arguments, expected)
         if is_reloaded:
@@ -153,17 +162,16 @@ class Check:
                 spread = max(spread, furthest(before[draw], outputs))
         if spread:
             share = f"up to {spread:.2g} of the row's largest value"
-            self.tally.warn([f"results differ from run to run by {share}"])
+            told = f"results differ from run to run by {share}"
+            self.tally.warn([Warned(WarningCode.VARIES, told)])
 
     def visit(self, other: Other, turn: Callable[..., Call]) -> None:
         """One checked call on another set of inputs that the task declares."""
         self._change_shapes(other.draw, other.example)
-        place = self._place(other.draw)
         try:
             self.run(other.draw, turn)
         except Refused as refused:
-            reason = refused.reason.removeprefix(f"{place}: ")
-            raise Refused(refused.status, f"{place}: {reason}") from None
+            raise refused.at(self._place(other.draw)) from None
 
     def come_home(self, turn: Callable[..., Call]) -> None:
         """Back to the task's own shapes after others, with one more checked call."""
@@ -288,7 +296,8 @@ class Check:
         own = fitness.written_by(self.oracle.modules[TASK], arguments)  # it may hang on the values
         if _is_beyond(written, own):
             which = "its inputs, which" if not any(self.oracle.changed) else "inputs that"
-            raise Refused(Status.REJECTED, f"it writes to {which} the reference does not")
+            seen = f"it writes to {which} the reference does not"
+            raise Refused(ReasonCode.WROTE_TO_INPUTS, seen)
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""
@@ -302,8 +311,8 @@ class Check:
         the task's own then; and it is the form that it relies on."""
         is_known = draw.distribution in (RESAMPLED, SKEWED) and any(self.oracle.fixed_integers)
         if draw.distribution == SKEWED:
-            told = WARNING_ONLY[RESAMPLED]
-            is_known |= not any(one.startswith(told) for one in self.tally.warnings)
+            told = WarningCode.DIFFERS_RESAMPLED
+            is_known |= all(one.code is not told for one in self.tally.warnings)
         is_known |= draw.distribution == EMPTY and EMPTY in self.oracle.asked
         if self._asks_for_specials(draw):
             is_known = not any(bool(exact.isnan().any()) for exact in expected.exact)
@@ -331,13 +340,17 @@ class Check:
                 require_specials(outputs, expected)
         except WrongValues as wrong:
             if not left and self._is_excused(draw, expected):
-                self.tally.warn([f"{WARNING_ONLY[draw.distribution]}: {wrong}"])
+                self._warn_only(draw, str(wrong))
                 return
             self.tally.warn(expected.warnings)
             self.tally.distributions.append(draw.distribution)
             where = where or self._whole_place(draw)
-            raise Refused(Status.WRONG_VALUES, f"{where}: {wrong}".removeprefix(": ")) from None
+            raise Refused(ReasonCode.OUTPUT_VALUES, str(wrong), place=where) from None
         self.tally.add(draw.distribution, found, expected, where or self._place(draw))
+
+    def _warn_only(self, draw: Draw, seen: str) -> None:
+        code, what = WARNING_ONLY[draw.distribution]
+        self.tally.warn([Warned(code, f"{what}: {seen}")])
 
     def _place(self, draw: Draw) -> str:
         if draw.distribution == TASK:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import torch
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Warned
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.machine.outputs import Claim, overlap, refuse_lent, refuse_overlapping
 from kernelwright.judge.numerics.measures import differ
@@ -30,7 +30,7 @@ class Holding:
         if not all(self._oracle.returned):
             self._held |= dict.fromkeys(names, (call.claims, call.outputs))
 
-    def refuse_shared(self, claims: list[Claim]) -> list[str]:
+    def refuse_shared(self, claims: list[Claim]) -> list[Warned]:
         """Two results that a caller has are two: who writes to one would change the other. Returns
         warnings.
 
@@ -41,7 +41,7 @@ class Holding:
         for others, _ in self._held.values():
             if overlap(claims, others, self._runner.like, but_for=self._oracle.lent):
                 raise Refused(
-                    Status.REJECTED,
+                    ReasonCode.OUTPUT_REUSED,
                     "an output lies in the memory of another call's, which the caller still holds",
                 )
         return warnings
@@ -63,6 +63,6 @@ class Holding:
         rows = zip(before, now, self._oracle.ours, strict=False)
         if any(differ(a, b) for a, b, is_ours in rows if not is_ours):
             raise Refused(
-                Status.REJECTED,
+                ReasonCode.OUTPUT_OVERWRITTEN,
                 "an output that the caller still held was overwritten by a later call",
             )

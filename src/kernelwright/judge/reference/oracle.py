@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.outcome import Warned
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.inputs.distributions import (
     CONSTANT,
@@ -53,11 +54,11 @@ from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.reference.reduced import widened_for
 from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.refusal import FAILURES, memory_apart
-from kernelwright.load import open_reference
-from kernelwright.load.copies import copied
-from kernelwright.load.plain import flatten, require_dense_weights, weights_of
-from kernelwright.load.reference import MISFIT, task_code
-from kernelwright.load.seeding import seed_torch
+from kernelwright.loaders import open_reference
+from kernelwright.loaders.copies import copied
+from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
+from kernelwright.loaders.reference import MISFIT, task_code
+from kernelwright.loaders.seeding import seed_torch
 
 Seat = Callable[[], AbstractContextManager[Any]]
 
@@ -91,7 +92,10 @@ class Oracle:
         self._kept = Kept(self.device)
         self._variation = Variation(self.spent()(self._takes), self.spent()(self._told))
         self.convolves = self.has_variance = self.factorises = self.constrains = False
-        self.asked = self.refusals = frozenset[str]()  # the latter it raises itself
+        self.asked, self.refusals = (
+            frozenset[str](),
+            frozenset[Warned](),
+        )  # the latter it raises itself
         self.mutates_arguments = True  # until more is known
         self.changed: list[bool] = []  # arguments that it writes to: results like others
         self.entries: tuple[Path, ...] = ()  # where it puts results into lists that it is given

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from kernelwright.core.evaluation import Numerics
+from kernelwright.core.outcome import Warned
 from kernelwright.judge.numerics.compare import Agreement, Expected
 
 
@@ -16,7 +17,8 @@ class Tally:
     worst: Agreement = field(default_factory=Agreement)
     reference_error: float = 0.0
     distributions: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
+    _seen: set[Warned] = field(default_factory=set)
 
     def numerics(self) -> Numerics:
         return Numerics(
@@ -31,11 +33,12 @@ class Tally:
         the outputs is said of the ``place`` where it was seen first."""
         self.warn(expected.warnings)
         for seen in found.warnings:
-            if not any(known.endswith(seen) for known in self.warnings):
-                self.warn([": ".join(filter(None, (place, seen)))])
+            if seen not in self._seen:
+                self._seen.add(seen)
+                self.warn([Warned(seen.code, ": ".join(filter(None, (place, seen.detail))))])
         self.distributions.append(distribution)
         if found.share >= self.worst.share:
             self.worst, self.reference_error = found, expected.reference_error
 
-    def warn(self, warnings: Any) -> None:
+    def warn(self, warnings: Iterable[Warned]) -> None:
         self.warnings += [w for w in warnings if w not in self.warnings]

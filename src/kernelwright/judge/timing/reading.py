@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.layout import bytes_of, map_tensors
@@ -20,9 +20,9 @@ from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import MARGIN, surely_ns
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
-from kernelwright.load.copies import copied
-from kernelwright.load.made_in import made_in
-from kernelwright.load.plain import flatten
+from kernelwright.loaders.copies import copied
+from kernelwright.loaders.made_in import made_in
+from kernelwright.loaders.plain import flatten
 
 N_READS = 10
 SPAN = {"cpu": 0.25, "cuda": 4.0}
@@ -63,7 +63,7 @@ class Reading:
         least_ns = surely_ns(self._read_ns(self._least_bytes), library_ns)
         if timed_ns < least_ns and least_ns > overhead_ns:
             raise Refused(
-                Status.REJECTED,
+                ReasonCode.TOO_FAST_TO_READ,
                 f"impossible: {timed_ns / 1e3:.1f} µs for inputs that take {least_ns / 1e3:.1f} µs "
                 "to read at this device's highest rate",
             )

@@ -1,0 +1,120 @@
+"""What of a history is best, and what of it a proposer should see. Pure functions."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Iterable, Sequence
+
+from kernelwright.core.candidate import Exemplar, Proposal
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Status
+
+Pair = tuple[Proposal, Evaluation]
+
+BUCKET_RATIO = 1.1  # speedups closer than 10 % teach no contrast; intervals are about that wide
+FAILED_SHARE = 3  # at most every third exemplar shows a failure
+
+
+def wins(evaluation: Evaluation) -> bool:
+    """Whether the whole interval of the speedup against the strongest baseline is above 1.
+
+    An interval that is too wide to be a measurement does not win, unless it is far above 1.
+    """
+    return evaluation.speedup is not None and evaluation.speedup.is_win
+
+
+def newest(history: Iterable[Pair]) -> list[Pair]:
+    """Those by the newest version of the judge that is among them: no others are comparable."""
+    pairs = list(history)
+    version = max((verdict.judge_version for _, verdict in pairs), default=0)
+    return [pair for pair in pairs if pair[1].judge_version == version]
+
+
+def latest(history: Iterable[Pair]) -> list[Pair]:
+    """The last verdict on each candidate, in the order of first verdicts.
+
+    The last one counts because the best of many noisy measurements is flattered: a candidate is
+    judged again to confirm it. One that blames the machine says nothing and is left out.
+    """
+    last: dict[str, Pair] = {}
+    for proposal, evaluation in history:
+        if evaluation.status is not Status.INFRA_ERROR:
+            last[proposal.candidate.digest] = (proposal, evaluation)
+    return list(last.values())
+
+
+def ranked(history: Iterable[Pair]) -> list[Pair]:
+    """The passed and timed candidates, the highest lower bound of the speedup first."""
+    timed = [(pair[1].speedup, pair) for pair in latest(history)]
+    fast = [(speedup.low, pair) for speedup, pair in timed if speedup is not None]
+    return [pair for _, pair in sorted(fast, key=lambda entry: -entry[0])]
+
+
+def promising(history: Iterable[Pair]) -> list[Pair]:
+    """Those of ``ranked`` whose median speedup is above 1: worth measuring for longer."""
+    return [pair for pair in ranked(history) if pair[1].speedup.median > 1]
+
+
+def best(history: Iterable[Pair]) -> Pair | None:
+    """The first of ``ranked`` that wins; None where nothing beats the strongest baseline."""
+    return next((pair for pair in ranked(history) if wins(pair[1])), None)
+
+
+def best_of_each(history: Iterable[Pair]) -> tuple[Pair, ...]:
+    """The best that passed on each device in each dialect."""
+    groups: dict[tuple[str, str], list[Pair]] = {}
+    for proposal, found in history:
+        key = (found.environment.device, proposal.candidate.dialect)
+        groups.setdefault(key, []).append((proposal, found))
+    return tuple(order[0] for group in groups.values() if (order := ranked(group)))
+
+
+def exemplars(history: Iterable[Pair], n: int, seed: int) -> list[Exemplar]:
+    """At most ``n`` candidates to learn from: the best as the parent, then contrasts to it.
+
+    The passed ones come from distinct buckets of speed, drawn without replacement, faster buckets
+    more often; inside a bucket every candidate is as likely. 'better' ones beat the strongest
+    baseline and 'worse' ones do not. Up to a third are 'failed'. Same arguments, same exemplars.
+
+    Source:
+        Buckets and their softmax: CUDA-L1, arXiv 2507.14111, section on contrastive exemplars.
+    """
+    if n < 1:
+        return []
+    draw = random.Random(seed)
+    passed = ranked(history)
+    failed = [pair for pair in latest(history) if not pair[1].passed]
+    shown = [Exemplar(*pair, role="parent") for pair in passed[:1]]
+    n_failed = min(len(failed), n // FAILED_SHARE if passed else n)
+    for pair in _from_buckets(passed[1:], n - len(shown) - n_failed, draw):
+        shown.append(Exemplar(*pair, role="better" if wins(pair[1]) else "worse"))
+    shown += [Exemplar(*pair, role="failed") for pair in draw.sample(failed, n_failed)]
+    return shown
+
+
+def _from_buckets(pairs: Sequence[Pair], n: int, draw: random.Random) -> list[Pair]:
+    """One pair from each of up to ``n`` buckets; P(bucket) ∝ exp((mean - μ) / τ).
+
+    Scores are logarithms of speedups; μ is the mean of the buckets' means, τ their spread.
+    """
+    buckets: dict[int, list[Pair]] = {}
+    for pair in pairs:
+        buckets.setdefault(round(_score(pair) / math.log(BUCKET_RATIO)), []).append(pair)
+    means = {key: statistics.fmean(map(_score, pairs)) for key, pairs in buckets.items()}
+    centre = statistics.fmean(means.values()) if means else 0.0
+    spread = statistics.pstdev(means.values()) if len(means) > 1 else 1.0
+    chosen: list[Pair] = []
+    while buckets and len(chosen) < n:
+        keys = list(buckets)
+        weights = [math.exp((means[key] - centre) / spread) for key in keys]
+        (key,) = draw.choices(keys, weights)
+        chosen.append(draw.choice(buckets.pop(key)))
+    return chosen
+
+
+def _score(pair: Pair) -> float:
+    speedup = pair[1].speedup
+    assert speedup is not None  # only ranked pairs come here
+    return math.log(speedup.median)

@@ -1,0 +1,298 @@
+"""The receipt: one verdict with everything needed to repeat it, as one JSON file.
+
+A receipt is no proof: whoever can write a file can write a receipt. Its repetition is the proof.
+Repeating one runs the task that it holds, as opening that task's own file would.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import itertools
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.conditions import Conditions
+from kernelwright.core.device import Device
+from kernelwright.core.digest import digest
+from kernelwright.core.errors import KernelwrightError, ReceiptError
+from kernelwright.core.evaluation import (
+    CANDIDATE,
+    Cost,
+    Environment,
+    Evaluation,
+    KernelProfile,
+    Numerics,
+    Timing,
+)
+from kernelwright.core.old_texts import reason_of, warning_of
+from kernelwright.core.outcome import Reason, ReasonCode, Status, Warned, WarningCode
+from kernelwright.core.places import require_file, written_whole
+from kernelwright.core.task import Task
+
+FORMAT = "kernelwright receipt"
+_MARK = f'"format": "{FORMAT}"'
+VERSION = 3
+"""Of the file's format; a newer one is refused, not guessed at. The first knew no conditions, and
+reasons and warnings had no codes before the third."""
+_TUPLES = ("kinds", "guarantees")
+_WRONG = (
+    ArithmeticError, AttributeError, KernelwrightError, LookupError, RecursionError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What content that nobody wrote down so raises when it is put together."""
+CACHES = ("cold", "warm")
+MOST_NS = 2**63 - 1
+"""The largest integer of an archive's column: https://www.sqlite.org/datatype3.html"""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A verdict, the task and the candidate that it is about.
+
+    Raises:
+        ValueError: the verdict is about another task or candidate.
+    """
+
+    task: Task
+    candidate: Candidate
+    evaluation: Evaluation
+
+    def __post_init__(self) -> None:
+        about = (self.evaluation.task, self.evaluation.candidate)
+        if about != (self.task.digest, self.candidate.digest):
+            raise ValueError("the verdict is about another task or candidate")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that a judge heeds, as they were: device, threads and cache."""
+        facts = self.evaluation.environment.facts
+        device = Device.parse(self.evaluation.environment.device)
+        named = {"device": str(Device(device.kind, index=device.index))}
+        return named | {key: facts[key] for key in ("threads", "cache") if key in facts}
+
+    @staticmethod
+    def require_place(path: Path | str) -> None:
+        """Nothing where a receipt can be written to ``path``: asked before what takes long.
+
+        Raises:
+            UsageError: a file that is no receipt is there.
+            OSError: it cannot.
+        """
+        require_file(path, "receipt", _MARK)
+
+    def write(self, path: Path | str) -> Path:
+        """Write the file; folders on the way are made.
+
+        Raises:
+            UsageError, OSError: as for ``require_place``.
+        """
+        self.require_place(path)
+        with written_whole(path) as partial:
+            partial.write_text(self.to_json(), encoding="ascii")
+        return Path(path)
+
+    @classmethod
+    def read(cls, path: Path | str) -> Receipt:
+        """The receipt in a file.
+
+        Raises:
+            ReceiptError: there is none, or it is damaged, was changed, or is of a newer version.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ReceiptError(
+                f"{path} cannot be read", seen=str(error), do="name a file that --receipt wrote"
+            ) from error
+        return cls.from_json(text, where=str(path))
+
+    def to_json(self) -> str:
+        """The file's text: strict JSON in ASCII, the same for the same verdict but for its date."""
+        content = _content(self) | {
+            "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "written_by": f"kernelwright {importlib.metadata.version('kernelwright')}",
+        }
+        return json.dumps({**content, "digest": _seal(content)}, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, *, where: str = "the receipt") -> Receipt:
+        """What ``to_json`` wrote; ``where`` names it in errors.
+
+        Raises:
+            ReceiptError: as for ``read``.
+        """
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise _damaged(where, f"it is not JSON: {error}") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ReceiptError(
+                f"{where} is not a receipt",
+                seen=f"JSON without {_MARK}",
+                do="name a file that `kernelwright judge --receipt FILE` wrote",
+            )
+        version = content.get("version")
+        if not isinstance(version, int) or version > VERSION:
+            raise ReceiptError(
+                f"{where} was written by a newer version",
+                seen=f"format version {version}; this one reads up to {VERSION}",
+                do="install a newer kernelwright: " + str(content.get("written_by", ""))[:80],
+            )
+        try:
+            receipt = _rebuilt(content)
+            is_whole = content.get("digest") == _seal(content)
+        except _WRONG as error:
+            raise _damaged(where, f"{type(error).__name__}: {error}"[:300]) from error
+        if not is_whole:
+            raise _damaged(where, "its content is not what its digest names")
+        return receipt
+
+
+def _content(receipt: Receipt) -> dict[str, Any]:
+    """Everything but the date. Digests, settings and speedups are there for the reader."""
+    task, candidate, evaluation = receipt.task, receipt.candidate, receipt.evaluation
+    payload = None if task.payload is None else base64.b64encode(task.payload).decode()
+    found = asdict(evaluation) | {"environment": _environment(evaluation.environment)}
+    speedups = evaluation.timing.speedups if evaluation.timing else {}
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "task": {**asdict(task), "payload": payload, "digest": task.digest},
+        "candidate": {**asdict(candidate), "digest": candidate.digest},
+        "settings": receipt.settings,
+        "verdict": found,
+        "speedup": {name: asdict(ratio) for name, ratio in speedups.items()},
+    }
+    # Through text, so that it compares equal with what is read: lists for tuples.
+    return json.loads(json.dumps(_finite(content)))
+
+
+def _rebuilt(content: Mapping[str, Any]) -> Receipt:
+    """The receipt that a file's content tells, once its derived parts agree with the rest."""
+    task, candidate = dict(content["task"]), dict(content["candidate"])
+    digests = {"task": task.pop("digest"), "candidate": candidate.pop("digest")}
+    if task["payload"] is not None:
+        task["payload"] = base64.b64decode(task["payload"], validate=True)
+    task["import_roots"] = _texts(task["import_roots"])
+    made = {"task": Task(**task), "candidate": Candidate(**candidate)}
+    for name, noun in made.items():
+        _require_texts(name, noun, but={"payload", "import_roots"})
+        if noun.digest != digests[name]:
+            raise ValueError(f"the {name}'s text is not the one that its digest names")
+    receipt = Receipt(**made, evaluation=_evaluation(content["verdict"]))
+    follows = _content(receipt) | {"version": content["version"]}
+    if content["version"] < 2:
+        del follows["verdict"]["conditions"]
+    if content["version"] < 3:
+        for key in ("reasons", "warnings"):
+            told = follows["verdict"][key]
+            follows["verdict"][key] = [one["detail"] for one in told]
+    wrong = [key for key, value in follows.items() if content.get(key) != value]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)}: not what follows from the rest")
+    return receipt
+
+
+def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
+    plain = dict(facts)
+    timing, numerics = plain.pop("timing"), plain.pop("numerics")
+    environment, profile = plain.pop("environment"), plain.pop("profile")
+    conditions = plain.pop("conditions", None)
+    if numerics is not None:
+        errors = {k: float(v) for k, v in numerics.items() if k != "distributions"}
+        numerics = Numerics(**errors, distributions=_texts(numerics["distributions"]))
+    status = Status(plain["status"])
+    reasons, warnings = plain.pop("reasons"), plain.pop("warnings")
+    return Evaluation(
+        **plain
+        | {key: _texts(plain[key]) for key in _TUPLES}
+        | {"status": status, "cost": Cost(**plain["cost"])},
+        reasons=tuple(_reason(status, one) for one in reasons),
+        warnings=tuple(map(_warned, warnings)),
+        environment=_told(environment),
+        timing=None if timing is None else _timing(timing),
+        numerics=numerics,
+        profile=tuple(KernelProfile(**kernel) for kernel in profile),
+        conditions=conditions and Conditions(**conditions),
+    )
+
+
+def _reason(status: Status, told: Any) -> Reason:
+    if isinstance(told, str):  # of a file of before the codes
+        return reason_of(status, told)
+    return Reason(ReasonCode(told["code"]), *_texts([told["detail"]]))
+
+
+def _warned(told: Any) -> Warned:
+    if isinstance(told, str):
+        return warning_of(told)
+    return Warned(WarningCode(told["code"]), *_texts([told["detail"]]))
+
+
+def _told(environment: Mapping[str, Any]) -> Environment:
+    """The environment, whose facts are settings of the repetition too."""
+    facts = environment["facts"]
+    threads, cache = facts.get("threads", 1), facts.get("cache", CACHES[0])
+    if type(threads) is not int or threads < 1 or cache not in CACHES:
+        raise ValueError(f"no verdict has threads {threads!r:.40} and cache {cache!r:.40}")
+    return Environment(environment["device"], facts)
+
+
+def _timing(facts: Mapping[str, Any]) -> Timing:
+    samples = {name: tuple(values) for name, values in facts["samples_ns"].items()}
+    timing = Timing(**{**facts, "samples_ns": samples})
+    _require_texts("timing", timing, but={"samples_ns"})
+    for ns in itertools.chain(*samples.values()):
+        if ns is not None and not (type(ns) is int and 0 < ns <= MOST_NS):
+            raise ValueError(f"{ns!r:.40} is no sample in nanoseconds")
+    if timing.strongest not in samples.keys() - {CANDIDATE}:
+        raise ValueError(f'no samples of the strongest baseline, "{timing.strongest:.40}"')
+    return timing
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{values!r:.100} are not texts")
+    return tuple(values)
+
+
+def _require_texts(name: str, noun: Any, *, but: Collection[str]) -> None:
+    """Nothing where every field of a noun is a text, except those named."""
+    for key, value in vars(noun).items():
+        if key not in but and not isinstance(value, str):
+            raise TypeError(f"the {name}'s {key} is no text")
+
+
+def _environment(environment: Environment) -> dict[str, Any]:
+    return {"device": environment.device, "facts": dict(environment.facts)}
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and infinities, which JSON does not have, as the text float() reads."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _seal(content: Mapping[str, Any]) -> str:
+    """The digest of everything else in the file, by its ASCII text: a reason may hold halves of
+    surrogate pairs, which have no bytes."""
+    rest = {key: value for key, value in content.items() if key != "digest"}
+    return digest("receipt", json.dumps(rest, sort_keys=True))
+
+
+def _damaged(where: str, seen: str) -> ReceiptError:
+    return ReceiptError(
+        f"{where} is damaged, or was changed after it was written",
+        seen=seen,
+        do="take the file as it was written, or judge the candidate anew",
+    )

@@ -1,0 +1,227 @@
+"""One module from several results: the best kernel for each shape, its own code elsewhere."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import types
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from kernelwright.compiler.candidate.unchanged import (
+    Described,
+    description_of,
+    kept_by,
+)
+from kernelwright.core.errors import TaskError
+
+Form = tuple[Hashable, ...]
+"""Of a tensor: its dtype, its shape, and its strides along axes of more than one number; of a list,
+tuple or dict its type and the forms of what it holds; of another value its type and itself."""
+Key = tuple[str, tuple[Form, ...]]
+"""The kind of device, and the form of every input."""
+
+
+class ByShape:
+    """A forward for ``module``: calls the kernel that was judged on inputs like these, and the
+    module's own forward where none was.
+
+    A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in the
+    mode (train or eval) in which the module is constructed, without gradients and outside
+    ``torch.autocast``, and for a module with these parts, hooks and attributes. Anything else goes
+    to the module's own, and so does a call outside ``torch.no_grad()`` where inputs or weights want
+    gradients, and one that the kernel itself sends to its reference. ``why_not`` says the reason.
+
+    The module stays what it is, with the names of its state; the kernels are no part of it, and
+    use its weights, whoever changes those.
+
+    Raises:
+        TaskError: a kernel keeps its weights in another form.
+    """
+
+    def __init__(self, module: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
+        self.module = module
+        self.own = module.forward
+        self.kernels = dict(kernels)
+        home = type(module).__module__
+        self._described = Described(description_of(module, home), home)
+        self._judged_modes = _modes(module)
+        self._shared_for: object = None
+        self.__signature__ = inspect.signature(self.own)
+        for kernel in self.kernels.values():
+            _share_weights(module, kernel)
+            kernel._reference_forward = self.own  # type: ignore[assignment]
+
+    @property
+    def __code__(self) -> types.CodeType:
+        """That of the module's own forward: torch.export asks where a forward was written."""
+        return self.own.__code__
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        given = self._by_position(inputs, named)
+        kernel = self._found(given)
+        if isinstance(kernel, str):
+            return self.own(*inputs, **named)
+        with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
+            return kernel(*given)
+
+    def kernel_for(self, *inputs: Any, **named: Any) -> nn.Module | None:
+        """The kernel that was judged on inputs like these; None where there is none."""
+        kernel = self._found(self._by_position(inputs, named))
+        return None if isinstance(kernel, str) else kernel
+
+    def why_not(self, *inputs: Any, **named: Any) -> str:
+        """Why the module's own forward serves such a call; empty where a kernel does."""
+        given = self._by_position(inputs, named)
+        kernel = self._found(given)
+        if isinstance(kernel, str):
+            return kernel
+        with torch.no_grad():
+            asked = getattr(kernel, "why_not", None)
+            return asked(*given) if asked else ""
+
+    def _by_position(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The inputs in the order in which kernels were judged; empty where they cannot be."""
+        if not named:
+            return inputs
+        try:
+            bound = self.__signature__.bind(*inputs, **named)
+        except TypeError:
+            return ()  # the module's own forward raises it
+        if bound.kwargs:  # one between was left out, or it has no position
+            bound.apply_defaults()
+        defaults = self.__signature__.parameters
+        if any(value is not defaults[name].default for name, value in bound.kwargs.items()):
+            return ()
+        return bound.args
+
+    def _found(self, inputs: tuple[Any, ...]) -> nn.Module | str:
+        """The kernel for inputs in order, or why there is none."""
+        tensors = list(_tensors(inputs))
+        wants_gradient = torch.is_grad_enabled() and any(
+            t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
+        )
+        devices = {tensor.device.type for tensor in tensors}
+        if wants_gradient:
+            return "gradients are wanted of inputs or weights"
+        if len(devices) != 1:
+            return f"the inputs are on {len(devices)} kinds of device"
+        device = devices.pop()
+        if torch.is_autocast_enabled(device):
+            return "autocast is on"
+        if not all(type(size) is int for tensor in tensors for size in tensor.shape):
+            return "the sizes of an input are symbols"
+        kernel = self.kernels.get((device, forms_of(inputs)))
+        if kernel is None:
+            return "no kernel was judged on such inputs"
+        if not getattr(kernel, "any_mode", False) and _modes(self.module) != self._judged_modes:
+            return "the module is in another mode than the kernel was judged in"
+        if not hasattr(kernel, "why_not") and not _is_plain(tensors):
+            return "the call is traced, or its inputs are no plain tensors"
+        return self._described.why_changed(self.module) or self._following(kernel)
+
+    def _following(self, kernel: nn.Module) -> nn.Module | str:
+        """The kernel, with the weights of parts that were put in place of others."""
+        if torch.compiler.is_dynamo_compiling():  # which looks again where a weight is another
+            return kernel if self._has_weights_of_module(kernel) else "a part was replaced"
+        if self._shared_for is not (seen := kept_by(self.module).seen):
+            for each in self.kernels.values():
+                _share_tables(self.module, each)
+            self._shared_for = seen
+        return kernel
+
+    def _has_weights_of_module(self, kernel: nn.Module) -> bool:
+        for path in self._described.parts:
+            part, other = self.module, kernel
+            for step in path.split(".") if path else ():
+                part, other = part._modules[step], other._modules.get(step)
+                if other is None:
+                    break
+            else:
+                for name, weight in other._parameters.items():
+                    if part._parameters.get(name) is not weight:
+                        return False
+        return True
+
+
+def _modes(module: nn.Module) -> list[bool]:
+    return [part.training for part in module.modules()]
+
+
+def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether code that knows nothing of traces may read the memory of the tensors."""
+    return (
+        not torch.compiler.is_compiling()
+        and not torch.jit.is_tracing()
+        and torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and not any(
+            type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.is_neg() or tensor.is_conj()
+            for tensor in tensors
+        )
+    )
+
+
+def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:
+    """The form of every input."""
+    return tuple(map(_form, inputs))
+
+
+def _form(value: Any) -> Form:
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype).removeprefix("torch."), tuple(value.shape), _strides(value)
+    if isinstance(value, dict):
+        return "dict", *((key, _form(held)) for key, held in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, *map(_form, value)
+    # A kernel may hold such a value for what it was; one that no table takes is like no other.
+    return type(value).__name__, value if isinstance(value, Hashable) else object()
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Those among inputs, and in what these hold."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for held in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(held)
+
+
+def _strides(t: torch.Tensor) -> tuple[int, ...]:
+    return tuple(step for step, n in zip(t.stride(), t.shape, strict=True) if n > 1)
+
+
+def _share_weights(source: nn.Module, target: nn.Module) -> None:
+    """Give ``target`` the weights of ``source``, and the tables in which its parts hold them: who
+    replaces one there, as ``Module.to`` does a buffer, replaces it for both."""
+    state = source.state_dict(keep_vars=True)
+    for name, weight in target.named_parameters():
+        weight.requires_grad_(state[name].requires_grad)  # else assigning sets it in the source
+    target.load_state_dict(state, assign=True)
+    shared = target.state_dict(keep_vars=True)
+    tensors = {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
+    other = [name for name, value in tensors.items() if shared[name] is not value]
+    other += _share_tables(source, target)
+    if other:
+        raise TaskError(
+            "a kernel keeps its weights in another form, and would not follow the module's",
+            seen=", ".join(other),
+            do="build it by itself, as kw.build(result)",
+        )
+
+
+def _share_tables(source: nn.Module, target: nn.Module) -> list[str]:
+    """Give the parts of ``target`` the tables of ``source``; the weights that these do not have."""
+    other: list[str] = []
+    parts = dict(source.named_modules(remove_duplicate=False))
+    for path, part in target.named_modules(remove_duplicate=False):
+        for table in ("_parameters", "_buffers"):
+            held = vars(part)[table]
+            of_source = vars(parts.get(path, nn.Module()))[table]
+            other += [f"{path}.{name}".lstrip(".") for name in held if name not in of_source]
+            if held:
+                vars(part)[table] = of_source
+    return other
