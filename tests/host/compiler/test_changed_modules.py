@@ -242,6 +242,37 @@ def test_a_part_in_another_mode_is_served_by_its_own_forward(tmp_path) -> None:
 
 
 @torch.no_grad()
+def test_a_module_that_trains_as_it_evaluates_has_its_kernels_in_both_modes(found) -> None:
+    fast, module = built(found)
+    x = torch.randn(6, 8)
+
+    for mode in (True, False, True):
+        torch.testing.assert_close(fast.train(mode)(x), module.train(mode)(x))
+        assert reason(fast, x) == ""
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("reads", ["a number", "dropout"])
+def test_a_module_that_reads_its_mode_has_none_in_the_other(tmp_path, reads) -> None:
+    source = SOURCE.replace("* self.scale", "* (2 if self.training else 3)")
+    if "dropout" in reads:
+        source = SOURCE.replace("self.norm(x)", "F.dropout(self.norm(x), 0.5, self.training)")
+        source = source.replace(
+            "import torch\n", "import torch\nimport torch.nn.functional as F\n", 1
+        )
+    task = Task("example", "folder", source)
+    best = proposals(task)[0]
+    path = write_source(best.candidate, tmp_path, "example")
+    for several in (False, True):
+        result = Result(task, best, verdict(best.candidate, 2.0), [], "eager", path, "")
+        fast, module = built((result, several))
+        x = torch.randn(6, 8)
+        assert reason(fast, x) == ""
+        assert torch.equal(fast.eval()(x), module.eval()(x)) and reason(fast, x)
+        assert reason(fast.train(), x) == ""
+
+
+@torch.no_grad()
 def test_without_source_a_changed_module_is_refused(tmp_path) -> None:
     module = open_reference(Task("example", "folder", SOURCE)).build(0)
     task = load(module, inputs=[torch.randn(6, 8)], name="example")

@@ -90,11 +90,10 @@ def signature_of(module: nn.Module) -> str:
 
 
 def face_of(
-    title: str, module: nn.Module, captured: Captured, reference: Spliced, device_kind: str,
-    home: str,
-) -> tuple[Face, tuple[str, ...]]:  # fmt: skip
-    """The Face, and the names of the tensor inputs in the forward; ``home`` is the name of the
-    file that the module's class is from.
+    title: str, module: nn.Module, captured: Captured, reference: Spliced, device_kind: str
+) -> tuple[Face, tuple[str, ...]]:
+    """The Face, without what it says of the module's parts, and the names of the tensor inputs in
+    the forward.
 
     Raises:
         CannotCapture: forward's parameters are of a kind that cannot be passed on, or have
@@ -109,7 +108,7 @@ def face_of(
     if args.kwarg:
         raise CannotCapture("a forward that takes any keyword arguments")
     names = [a.arg for a in (*args.posonlyargs, *args.args)][1:]
-    conditions = ["self.training" if module.training else "not self.training"]
+    conditions: list[str] = []
     given = list(captured.arguments)
     unpacked, passed = "", ", ".join(names)
     if args.vararg:
@@ -130,12 +129,21 @@ def face_of(
         path: indexed_text(path) if rebuilt else path_text(module, path)
         for path in [*captured.attributes.values(), *(path for _, path in captured.mutations)]
     }
-    described = _parts_of(module) if rebuilt else description_of(module, home, mode=True)
-    face = Face(title, device_kind, tuple(conditions), passed, unpacked, paths, described=described)
+    face = Face(title, device_kind, tuple(conditions), passed, unpacked, paths)
     return (replace(face, elsewhere="is refused") if rebuilt else face), tensors
 
 
-def _parts_of(module: nn.Module) -> dict[str, Any]:
+def with_parts(face: Face, module: nn.Module, reference: Spliced, home: str, *, mode: bool) -> Face:
+    """``face`` with what the kernels take for granted of the module's parts; ``home`` is the name
+    of the file with their classes, and ``mode`` says whether training counts among it."""
+    rebuilt = reference.bases == "Part"
+    described = _parts_of(module, mode=mode) if rebuilt else description_of(module, home, mode)
+    trains = "self.training" if module.training else "not self.training"
+    conditions = (*face.conditions, *([trains] if mode else []))
+    return replace(face, conditions=conditions, described=described)
+
+
+def _parts_of(module: nn.Module, *, mode: bool) -> dict[str, Any]:
     """The description of a module that is rebuilt from its state."""
     found: dict[str, Any] = {"": ("", {})}
     for path, _, _, is_parameter in state_rows(module):
@@ -146,7 +154,7 @@ def _parts_of(module: nn.Module) -> dict[str, Any]:
             own = found[".".join(parts)][1]
             own["parameters"] = sorted([*own.get("parameters", ()), name])
     for _, own in found.values():
-        own["training"] = module.training
+        own |= {"training": module.training} if mode else {}
     return found
 
 

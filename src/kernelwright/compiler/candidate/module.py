@@ -132,7 +132,8 @@ def _imports(given: tuple[str, ...], text: str) -> list[str]:
 
 def _docstring(program: Program, face: Face) -> str:
     shapes = ", ".join(map(_shown, program.inputs))
-    about = f"Made for {shapes} on {face.device_kind}, where {' and '.join(face.conditions)},"
+    where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
+    about = f"Made for {shapes} on {face.device_kind}{where}"
     about += f" without gradients and outside autocast. Every other use {face.elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
@@ -170,6 +171,7 @@ def guard_text(
     whether forward looks at them.
     """
     conditions = " and ".join(face.conditions)
+    is_for_one_mode = "training" in face.described[""][1]
     lines = [
         '"""The launches that serve a call, or why none do."""',
         *([face.unpacked] if face.unpacked else []),
@@ -193,7 +195,9 @@ def guard_text(
         f"found = self._launches_for({face.passed})",
         'return found if isinstance(found, str) else ""',
     ]
-    return f"{_method('_launches_for', signature, lines)}\n\n{_method('why_not', signature, say)}"
+    any_mode = "    any_mode = True  # training and evaluation are the same"
+    methods = [_method("_launches_for", signature, lines), _method("why_not", signature, say)]
+    return "\n\n".join(methods if is_for_one_mode else [any_mode, *methods])
 
 
 def dispatch_lines(face: Face) -> list[str]:

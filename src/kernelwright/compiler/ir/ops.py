@@ -10,7 +10,9 @@ from kernelwright.compiler.ir.ir import (
     Affine,
     Compute,
     Const,
+    Contraction,
     Iota,
+    Kernel,
     Load,
     Op,
     Reduce,
@@ -87,3 +89,8 @@ def stretches_named(
 ) -> tuple[Stretch, ...]:
     """Stretches over axes with other names."""
     return tuple(replace(s, out=name(s.out), tap=name(s.tap)) for s in stretches)
+
+
+def has_indices(step: Kernel | Contraction) -> bool:
+    """Whether the step looks numbers up at positions that it is given."""
+    return any(isinstance(op, Compute) and op.op == "within" for op in step.body)

@@ -198,6 +198,7 @@ def _forward(generated: Generated, signature: str, names: list[str], body: ast.M
         passed=", ".join(passed),
         unpacked="",
         paths={},
+        described=generated.modules,
     )
     guard = guard_text(face, signature, tensors, WAYS, weights=len(tensors) < len(values))
     lines = [
