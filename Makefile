@@ -20,8 +20,8 @@ zoo: .venv/installed-test
 	$(BIN)/python -m kernelwright.testing.zoo zoo
 
 lint: .venv/installed-test
-	$(BIN)/ruff check src tests benchmarks examples zoo
-	$(BIN)/ruff format --check src tests benchmarks zoo
+	$(BIN)/ruff check src tests benchmarks examples zoo docs
+	$(BIN)/ruff format --check src tests benchmarks zoo docs/generate.py
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

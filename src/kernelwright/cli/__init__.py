@@ -1,4 +1,4 @@
-"""The command line: knows its commands by name, and imports the one that is called."""
+"""The command line: it knows its commands by name, and imports the one that is called."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from kernelwright.console.terminal import Commands
 
 COMMANDS = {
     "bench": "Search every task of a suite, or examine checkpoints on it.",
-    "dataset": "Training pairs from archives.",
-    "doctor": "What this machine can do, and what is missing.",
-    "judge": "A verdict on somebody's kernel, or on folders of them.",
+    "dataset": "Make training pairs from archives.",
+    "doctor": "Show what this machine can do, and what is missing.",
+    "judge": "Judge a kernel, or folders of kernels.",
     "optimize": "Search for a kernel faster than the library.",
     "port": "Translate CUDA programs to HIP, and check them.",
     "port-corpus": "Port a tree of CUDA files, and keep the verified pairs.",
-    "report": "The HTML report of an archive.",
-    "show": "The best source, or any candidate of an archive.",
-    "tasks": "Tasks to search or to train on.",
+    "report": "Write the HTML report of an archive.",
+    "show": "Print the best source of an archive, or any candidate.",
+    "tasks": "Make tasks to search or to train on.",
     "train": "Train a model to write kernels.",
 }
-"""What each is for. They import torch, which takes seconds, and to list them should not."""
+"""Command → its purpose. The commands import torch, which takes seconds, and listing them should
+not."""
 
 
 class Called(Commands):
-    """Commands that are imported when they are called; see ``commands/``."""
+    """A group whose commands are imported when they are called; see ``commands/``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -10,11 +11,8 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE, Timing
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.core.settings import Settings
-from kernelwright.judge.baseline_runs import BaselineRuns
-from kernelwright.judge.children.children import Children
-from kernelwright.judge.children.runner import Runner
-from kernelwright.judge.children.turns import Turns
-from kernelwright.judge.draft import Draft
+from kernelwright.judge.baselines.runs import BaselineRuns
+from kernelwright.judge.devices.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.inputs.distributions import (
     BELOW,
     CLUSTERED,
@@ -40,21 +38,23 @@ from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.inputs.extremes import MOST_HUGE, OUTLIERS
 from kernelwright.judge.inputs.integers import can_skew
 from kernelwright.judge.kinds import kinds, profiling
-from kernelwright.judge.kinds.sampling import Looks
-from kernelwright.judge.machine.conditions import Watch, complaints
-from kernelwright.judge.machine.layout import leaves
-from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
-from kernelwright.judge.preparation import Preparation, Sight
+from kernelwright.judge.kinds.sampling import StackSampler
+from kernelwright.judge.machine import Machine
 from kernelwright.judge.reference.causes import with_cause
 from kernelwright.judge.reference.check import Check
 from kernelwright.judge.reference.convolutions import may_be_rounded
 from kernelwright.judge.reference.nudges import are_narrow
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.timing.reading import Reading
-from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch
-from kernelwright.judge.timing.vigil import Disturbed
+from kernelwright.judge.round_checks import FreshInputs, RoundChecks, sample_more
+from kernelwright.judge.sandbox.layout import leaves
+from kernelwright.judge.sandbox.runner import Runner
+from kernelwright.judge.speed_limits import SpeedLimits
+from kernelwright.judge.submission import EvaluationBuilder, KindEvidence, Submission
+from kernelwright.judge.timing.background_work import Disturbed
+from kernelwright.judge.timing.conditions import ConditionsWatch, complaints
+from kernelwright.judge.timing.rounds import Contest, compare
+from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
 
 CALL_LIMIT_S = 10.0
 SLOWEST = 50.0
@@ -78,16 +78,12 @@ class Examiner:
         self,
         oracle: Oracle,
         baselines: BaselineRuns,
-        *,
-        place: Place,
-        children: Children,
+        machine: Machine,
         stopwatch: Stopwatch,
-        turns: Turns,
         settings: Settings,
     ) -> None:
-        self._oracle, self._baselines = oracle, baselines
-        self._place, self._children = place, children
-        self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
+        self._oracle, self._baselines, self._machine = oracle, baselines, machine
+        self._stopwatch, self._settings = stopwatch, settings
         names = [name for name in oracle.modules if name != TASK] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
         names += [SKEWED] if any(map(can_skew, leaves(oracle.first_arguments))) else []
@@ -108,11 +104,13 @@ class Examiner:
         ]
         self._left_out: list[str] = []
         is_reduced = bool(oracle.precision)
-        self._arithmetic = Arithmetic(place, oracle.flops, oracle.example, is_reduced=is_reduced)
-        self._reading = Reading(oracle, place)
+        self._arithmetic = Arithmetic(
+            machine.backend, oracle.flops, oracle.example, is_reduced=is_reduced
+        )
+        self._limits = SpeedLimits(oracle, machine.backend)
         self._profilers = ThreadPoolExecutor(MOST_STARTING, "profiler")
 
-    def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool) -> None:
+    def examine(self, prepared: Submission, max_time_s: float, *, is_first: bool) -> None:
         """Check a built candidate's results, and time it; ``identify`` is to follow.
 
         ``is_first``: nobody finds out of what kind a loser is, and on a CPU it is seen after the
@@ -135,46 +133,45 @@ class Examiner:
         if not prepared.is_timed:
             return
         seed = derive_seed(verdict.seed, "looks")
-        looks = Looks(seed, runner.child.mapped) if runner.is_read else None
-        verdict.timing = self._time(verdict, check, None if is_first else looks, max_time_s)
+        sampler = StackSampler(seed, runner.child.mapped) if runner.is_read else None
+        verdict.timing = self._time(verdict, check, None if is_first else sampler, max_time_s)
         verdict.numerics = check.tally.numerics()
         verdict.warnings += [w for w in check.tally.warnings if w not in verdict.warnings]
         if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:
             return
-        prepared.sight = Sight(looks, looks_on=is_first and looks is not None)
+        later = is_first and sampler is not None
+        prepared.evidence = KindEvidence(sampler, samples_later=later)
         if not runner.is_read:
-            prepared.sight.profiler = self._profilers.submit(self._start_profiler, runner)
+            prepared.evidence.profiler = self._profilers.submit(self._start_profiler, runner)
 
-    def identify(self, prepared: Preparation) -> None:
+    def identify(self, prepared: Submission) -> None:
         """Find out of what kind an examined candidate is, where somebody wants to know.
 
         Raises:
             Refused: it is too fast to be true.
         """
-        verdict, runner, sight = prepared.verdict, prepared.runner, prepared.sight
-        if sight is None:
+        verdict, runner, evidence = prepared.verdict, prepared.runner, prepared.evidence
+        if evidence is None:
             return
         timed_ns = verdict.timing.median_ns(CANDIDATE)
         library_ns = verdict.timing.median_ns(verdict.timing.strongest)
         is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
-        sight.wait()
-        with self._turns.alone():
-            if sight.looks_on:
+        evidence.wait()
+        with self._machine.device_lock.exclusive():
+            if evidence.samples_later:
                 samples_ns = verdict.timing.samples_ns[CANDIDATE]
-                told = (self._oracle.arguments, verdict.seed, sight.looks, samples_ns)
-                self._stopwatch.look_on(runner, *told)
+                fresh = FreshInputs(self._oracle, verdict.seed)
+                sample_more(self._stopwatch, runner, fresh, evidence.sampler, samples_ns)
             if is_win:
                 overhead_ns = self._stopwatch.overhead_ns
-                self._reading.refuse_impossible(
-                    timed_ns, library_ns=library_ns, overhead_ns=overhead_ns
-                )
+                self._limits.refuse_unread(timed_ns, library_ns=library_ns, overhead_ns=overhead_ns)
             does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
             if does_less:
                 verdict.warnings.append(Warned(WarningCode.DOES_LESS, DOES_LESS))
             verdict.kinds = kinds.of(
                 runner,
                 self._oracle,
-                sight.looks,
+                evidence.sampler,
                 source=prepared.candidate.source,
                 timed_ns=timed_ns,
                 does_less=does_less,
@@ -192,7 +189,7 @@ class Examiner:
 
     def _start_profiler(self, runner: Runner) -> None:
         """Beside others, the next candidate's checks among them."""
-        with runner.beside(self._turns):
+        with self._machine.device_lock.shared(runner):
             runner.profile(self._oracle.first_arguments)
 
     def _check(self, check: Check) -> None:
@@ -208,23 +205,25 @@ class Examiner:
                 self._left_out += [one.distribution for one in self._draws[number - 1 :]]
                 del self._draws[number - 1 :]  # for later candidates too: all are checked alike
                 break
-            with check.runner.beside(self._turns):
+            with self._machine.device_lock.shared(check.runner):
                 try:
-                    outputs = check.run(draw, self._stopwatch.turn)
+                    outputs = check.run(draw, self._stopwatch.checked_call)
                 except Refused as refused:
                     if number > n_before:
                         raise
-                    raise with_cause(refused, draw, check, self._stopwatch.turn) from None
+                    raise with_cause(refused, draw, check, self._stopwatch.checked_call) from None
                 if draw == self._oracle.first:
                     self._visit_others(check)
             is_plain = draw.distribution in (TASK, *DISTRIBUTIONS)
             if outputs and is_plain and len(repeated) < n_repeated:
                 repeated[draw] = outputs
             del outputs  # no need to hold it beside the next one's float64
-        with check.runner.beside(self._turns):
+        with self._machine.device_lock.shared(check.runner):
             if not repeated:  # as memory is scarce: called once more, for a result to repeat
-                repeated[self._oracle.first] = check.run(self._oracle.first, self._stopwatch.turn)
-            check.runner.unpoison()
+                repeated[self._oracle.first] = check.run(
+                    self._oracle.first, self._stopwatch.checked_call
+                )
+            check.runner.end_filling()
             check.repeat(repeated, limit_s=self._stopwatch.limit_s)
             check.finish()
         if self._left_out:
@@ -235,21 +234,27 @@ class Examiner:
     def _visit_others(self, check: Check) -> None:
         """Calls on the other inputs that the task declares, and back."""
         for other in self._oracle.others.values():
-            check.visit(other, self._stopwatch.turn)
+            check.visit(other, self._stopwatch.checked_call)
         if self._oracle.others:
-            check.come_home(self._stopwatch.turn)
+            check.come_home(self._stopwatch.checked_call)
 
     def _call_limit_s(self) -> float:
         slowest_ns = max(self._baselines.median_ns.values(), default=0.0)
         return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
 
-    def _time(self, verdict: Draft, check: Check, looks: Looks | None, max_time_s: float) -> Timing:
+    def _time(
+        self,
+        verdict: EvaluationBuilder,
+        check: Check,
+        sampler: StackSampler | None,
+        max_time_s: float,
+    ) -> Timing:
         """The rounds; anew without a setting that compiles in them, and once more, twice at most,
         where somebody else used the device all the time: a library's compiler may, for a moment."""
         n_disturbed = 0
         while True:
             try:
-                return self._time_once(verdict, check, looks, max_time_s)
+                return self._time_once(verdict, check, sampler, max_time_s)
             except RunnerFailed as failed:
                 if error := self._baselines.lose(failed):
                     raise error from failed
@@ -260,7 +265,11 @@ class Examiner:
                 time.sleep(DISTURBED_S)
 
     def _time_once(
-        self, verdict: Draft, check: Check, looks: Looks | None, max_time_s: float
+        self,
+        verdict: EvaluationBuilder,
+        check: Check,
+        sampler: StackSampler | None,
+        max_time_s: float,
     ) -> Timing:
         self._baselines.start_again()
         self._baselines.measure()
@@ -271,26 +280,35 @@ class Examiner:
             warned = Warned(WarningCode.BASELINE_NOT_MEASURED, told)
             verdict.warnings += [warned] if warned not in verdict.warnings else []
         kept = self._baselines.kept()
-        with self._turns.alone():
-            start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())
+        with self._machine.device_lock.exclusive():
+            pids = self._machine.factory.pids()
+            start_s, watch = time.monotonic(), ConditionsWatch(self._machine.backend, pids)
             try:
                 with self._stopwatch.gathered([check.runner, *kept.values()]):
                     self._baselines.settle_in()
-                    return self._stopwatch.compare(
-                        check.runner,
-                        kept,
-                        strongest=self._baselines.strongest,
-                        arguments_of=self._oracle.arguments,
-                        check=check,
-                        draws=self._draws,
-                        seed=verdict.seed,
-                        budget_s=max_time_s,
-                        looks=looks,
-                    )
+                    return self._compare(verdict, check, kept, sampler, max_time_s)
             finally:
                 verdict.time_s = time.monotonic() - start_s
                 verdict.conditions = watch.end()
                 verdict.warnings += complaints(verdict.conditions)
+
+    def _compare(
+        self,
+        verdict: EvaluationBuilder,
+        check: Check,
+        kept: Mapping[str, Runner],
+        sampler: StackSampler | None,
+        max_time_s: float,
+    ) -> Timing:
+        """Time the candidate beside these library settings, and check what is timed."""
+        fresh = FreshInputs(self._oracle, verdict.seed)
+        checks = RoundChecks(self._stopwatch, check, self._draws, fresh, sampler)
+        baselines = self._baselines
+        contest = Contest(check.runner, kept, baselines.strongest, baselines.compared)
+        timing = compare(self._stopwatch, contest, checks, seed=verdict.seed, budget_s=max_time_s)
+        overhead_ns = self._stopwatch.overhead_ns
+        self._limits.refuse_unwritten(checks.claims, timing, overhead_ns=overhead_ns)
+        return timing
 
 
 def _says_something(name: str, oracle: Oracle) -> bool:

@@ -12,11 +12,11 @@ from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Reason, ReasonCode
 from kernelwright.core.task import Task
+from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.examiner import Examiner
-from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.room import held_bytes, seen_beside, too_much
-from kernelwright.judge.preparation import Preparation
 from kernelwright.judge.refusal import Refused, memory_apart
+from kernelwright.judge.scheduling.memory import blamed_on_memory, held_bytes, too_much
+from kernelwright.judge.submission import Submission
 
 
 class Verdicts:
@@ -25,22 +25,22 @@ class Verdicts:
     Every method raises ``KernelwrightError`` where it is the task that fails.
     """
 
-    def __init__(self, examiner: Examiner, place: Place, task: Task) -> None:
-        self._examiner, self._place, self._task = examiner, place, task
+    def __init__(self, examiner: Examiner, backend: DeviceBackend, task: Task) -> None:
+        self._examiner, self._backend, self._task = examiner, backend, task
         self._shown: set[str] = set()
 
     def close(self) -> None:
         """End what the examiner has started."""
         self._examiner.close()
 
-    def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool = False) -> None:
+    def examine(self, prepared: Submission, max_time_s: float, *, is_first: bool = False) -> None:
         """Check and time what was prepared; where that refuses it, that is the verdict."""
         with self._attempt(prepared):
             if prepared.error is not None:
                 raise prepared.error
             self._examiner.examine(prepared, max_time_s, is_first=is_first)
 
-    def finish(self, prepared: Preparation) -> Evaluation:
+    def finish(self, prepared: Submission) -> Evaluation:
         """Find out of what kind an examined candidate is, and end it."""
         if prepared.found is None:
             with self._attempt(prepared):
@@ -50,7 +50,7 @@ class Verdicts:
         prepared.close()
         return prepared.found
 
-    def finished(self, waiting: deque[Preparation], n_starting: int = 0) -> Iterator[Evaluation]:
+    def finished(self, waiting: deque[Submission], n_starting: int = 0) -> Iterator[Evaluation]:
         """The verdicts on examined candidates, in their order; of those whose profilers start so
         many may be left, and what came after them."""
         while waiting:
@@ -60,7 +60,7 @@ class Verdicts:
             yield self.finish(waiting.popleft())
 
     @contextlib.contextmanager
-    def _attempt(self, prepared: Preparation) -> Iterator[None]:
+    def _attempt(self, prepared: Submission) -> Iterator[None]:
         """A part of an examination; what fails in it is the verdict, and ends the candidate."""
         verdict = prepared.verdict
         try:
@@ -68,10 +68,10 @@ class Verdicts:
                 yield
             return
         except Refused as refused:
-            refused = seen_beside(self._place, self._task, refused)
+            refused = blamed_on_memory(self._backend, self._task, refused)
             prepared.found = verdict.conclude(refused.reason)
         except (DeviceError, MemoryError) as error:
-            if held := held_bytes(self._place, prepared.close):
+            if held := held_bytes(self._backend, prepared.close):
                 prepared.found = verdict.conclude(too_much(held).reason)
             else:
                 self._examiner.excuse()

@@ -1,4 +1,4 @@
-"""Files that rules could not finish: models are asked, and the ladder decides about their text."""
+"""Files that rules could not finish: models are asked, and the ladder judges their answers."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from dataclasses import replace
 
 from kernelwright.hipify import Translation
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, Unfinished, mended
+from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, UnfinishedFile, repaired
 
 Climb = Callable[[Translation], tuple[Rung, ...]]
 
 
 def finished(
-    work: Unfinished, translation: Translation, rungs: tuple[Rung, ...], repairs: Repairs,
+    work: UnfinishedFile,
+    translation: Translation,
+    rungs: tuple[Rung, ...],
+    repairs: Repairs,
     climb: Climb,
-) -> tuple[Translation, tuple[Rung, ...], tuple[Repair, ...]]:  # fmt: skip
-    """The best text of a file after at most N_TRIES questions, how far it climbed, and the calls.
+) -> tuple[Translation, tuple[Rung, ...], tuple[Repair, ...]]:
+    """Return the best text of a file after at most N_TRIES questions, the rungs it reached, and the
+    calls.
 
-    A text is better where every rung that was passed before still is, and more are passed or less
-    is wrong. What is not checked cannot be mended: nobody is asked about it.
+    A text is better if every rung that passed before still passes, and more rungs pass or fewer
+    faults are left. A rung that is not checked cannot be repaired, so no model is asked about it.
 
     Raises:
         ProposerError: a model cannot be asked at all.
@@ -30,14 +34,14 @@ def finished(
         faults = faults_of(rungs)
         if not faults:
             break
-        told = replace(work, ported=translation.text, faults=faults)
-        asked = repairs.ask(told, unusable)
+        unfinished = replace(work, ported=translation.text, faults=faults)
+        asked = repairs.ask(unfinished, unusable)
         if asked is None:
             break
         repair, text = asked
         unusable = repair.unusable
         if text:
-            after = mended(text, translation, model=repair.model, file=work.file)
+            after = repaired(text, translation, model=repair.model, file=work.file)
             climbed = climb(after)
             if _is_better(climbed, rungs):
                 translation, rungs, repair = after, climbed, replace(repair, is_kept=True)
@@ -46,7 +50,7 @@ def finished(
 
 
 def faults_of(rungs: tuple[Rung, ...]) -> tuple[str, ...]:
-    """What rungs found wrong."""
+    """Return the faults that rungs found."""
     return tuple(
         f"{rung.name}: {detail}"
         for rung in rungs

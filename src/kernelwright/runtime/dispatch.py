@@ -1,4 +1,4 @@
-"""One module from several results: the best kernel for each shape, its own code elsewhere."""
+"""One module from several results: the best kernel for each shape, else the module's own code."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from kernelwright.compiler.candidate.unchanged import (
 from kernelwright.core.errors import TaskError
 
 Form = tuple[Hashable, ...]
-"""Of a tensor: its dtype, its shape, and its strides along axes of more than one number; of a list,
-tuple or dict its type and the forms of what it holds; of another value its type and itself."""
+"""The form of an input. For a tensor: dtype, shape, and strides of the axes longer than 1. For a
+list, tuple or dict: the type and the forms of the items. For any other value: type and value."""
 Key = tuple[str, tuple[Form, ...]]
-"""The kind of device, and the form of every input."""
+"""The kind of device and the form of every input."""
 
 
 class ByShape:
-    """A forward for ``module``: calls the kernel that was judged on inputs like these, and the
-    module's own forward where none was.
+    """A forward for ``module`` that calls the kernel judged on inputs of the same form.
 
     A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in the
     mode (train or eval) in which the module is constructed, without gradients and outside
@@ -35,11 +34,11 @@ class ByShape:
     to the module's own, and so does a call outside ``torch.no_grad()`` where inputs or weights want
     gradients, and one that the kernel itself sends to its reference. ``why_not`` says the reason.
 
-    The module stays what it is, with the names of its state; the kernels are no part of it, and
-    use its weights, whoever changes those.
+    The module keeps its type and the names of its state. The kernels are not its submodules, and
+    they always use its current weights.
 
     Raises:
-        TaskError: a kernel keeps its weights in another form.
+        TaskError: a kernel stores its weights in another form.
     """
 
     def __init__(self, module: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
@@ -166,7 +165,7 @@ def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
 
 
 def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:
-    """The form of every input."""
+    """Return the form of every input."""
     return tuple(map(_form, inputs))
 
 
@@ -177,12 +176,12 @@ def _form(value: Any) -> Form:
         return "dict", *((key, _form(held)) for key, held in value.items())
     if isinstance(value, (list, tuple)):
         return type(value).__name__, *map(_form, value)
-    # A kernel may hold such a value for what it was; one that no table takes is like no other.
+    # A kernel may have this value compiled in. An unhashable value never matches.
     return type(value).__name__, value if isinstance(value, Hashable) else object()
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Those among inputs, and in what these hold."""
+    """Yield the tensors among the inputs and inside their lists, tuples and dicts."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple, dict)):
@@ -195,11 +194,15 @@ def _strides(t: torch.Tensor) -> tuple[int, ...]:
 
 
 def _share_weights(source: nn.Module, target: nn.Module) -> None:
-    """Give ``target`` the weights of ``source``, and the tables in which its parts hold them: who
-    replaces one there, as ``Module.to`` does a buffer, replaces it for both."""
+    """Make ``target`` share the weights of ``source``, including its parameter and buffer tables.
+
+    Because the tables are shared, replacing a tensor in one of them, as ``Module.to`` does with a
+    buffer, replaces it for both modules.
+    """
     state = source.state_dict(keep_vars=True)
     for name, weight in target.named_parameters():
-        weight.requires_grad_(state[name].requires_grad)  # else assigning sets it in the source
+        # Otherwise load_state_dict(assign=True) would change requires_grad in the source.
+        weight.requires_grad_(state[name].requires_grad)
     target.load_state_dict(state, assign=True)
     shared = target.state_dict(keep_vars=True)
     tensors = {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}

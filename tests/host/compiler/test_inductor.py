@@ -1,4 +1,4 @@
-"""What torch.compile generates stands on its own, and the judge finds it right."""
+"""Code that torch.compile generates works as a separate file and passes the judge."""
 
 import ast
 import subprocess
@@ -16,7 +16,7 @@ from kernelwright.judge import Judge
 from kernelwright.loaders import open_reference
 from kernelwright.proposers.inductor import InductorProposer
 from kernelwright.proposers.inductor.generated import Argument, Generated
-from kernelwright.proposers.inductor.standalone import Unsupported, standalone
+from kernelwright.proposers.inductor.standalone import NotStandalone, standalone
 
 LAYERS = """
 import torch
@@ -104,11 +104,11 @@ def test_generated_triton_runs_without_inductors_runtime():
     assert "_inductor" not in text and "triton_heuristics" not in text
     found = judged(ROWS, text, "triton")
     assert found.passed, found.why
-    with pytest.raises(Unsupported, match=names[0]):
+    with pytest.raises(NotStandalone, match=names[0]):
         standalone(replace(generated, configs={}), task)
 
 
-def test_what_draws_random_numbers_is_not_proposed():
+def test_modules_that_draw_random_numbers_are_not_proposed():
     source = LAYERS.replace("x.t() + 1", "torch.dropout(x, 0.5, True)")
     brief = Brief(Task("task", "folder", source), Device.parse("cpu"), ("cpp",), budget_s=200.0)
     assert list(InductorProposer().propose(brief)) == []

@@ -1,4 +1,4 @@
-"""Where an emitted file's compiled kernels lie: nobody else can put a library of theirs there."""
+"""The folder of an emitted file's compiled kernels: nobody else can put a library there."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ LIE = 'extern "C" int f() { return 666; }\n'
 
 
 def answer(source: str = TRUTH) -> int:
-    """What ``f`` returns, built by the emitted lines."""
+    """Return the result of ``f``, built by the emitted lines."""
     lines = [*loader.IMPORTS, f"SOURCE = {source!r}", loader.BUILD]
     names: dict = {}
     exec("\n".join(lines), names)
@@ -74,7 +74,7 @@ def test_nothing_is_loaded_from_a_folder_that_others_may_write_to(home, shared):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_nothing_is_loaded_from_a_folder_of_somebody_elses(home, shared):
+def test_nothing_is_loaded_from_another_users_folder(home, shared):
     assert answer() == 1
     (kept,) = libraries(home)
     kept.unlink()
@@ -83,7 +83,7 @@ def test_nothing_is_loaded_from_a_folder_of_somebody_elses(home, shared):
     assert answer() == 1
 
 
-def test_without_a_folder_of_the_users_nothing_is_kept(home, shared, tmp_path):
+def test_without_a_user_folder_no_kernels_are_kept(home, shared, tmp_path):
     (tmp_path / "cache").touch()
     assert answer() == 1
     assert libraries(tmp_path) == []
@@ -97,7 +97,7 @@ def test_a_folder_that_is_named_is_used(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("what", ["g++ 12", "znver3"])
 def test_another_compiler_or_processor_builds_anew(home, shared, tmp_path, monkeypatch, what):
-    """Two machines may share a home: what one's processor runs stops the other's."""
+    """Two machines may share a home folder, and code for one processor may crash on the other."""
     compiler = tmp_path / "g++"
     monkeypatch.setenv("CXX", str(compiler))
     for told in ("this", what):
@@ -109,7 +109,7 @@ def test_another_compiler_or_processor_builds_anew(home, shared, tmp_path, monke
     assert len(libraries(home)) == 2
 
 
-def test_what_does_not_compile_says_why(home, shared):
+def test_a_compile_error_is_reported(home, shared):
     with pytest.raises(RuntimeError, match="failed"):
         answer("int f( {")
 

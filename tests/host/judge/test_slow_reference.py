@@ -8,10 +8,12 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, examiner
 
 
-def test_what_a_slow_reference_leaves_no_time_for_is_said(monkeypatch, nursery):
+def test_a_warning_names_the_checks_that_a_slow_reference_leaves_no_time_for(
+    monkeypatch, fork_server
+):
     monkeypatch.setattr(examiner, "ORACLE_BUDGET_S", 0.0)
     with Judge(
-        Task("relu", "builtin", TASK), settings=Settings(threads=1), nursery=nursery
+        Task("relu", "builtin", TASK), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:
         for number in range(2):
             text = f"{TASK}\nModelNew = Model  # {number}\n"

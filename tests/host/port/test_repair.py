@@ -1,4 +1,5 @@
-"""What rules leave undone: a real server answers as the test says, and the ladder decides."""
+"""Files that rules leave unfinished: a real server answers as the test says, and the ladder
+decides."""
 
 import json
 
@@ -10,7 +11,7 @@ from tests.null.swarm.scripted import fail, say
 
 from kernelwright.cli import main
 from kernelwright.hipify import translate
-from kernelwright.proposers.port.repair import Unfinished, prompt, read
+from kernelwright.proposers.port.repair import UnfinishedFile, prompt, read
 
 SOURCE = """#include <cstdio>
 __global__ void add(unsigned* p) {
@@ -47,7 +48,7 @@ def run(tmp_path, scripted):  # noqa: F811
 
 
 @needs_amd
-def test_answers_without_use_are_sent_back_until_the_ladder_passes(run, scripted):  # noqa: F811
+def test_useless_answers_are_sent_back_until_the_ladder_passes(run, scripted):  # noqa: F811
     ported = translate(SOURCE).text
     scripted.script = [
         say("I cannot."),
@@ -66,7 +67,7 @@ def test_answers_without_use_are_sent_back_until_the_ladder_passes(run, scripted
 
 
 @needs_amd
-def test_only_the_rungs_that_were_asked_for_decide(run, scripted):  # noqa: F811
+def test_only_requested_rungs_decide(run, scripted):  # noqa: F811
     broken = translate(SOURCE).text.replace(PTX, "v = nothing;")
     scripted.script = [say(block(broken))]
     code, file, text = run("--rungs", "0", "--budget", "200tok")
@@ -90,14 +91,14 @@ def test_prices_without_a_model_are_an_error(tmp_path):
     assert done.exit_code == 2 and "--model" in done.output
 
 
-def test_a_prompt_holds_both_texts_and_what_is_wrong():
-    work = Unfinished("a.cu", "CUDA TEXT", "HIP TEXT", ("compile: gfx942: error",), ("gfx942",))
+def test_a_prompt_holds_both_texts_and_the_faults():
+    work = UnfinishedFile("a.cu", "CUDA TEXT", "HIP TEXT", ("compile: gfx942: error",), ("gfx942",))
     (_, system), (_, user) = prompt(work)
     assert "gfx942" in system
     assert all(part in user for part in ("CUDA TEXT", "HIP TEXT", "compile: gfx942: error"))
 
 
-def test_kernels_with_launch_bounds_are_looked_for_by_their_names():
+def test_kernels_with_launch_bounds_are_found_by_name():
     ported = "__global__ void __launch_bounds__(64) k(int* p) {}\n"
     assert read(block("int x;\n"), ported) == ("", "it leaves out k")
     assert read(block(ported), ported) == (ported, "")

@@ -40,7 +40,7 @@ int main() {
 
 
 @pytest.mark.parametrize("program", chosen(["texture"]), ids=lambda p: p.name)
-def test_loads_give_what_textures_give(program, tmp_path):
+def test_replacement_loads_return_the_same_values_as_textures(program, tmp_path):
     text = translate(program.source).text
     built = machine.build(text, folder=tmp_path, defines=NO_IMAGES)
     for width in machine.WIDTHS:

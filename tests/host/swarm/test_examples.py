@@ -1,4 +1,4 @@
-"""The worked examples of the prompts are right: the judge passes them."""
+"""The judge passes the worked examples of the prompts."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from kernelwright.proposers.swarm.question import Question
 
 
 def example(dialect):
-    """(reference, candidate) of a dialect's example, as a prompt shows them."""
+    """Return (reference, candidate) of a dialect's example, as a prompt shows them."""
     task = Task("any", "kernelbench", "class Model: pass")
     brief = Brief(task, Device.parse("cpu"), (dialect,))
     _, asked, answered, _ = prompt.generator(brief, Question("write", dialect), ())
@@ -24,11 +24,11 @@ def example(dialect):
 
 
 @pytest.mark.parametrize("dialect", ["cpp", "triton"])
-def test_the_judge_passes_the_example(dialect, nursery):
+def test_the_judge_passes_the_example(dialect, fork_server):
     if dialect == "triton":
         pytest.importorskip("triton")
     task, candidate = example(dialect)
-    with Judge(task, nursery=nursery) as judge:
+    with Judge(task, fork_server=fork_server) as judge:
         verdict = judge.evaluate(candidate, timed=False)
     assert verdict.status is Status.PASSED, verdict.why
 

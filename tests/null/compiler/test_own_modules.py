@@ -61,7 +61,7 @@ ALL = "from own_beside.ops import *\n"
 
 @contextlib.contextmanager
 def forgotten():
-    """Behind it nothing is found that the author's modules, or a text with them, brought in."""
+    """After the imports, no name comes from the author's modules or a text with them."""
     finders = list(sys.meta_path)
     try:
         yield
@@ -73,7 +73,7 @@ def forgotten():
 
 @pytest.fixture
 def proposed(tmp_path):
-    """What the rules first make of a task's text beside a package of its author's."""
+    """Return the rules' first candidate for a task beside a package of its author's."""
     package = tmp_path / "own_beside"
     package.mkdir()
     (package / "scales.py").write_text(SCALES)
@@ -90,7 +90,7 @@ def proposed(tmp_path):
 
 
 def names_in(text):
-    """What a file's text defines up to and with the last of its imports."""
+    """Return the names that a file's text defines, up to and including its last import."""
     parts = ast.parse(text).body
     last = max(n for n, part in enumerate(parts) if isinstance(part, (ast.ImportFrom, ast.Try)))
     found = {}
@@ -100,23 +100,23 @@ def names_in(text):
 
 @pytest.mark.parametrize("source", [TASK, BROKEN], ids=["whole", "around a graph break"])
 @pytest.mark.parametrize(("dialect", "device"), [("cpp", "cpu"), ("triton", "cuda:sm_90")])
-def test_a_proposed_file_imports_them_where_they_are_not(proposed, source, dialect, device):
+def test_a_proposed_file_imports_own_modules_from_another_folder(proposed, source, dialect, device):
     text = proposed(source, dialect, device)
     assert names_in(text)["twice"].__module__ == "own_beside.ops"
 
 
 @pytest.mark.parametrize("imports", [EITHER_WAY, ALL], ids=["in a try", "all names"])
-def test_however_they_are_imported(proposed, imports):
+def test_every_form_of_import_is_found(proposed, imports):
     assert imports in proposed(TASK.replace(IMPORTS, imports))
 
 
-def test_a_task_without_any_gets_none(proposed):
+def test_a_task_without_own_modules_gets_no_imports(proposed):
     text = proposed(TASK.replace(IMPORTS, "twice = torch.neg\n"))
     assert "_OWN_MODULES" not in text and "importlib" not in text
 
 
 def test_a_form_feed_or_a_mark_in_a_string_moves_no_line_of_the_reference():
-    """Every kernel for such a task was a file that Python cannot read."""
+    """Once, every kernel for such a task was a file that Python cannot parse."""
     source = TASK.replace(IMPORTS, "\x0c\ndef twice(x):\n    return x * 2\n").replace(
         "        return self.inner(x)", "        mark = 'a\u2028b'\n        return self.inner(x)"
     )

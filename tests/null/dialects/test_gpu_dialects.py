@@ -74,7 +74,7 @@ def test_cuda_needs_an_nvidia_gpu():
     ("dialect", "device", "tools"),
     [("cpp", "cuda", "cuda"), ("cpp", "cpu", "cpp"), ("triton", "cuda", "triton")],
 )
-def test_whoever_calls_torch_from_cpp_may_do_so_on_a_gpu(dialect, device, tools):
+def test_cpp_candidates_that_call_torch_may_run_on_a_gpu(dialect, device, tools):
     assert run_as(dialect, Device.parse(device)) == tools
 
 

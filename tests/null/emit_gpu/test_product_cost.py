@@ -134,7 +134,7 @@ TWO_PARTS = {  # the same of two scaled float16 parts
         (Tile(64, 64, 64, 4, 4), TWO_DESCRIPTORS, 2.379, 2.372),
     ),
 }
-"""One H200, Triton 3.6, CUDA events, cold L2 cache, medians of 9 or 11 calls: see LOG.md."""
+"""One H200, Triton 3.6, CUDA events, cold L2 cache, medians of 9 or 11 calls: see docs/lab."""
 
 
 def product(m, n, k):

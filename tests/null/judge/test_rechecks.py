@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.inputs.draws import Draw
 from kernelwright.judge.numerics.compare import expect
 from kernelwright.judge.reference import check
 from kernelwright.judge.reference.check import FEWEST_RECHECKS, Check
+from kernelwright.judge.sandbox.outputs import ResultForm
+from kernelwright.judge.sandbox.runner import Call, Runner
 
 DRAWS = [Draw(name, number) for number, name in enumerate(("centred", "huge", "outliers", "small"))]
 
@@ -74,9 +75,9 @@ def test_a_checked_call_asks_for_its_results_once() -> None:
         overlapping=set(),
         changed=[False],
     )
-    place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
+    backend = SimpleNamespace(memory_bytes=lambda: 1 << 30)
     runner = SimpleNamespace(
-        changed_arguments=lambda _: [], release=lambda hold: None, place=place, like=[]
+        changed_arguments=lambda _: [], release=lambda hold: None, backend=backend, like=[]
     )
     found = Check(oracle, runner, 0).run(DRAWS[0], lambda *_, **__: Call(1, [], [result]))
     assert found == [result] and asked == DRAWS[:1]
@@ -104,7 +105,7 @@ def test_what_a_recheck_is_to_give_is_worked_out_before_the_call_that_precedes_i
         assert seen == asked[:number]
 
 
-def test_whoever_has_been_given_weights_stands_still_before_others_are_timed() -> None:
+def test_a_child_that_was_given_weights_stands_still_before_others_are_timed() -> None:
     """A recheck ends with the task's own weights, and the next call may be a library setting's."""
     asked: list[str] = []
     child = SimpleNamespace(
@@ -112,8 +113,7 @@ def test_whoever_has_been_given_weights_stands_still_before_others_are_timed() -
         request=lambda what, **_: asked.append(what),
         stop=lambda: asked.append("stop") or 0,
     )
-    place = SimpleNamespace(reads_from_outside=True, settle=lambda: None)
-    runner = Runner(child, place, [], threads=1)
-    runner.weight_slots = {}
+    backend = SimpleNamespace(reads_from_outside=True, settle=lambda: None)
+    runner = Runner(child, backend, ResultForm([]), threads=1)
     runner.load({}, limit_s=1.0)
     assert asked == ["load", "stop"]

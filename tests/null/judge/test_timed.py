@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from kernelwright.core.evaluation import CANDIDATE
-from kernelwright.judge.baselines import EAGER
-from kernelwright.judge.children.runner import Call
+from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.judge.inputs.draws import TASK, Draw
 from kernelwright.judge.numerics.compare import are_near, expect
 from kernelwright.judge.numerics.growth import MOVED
 from kernelwright.judge.reference.check import FEWEST_VERIFIED, VERIFIED_SHARE, Check
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.runner import Call
 
 
 def test_an_error_that_few_numbers_may_have_is_not_near_everywhere():
@@ -63,8 +63,8 @@ def made(n_bytes: int, seed: int, seen: list[Draw]) -> Check:
         others={TASK: None},
         returned=[False],
     )
-    place = SimpleNamespace(memory_bytes=lambda: n_bytes)
-    return Check(oracle, SimpleNamespace(place=place), seed)
+    backend = SimpleNamespace(memory_bytes=lambda: n_bytes)
+    return Check(oracle, SimpleNamespace(backend=backend), seed)
 
 
 def timed(check: Check, n_rounds: int, *, wrong: tuple[int, ...] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What a port is written over: nothing but its own, as it left it."""
+"""A port overwrites only its own unchanged files."""
 
 import json
 import resource
@@ -53,24 +53,24 @@ def test_two_sources_of_one_output_are_refused(project, tmp_path, out):
     refused(project, r"a\.hip", out=out and tmp_path / out)
 
 
-def test_the_same_port_again_replaces_its_own_and_no_change_by_hand(project, tmp_path):
+def test_repeating_a_port_overwrites_its_own_files_but_no_manual_change(project, tmp_path):
     out = tmp_path / "out"
     port(project, rungs=RUNGS, out=out)
     (project / "a.cu").write_text(KERNEL * 2)
     port(project, rungs=RUNGS, out=out)
     assert texts(out)["a.hip"].count("hipFree") == 2
     (out / "a.hip").write_text("// mine\n")
-    refused(project, "not what a port left there", out=out)
+    refused(project, "not that of the last port", out=out)
 
 
-def test_a_port_that_was_stopped_goes_on(project, tmp_path):
+def test_an_interrupted_port_resumes(project, tmp_path):
     port(project, rungs=RUNGS, out=tmp_path / "out")
     (tmp_path / "out/port.json").unlink()
     port(project, rungs=RUNGS, out=tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["port.json", "compile_commands.json"])
-def test_files_beside_the_port_are_kept_where_they_are_another_s(project, tmp_path, name):
+def test_foreign_files_beside_the_port_are_kept(project, tmp_path, name):
     entry = {"directory": str(project), "file": "a.cu", "command": "nvcc -DN=3 -c a.cu"}
     (project / "compile_commands.json").write_text(json.dumps([entry]))
     (tmp_path / "out").mkdir()
@@ -78,7 +78,7 @@ def test_files_beside_the_port_are_kept_where_they_are_another_s(project, tmp_pa
     refused(project, name, out=tmp_path / "out")
 
 
-def test_a_port_below_its_sources_is_none_of_them(project):
+def test_a_port_below_its_sources_is_not_a_source(project):
     entry = {"directory": str(project), "file": "a.cu", "command": "nvcc -DN=3 -c a.cu"}
     (project / "build").mkdir()
     (project / "build/compile_commands.json").write_text(json.dumps([entry]))
@@ -89,13 +89,13 @@ def test_a_port_below_its_sources_is_none_of_them(project):
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[{}]", '{"a": 1}', "[1]", '[{"directory": ""}]', "["])
-def test_a_compile_database_that_is_none_is_one_error(project, text):
+def test_an_invalid_compile_database_is_one_error(project, text):
     (project / "compile_commands.json").write_text(text)
-    refused(project, r"compile_commands\.json is no compile database")
+    refused(project, r"compile_commands\.json is not a compile database")
 
 
 @pytest.mark.parametrize("path", [".", "../project", "../project/a.cu"])
-def test_a_port_goes_beside_what_was_named(project, monkeypatch, path):
+def test_a_port_is_written_beside_the_named_path(project, monkeypatch, path):
     monkeypatch.chdir(project)
     assert CliRunner().invoke(main, ["port", path, "--rungs", "0"]).exit_code == 0
     (written,) = project.parent.rglob("a.hip")

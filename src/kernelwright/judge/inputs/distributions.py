@@ -38,8 +38,8 @@ from kernelwright.judge.inputs.patterns import (
     overlaps,
     with_whole_columns,
 )
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors, span
 from kernelwright.judge.numerics.measures import all_finite, as_real, is_whole
+from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors, span
 
 Distribution = Callable[..., torch.Tensor]
 LARGE_MEAN = 100.0

@@ -15,9 +15,9 @@ from kernelwright.judge.inputs.bounds import in_bounds
 from kernelwright.judge.inputs.distributions import VARIED, laid_out
 from kernelwright.judge.inputs.integers import resample_integers
 from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps, with_whole_columns
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.numerics.measures import all_finite, is_one_number, is_whole
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 Draws = Callable[[int], list[Any]]
 Run = Callable[[list[Any]], list[torch.Tensor]]

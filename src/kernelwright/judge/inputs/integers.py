@@ -29,8 +29,8 @@ from kernelwright.judge.inputs.patterns import (
     turned,
 )
 from kernelwright.judge.inputs.together import in_step
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 from kernelwright.judge.numerics.measures import is_whole
+from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
 SKEWED_SHARE = 0.5
 ABSENT_SHARE = 1 / 16

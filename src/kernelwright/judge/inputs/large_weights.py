@@ -23,10 +23,10 @@ from kernelwright.judge.inputs.weights import (
     randomised,
     sort_again,
 )
-from kernelwright.judge.machine.layout import bytes_of
 from kernelwright.judge.numerics.compare import USELESS
 from kernelwright.judge.numerics.measures import furthest, is_one_number
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import bytes_of
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, weights_of
 

@@ -24,9 +24,9 @@ from kernelwright.judge.inputs.distinct import (
 from kernelwright.judge.inputs.distributions import laid_out
 from kernelwright.judge.inputs.patterns import kept, overlaps
 from kernelwright.judge.inputs.together import in_step
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.numerics.hidden import is_plain
 from kernelwright.judge.numerics.measures import is_whole
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 

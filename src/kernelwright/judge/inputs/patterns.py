@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from kernelwright.judge.machine.layout import is_folded
+from kernelwright.judge.sandbox.layout import is_folded
 
 SHORTEST = 8
 """Of a row, and of a matrix's side, that tells what it has from chance: one row of so many in

@@ -13,9 +13,9 @@ import torch
 
 from kernelwright.judge.inputs.distributions import laid_out
 from kernelwright.judge.inputs.patterns import SHORTEST, is_mask, kept, overlaps
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.numerics.measures import as_real
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 Signs = dict[tuple[int, int | None], int]

@@ -9,8 +9,8 @@ import torch
 
 from kernelwright.judge.inputs.distributions import laid_out
 from kernelwright.judge.inputs.patterns import in_order
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.numerics.measures import is_whole
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 FEWEST_ENDS = 16
 """Numbers that lie on one side of others: that all of so many do is no chance."""

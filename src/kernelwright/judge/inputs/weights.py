@@ -17,9 +17,9 @@ from kernelwright.judge.inputs.buffers import (
     parts_of,
     randomise_buffers,
 )
-from kernelwright.judge.machine.layout import same_shapes
 from kernelwright.judge.numerics.measures import all_finite, is_one_number
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import same_shapes
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, weights_of
 

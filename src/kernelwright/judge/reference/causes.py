@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Callable
 
 from kernelwright.core.outcome import Status
-from kernelwright.judge.children.runner import Call
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.reference.check import LOAD_LIMIT_S, Check
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.runner import Call
 
 KEEPS = "it is right with the weights that it was {} with: what it keeps of weights must follow"
 MODES = {True: "training", False: "evaluation"}

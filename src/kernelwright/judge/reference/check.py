@@ -14,8 +14,7 @@ import torch
 
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.outcome import ReasonCode, Status, Warned, WarningCode
-from kernelwright.judge.baselines import EAGER
-from kernelwright.judge.children.runner import Call, Runner
+from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.judge.inputs.distributions import (
     EMPTY,
     MEETING,
@@ -35,7 +34,6 @@ from kernelwright.judge.inputs.draws import (
     derive_seed,
 )
 from kernelwright.judge.inputs.extremes import OUTLIERS
-from kernelwright.judge.machine.layout import bytes_of, leaves
 from kernelwright.judge.numerics.compare import USELESS, Agreement, Expected, are_near, compare
 from kernelwright.judge.numerics.measures import differ, furthest
 from kernelwright.judge.numerics.specials import nan_left, require_specials
@@ -44,6 +42,8 @@ from kernelwright.judge.reference.holding import Holding
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.reference.tally import Tally
 from kernelwright.judge.refusal import Refused, WrongValues
+from kernelwright.judge.sandbox.layout import bytes_of, leaves
+from kernelwright.judge.sandbox.runner import Call, Runner
 
 VERIFIED_SHARE, FEWEST_VERIFIED = 0.1, 3
 """Of the timed calls, compared with float64, and how many at least: of seven none is drawn in half
@@ -301,7 +301,7 @@ class Check:
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""
-        return bytes_of(outputs) <= KEPT_SHARE * self.runner.place.memory_bytes()
+        return bytes_of(outputs) <= KEPT_SHARE * self.runner.backend.memory_bytes()
 
     def _is_excused(self, draw: Draw, expected: Expected) -> bool:
         """Whether a difference there is a matter for a warning. Integers that the task draws anew

@@ -12,8 +12,8 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.core.task import Task
-from kernelwright.judge.machine.layout import dtype_name, leaves, map_tensors
 from kernelwright.judge.numerics.measures import all_finite, are_alike, differ, largest_size
+from kernelwright.judge.sandbox.layout import dtype_name, leaves, map_tensors
 from kernelwright.loaders.copies import copied
 
 OVERFLOWED = 0.5

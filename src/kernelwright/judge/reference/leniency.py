@@ -11,12 +11,12 @@ import torch
 
 from kernelwright.judge.inputs.distributions import EMPTY, EQUAL_TERMS, MATCHED
 from kernelwright.judge.inputs.draws import OWN_WEIGHTS, Draw
-from kernelwright.judge.machine.layout import map_tensors
 from kernelwright.judge.numerics import allowances
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected
 from kernelwright.judge.numerics.operators import Rounding
 from kernelwright.judge.reference import nudges
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.sandbox.layout import map_tensors
 
 N_ROUNDINGS = 8
 """Runs in which every operator rounds up or down by chance, in every other one each number for

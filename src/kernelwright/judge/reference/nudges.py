@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from kernelwright.judge.inputs.patterns import is_mask
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 from kernelwright.judge.numerics.allowances import conditioning
 from kernelwright.judge.numerics.compare import (
     CONDITION_FACTOR,
@@ -24,6 +23,7 @@ from kernelwright.judge.numerics.compare import (
 )
 from kernelwright.judge.numerics.measures import as_real, error_of, is_whole, share_beyond
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
 LOOSE_ULP = 16.0
 """How far inputs are moved to see which whole numbers hang on rounding: CONDITION_FACTOR's."""

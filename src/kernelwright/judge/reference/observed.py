@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.judge.children.counting import counted
 from kernelwright.judge.inputs.distributions import EMPTY, SPECIAL
 from kernelwright.judge.numerics.growth import Adding
 from kernelwright.judge.numerics.noughts import AskingForNoughts
 from kernelwright.judge.numerics.specials import Asking
 from kernelwright.judge.reference.constraining import Constraining, constrainable
+from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.loaders.plain import flatten, nesting
 
 
@@ -52,7 +52,7 @@ def observe(
     adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForNoughts()}
     constraining = Constraining(constrainable(module) if module else ())
     with (
-        counted() as counter,
+        counting_flops() as counter,
         torch.no_grad(),
         adding,
         constraining,

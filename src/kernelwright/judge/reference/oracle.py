@@ -36,10 +36,6 @@ from kernelwright.judge.inputs.meeting import n_meetings
 from kernelwright.judge.inputs.others import OTHERS_MISFIT, find_others
 from kernelwright.judge.inputs.patterns import is_mask, is_symmetric
 from kernelwright.judge.inputs.varied import Variation
-from kernelwright.judge.machine import layout
-from kernelwright.judge.machine.entries import Path, anew, new_entries, with_entries
-from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.machine.overlaps import extent_of, overlapping
 from kernelwright.judge.numerics.allowances import lie_on_borders, useful_part
 from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected, expect
 from kernelwright.judge.numerics.growth import Terms, count_terms, growths
@@ -54,25 +50,31 @@ from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.reference.reduced import widened_for
 from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.refusal import FAILURES, memory_apart
+from kernelwright.judge.sandbox import layout
+from kernelwright.judge.sandbox.entries import Path, fresh_containers, new_entries, with_entries
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
+from kernelwright.judge.sandbox.overlaps import extent_of, overlapping
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
 from kernelwright.loaders.reference import MISFIT, task_code
 from kernelwright.loaders.seeding import seed_torch
 
-Seat = Callable[[], AbstractContextManager[Any]]
+SharedHold = Callable[[], AbstractContextManager[Any]]
 
 
 class Oracle:
     """The reference of one task, with the results that were asked for before.
 
-    ``seat`` is taken while the device is used; weights are drawn before, which may take seconds.
+    ``shared`` is held while the device is used; weights are drawn before, which may take seconds.
 
     Raises:
         TaskError: the reference does not run or is not deterministic.
     """
 
-    def __init__(self, task: Task, device: str, secret: int, seat: Seat = nullcontext) -> None:
+    def __init__(
+        self, task: Task, device: str, secret: int, shared: SharedHold = nullcontext
+    ) -> None:
         self.task = task
         self.device = device
         self.secret = secret
@@ -82,7 +84,7 @@ class Oracle:
         self.initial = self.reference.init_inputs(self.weight_seed)
         module = layout.written_out(self.reference.build(self.weight_seed))
         require_dense_weights(module)
-        with seat():
+        with shared():
             self._look(module.to(device))
 
     def _look(self, module: torch.nn.Module) -> None:
@@ -212,7 +214,7 @@ class Oracle:
         return run(arguments) if SPECIAL in self.asked else with_hidden(run, arguments)
 
     def _forward(self, module: torch.nn.Module, arguments: list[Any]) -> list[torch.Tensor]:
-        given = anew(arguments)
+        given = fresh_containers(arguments)
         if self.mutates_arguments or any(self.returned):
             given = map_tensors(torch.clone, arguments)
         held = leaves(given)
@@ -316,7 +318,7 @@ class Oracle:
         weights: str,
         arguments: list[Any],
         change: nudges.Change | None = None,
-        watch: Seat = nullcontext,
+        watch: SharedHold = nullcontext,
     ) -> list[torch.Tensor] | None:
         """The outputs in float64, with a ``change`` of weights so changed, made while ``watch`` is
         entered; None if it fails."""
@@ -399,6 +401,10 @@ class Oracle:
         return seen
 
     def _forward_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
-        given = map_tensors(torch.clone, arguments) if self.mutates_arguments else anew(arguments)
+        given = (
+            map_tensors(torch.clone, arguments)
+            if self.mutates_arguments
+            else fresh_containers(arguments)
+        )
         with memory_apart(), self._guard(), torch.no_grad():
             return [t.detach() for t in flatten(self._call(self.modules[TASK], given))]

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.machine.layout import map_tensors
-from kernelwright.judge.machine.lowering import lower, rounded
 from kernelwright.judge.numerics.allowances import explained
 from kernelwright.judge.numerics.compare import ROUNDING, Expected
 from kernelwright.judge.reference.nudges import Change, widen
+from kernelwright.judge.sandbox.layout import map_tensors
+from kernelwright.judge.sandbox.lowering import lower, rounded
 
 Run = Callable[[torch.nn.Module, list[Any]], list[torch.Tensor]]
 InFloat64 = Callable[[list[Any], Change], list[torch.Tensor] | None]
