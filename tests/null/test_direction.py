@@ -80,6 +80,23 @@ def test_the_folders_of_the_judge_import_downwards():
     assert not wrong
 
 
+def test_no_module_of_the_judge_imports_itself_by_way_of_others():
+    modules = {
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts): path
+        for path in (ROOT / "judge").rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    arrows = {}
+    for name, path in modules.items():
+        nodes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
+        named = {f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
+        arrows[name] = (named | {node.module for node in nodes}) & set(modules)
+    while leaves := [name for name, others in arrows.items() if not others & set(arrows)]:
+        for name in leaves:
+            del arrows[name]
+    assert not arrows
+
+
 def test_importing_the_package_imports_no_torch():
     import subprocess
     import sys

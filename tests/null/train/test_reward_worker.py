@@ -21,7 +21,7 @@ TASK = Task("a task", "test", "class Model:\n    pass\n")
 class Broken:
     """A judge on a shared device that fails."""
 
-    place = SimpleNamespace(most_judges=6)
+    machine = SimpleNamespace(backend=SimpleNamespace(most_judges=6))
     is_open = False
 
     def __init__(self, task, **how):

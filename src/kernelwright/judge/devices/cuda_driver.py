@@ -106,6 +106,11 @@ def wait_for(address: int, *, stream: torch.cuda.Stream) -> None:
     driver("cuStreamWaitValue32_v2", ctypes.c_void_p(stream.cuda_stream), *condition)
 
 
+def unit(index: int) -> str:
+    """The GPU's UUID, by which the driver and its management library know it."""
+    return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
+
+
 def _rounded(n_bytes: int, index: int) -> tuple[int, _Properties]:
     properties = _Properties(PINNED, FILE_DESCRIPTOR, _Location(ON_DEVICE, index))
     unit = ctypes.c_size_t()

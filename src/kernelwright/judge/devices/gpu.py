@@ -12,6 +12,7 @@ import torch
 
 from kernelwright.core.device import BUILT_TOGETHER, Device
 from kernelwright.judge.devices import cuda_driver
+from kernelwright.judge.devices.cuda_driver import unit
 from kernelwright.judge.devices.input_poisoner import WORD_BYTES, InputPoisoner
 from kernelwright.judge.refusal import memory_apart
 
@@ -126,11 +127,6 @@ class GpuBackend:
     def last_level_cache_bytes(self) -> int:
         """The size of the L2 cache."""
         return int(torch.cuda.get_device_properties(self.index).L2_cache_size)
-
-
-def unit(index: int) -> str:
-    """The GPU's UUID, by which the driver and its management library know it."""
-    return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
 
 
 def visible_as(index: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pynvml
 
-from kernelwright.judge.devices.gpu import unit
+from kernelwright.judge.devices.cuda_driver import unit
 
 SLOWED_BY = {
     pynvml.nvmlClocksThrottleReasonApplicationsClocksSetting: "applications' clocks",

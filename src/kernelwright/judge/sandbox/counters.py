@@ -26,7 +26,7 @@ import torch
 
 from kernelwright.judge.sandbox.entries import fresh_containers
 from kernelwright.judge.sandbox.layout import map_tensors
-from kernelwright.judge.sandbox.program import LibrarySetup, Program
+from kernelwright.judge.sandbox.program import LibrarySetup, Program, load_source
 
 SUFFIX = " (ncu)"
 """The ending of the names of its facts."""
@@ -84,11 +84,9 @@ def read(text: str) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Call the candidate that ``measure`` wrote down."""
-    from kernelwright.judge.sandbox.worker import load_candidate  # which imports this file
-
     program, arguments = torch.load(Path(sys.argv[1], CALL), weights_only=False)
     with torch.no_grad():
-        namespace = load_candidate(program.source, LibrarySetup())
+        namespace = load_source(program.source, LibrarySetup())
         module = namespace[program.entry](*pickle.loads(program.initial)).to("cuda")
         arguments = map_tensors(lambda tensor: tensor.to("cuda"), arguments)
         for _ in range(2):

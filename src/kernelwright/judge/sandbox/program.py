@@ -1,12 +1,17 @@
-"""The description of a module that a child is asked to build."""
+"""The description of a module that a child is asked to build, and how its source is loaded."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from kernelwright.judge.sandbox.entries import Path
+from kernelwright.judge.sandbox.entries import Path as EntryPath
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,27 @@ class Program:
     """Weights that the module may do without."""
     may_expand: bool = False
     """Whether results may be expanded views, as the reference's own are."""
-    entries: tuple[Path, ...] = ()
+    entries: tuple[EntryPath, ...] = ()
     """The places among its arguments that it puts results into."""
 
     @property
     def fills_fresh_memory(self) -> bool:
         """Whether fresh memory holds large numbers until the judge ends that: for candidates."""
         return self.setup is None
+
+
+def load_source(source: str, setup: LibrarySetup) -> dict[str, Any]:
+    """The source as a module of its own, from a file, so that inspect finds its text."""
+    folder = setup.folder or tempfile.mkdtemp()
+    path = Path(tempfile.gettempdir(), folder, "candidate.py")
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_text(source)
+    # The scratch lies where the user's /tmp does, and a folder z3 of a compiler's is no package.
+    roots = (*setup.import_roots, *sys.path)
+    sys.path[:] = [root for root in roots if root != os.getcwd()]
+    spec = importlib.util.spec_from_file_location("candidate", path)
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["PAYLOAD"] = setup.payload
+    sys.modules["candidate"] = module
+    spec.loader.exec_module(module)
+    return module.__dict__

@@ -7,16 +7,12 @@ the judge does not believe what it says about time, and checks every value.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
-import os
 import pickle
 import socket
 import sys
-import tempfile
 import time
 import traceback
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -37,7 +33,7 @@ from kernelwright.judge.sandbox.layout import (
     written_out,
 )
 from kernelwright.judge.sandbox.lowering import lower
-from kernelwright.judge.sandbox.program import LibrarySetup, Program
+from kernelwright.judge.sandbox.program import LibrarySetup, Program, load_source
 from kernelwright.judge.sandbox.weights import load_weights
 
 MAX_EVENTS = 10_000
@@ -136,7 +132,7 @@ class Worker:
         if program.fills_fresh_memory:
             fresh_memory.begin_filling(self.device, self.memory.numel())
         with _stage("import"):
-            namespace = self.namespace = load_candidate(program.source, setup)
+            namespace = self.namespace = load_source(program.source, setup)
         with _stage("construct"):
             if program.entry not in namespace:
                 raise NameError(f"the file defines no {program.entry}")
@@ -256,23 +252,6 @@ def _stage(name: str):
     except BaseException as error:  # as in Worker.call
         error.stage = name  # type: ignore[attr-defined]
         raise
-
-
-def load_candidate(source: str, setup: LibrarySetup) -> dict[str, Any]:
-    """The source as a module of its own, from a file, so that inspect finds its text."""
-    folder = setup.folder or tempfile.mkdtemp()
-    path = Path(tempfile.gettempdir(), folder, "candidate.py")
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    path.write_text(source)
-    # The scratch lies where the user's /tmp does, and a folder z3 of a compiler's is no package.
-    roots = (*setup.import_roots, *sys.path)
-    sys.path[:] = [root for root in roots if root != os.getcwd()]
-    spec = importlib.util.spec_from_file_location("candidate", path)
-    module = importlib.util.module_from_spec(spec)
-    module.__dict__["PAYLOAD"] = setup.payload
-    sys.modules["candidate"] = module
-    spec.loader.exec_module(module)
-    return module.__dict__
 
 
 class Replay:
