@@ -18,9 +18,9 @@ from typing import Any
 import click
 
 from kernelwright.core.call import Outcome
-from kernelwright.propose.swarm import checkpoint
-from kernelwright.propose.swarm.checkpoint import MAX_OUTPUT_TOKENS, CheckpointEndpoint
-from kernelwright.propose.swarm.endpoint import Reply, parse
+from kernelwright.llm import checkpoint
+from kernelwright.llm.checkpoint import MAX_OUTPUT_TOKENS, CheckpointEndpoint
+from kernelwright.llm.endpoint import Reply, parse
 
 LONGEST_S = 600.0  # as long as the swarm waits at most
 

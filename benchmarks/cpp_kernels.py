@@ -26,8 +26,8 @@ from torch import nn
 
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
-from kernelwright.load import load, open_reference
-from kernelwright.propose.rules import RulesProposer
+from kernelwright.loaders import load, open_reference
+from kernelwright.proposers.rules import RulesProposer
 
 N = 4096
 FLUSH_BYTES = 64 << 20

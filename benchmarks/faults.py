@@ -34,7 +34,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.load.suite import SuiteEntry, builtin_suite, control
+from kernelwright.suites.suite import SuiteEntry, builtin_suite, control
 
 LOG = Console(stderr=True)
 

@@ -29,7 +29,7 @@ import torch
 
 from kernelwright.core.task import Task
 from kernelwright.judge.children.loading import load_weights
-from kernelwright.load import open_reference
+from kernelwright.loaders import open_reference
 
 LOST_BITS = 3
 FLOOR = 2.0**-20

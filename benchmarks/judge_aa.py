@@ -21,14 +21,14 @@ from rich.console import Console
 from rich.table import Table
 from shares import share
 
+from kernelwright.archive.repetition import overlap
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.load.suite import SuiteEntry, builtin_suite
-from kernelwright.receipt.repetition import overlap
+from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
 TASKS = ("softmax", "gemm_bias_gelu", "elementwise_chain")
 """Bound by memory with a reduction, by arithmetic, and by memory with many small operators."""

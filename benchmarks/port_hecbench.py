@@ -24,8 +24,8 @@ import time
 from pathlib import Path
 
 from kernelwright.dialects.simt import machine
+from kernelwright.hipify import State, translate
 from kernelwright.port.ladder import RungStatus, compiles, emulates
-from kernelwright.translate import State, translate
 
 ALL_TARGETS = ("gfx90a", "gfx942", "gfx1100")
 

@@ -21,9 +21,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
-from kernelwright.propose.rules.emit.triton.product_cost import Tile, Way, split_cost_s
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
+from kernelwright.compiler.codegen.triton.product_cost import Tile, Way, split_cost_s
 from kernelwright.testing.emitters import build
 from kernelwright.testing.nests import plain_product
 

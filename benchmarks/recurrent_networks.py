@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.testing.emitters import build, source
 
 BATCH, STEPS, INPUTS, HIDDEN, LAYERS = 10, 512, 128, 256, 6

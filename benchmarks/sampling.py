@@ -19,7 +19,7 @@ import click
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from kernelwright.propose.swarm import decode
+from kernelwright.llm import decode
 
 NEVER = -1  # no token ends an answer
 

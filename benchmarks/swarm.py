@@ -36,17 +36,17 @@ from typing import Any
 import click
 from swarm_table import show
 
-from kernelwright import search, select
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, ranking
 from kernelwright.core import plugins
 from kernelwright.core.device import Device
 from kernelwright.core.errors import ProposerError, TaskError
 from kernelwright.core.settings import Settings, parse_budget, parse_seconds
 from kernelwright.judge import Nursery, WarmProgram
-from kernelwright.load.suite import SIZES, SuiteEntry, builtin_suite, suite_entries
-from kernelwright.propose.swarm.bandit import GENERATES
-from kernelwright.propose.swarm.context import DEFAULT, PARTS
-from kernelwright.result import Progress
+from kernelwright.proposers.swarm.bandit import GENERATES
+from kernelwright.proposers.swarm.context import DEFAULT, PARTS
+from kernelwright.search import loop
+from kernelwright.search.result import Progress
+from kernelwright.suites.suite import SIZES, SuiteEntry, builtin_suite, suite_entries
 
 START_S = 120.0  # for a server to load its model
 FILE_NAME = str.maketrans("/: ", "___")
@@ -115,7 +115,7 @@ def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict
     told = {"models": column.models, "contexts": (column.context,), "archive": str(archive)}
     result, silence = None, None
     try:
-        result = search.optimize(
+        result = loop.optimize(
             entry.task, settings=replace(settings, **told), on_progress=_show, nursery=nursery
         )
     except ProposerError as error:
@@ -127,11 +127,11 @@ def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict
     if silence is not None and not calls:
         raise silence
     evaluated = result.evaluated if result else []
-    ranked = select.ranked(evaluated)
+    ranked = ranking.ranked(evaluated)
     best = ranked[0][1].speedup if ranked else None
     winner = result.best if result else None
     written = [call for call in calls if call.purpose in GENERATES]
-    right = [proposal for proposal, found in select.latest(evaluated) if found.passed]
+    right = [proposal for proposal, found in ranking.latest(evaluated) if found.passed]
     return {
         "column": column.name,
         "models": [short(model) for model in column.models],

@@ -28,10 +28,10 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.archive import Archive
-from kernelwright.load.suite import kernelbench_suite
 from kernelwright.report.arms import ArmSummary, compared, parse_arm
 from kernelwright.report.exams import Share, answered
 from kernelwright.report.facts import mean_text
+from kernelwright.suites.suite import kernelbench_suite
 
 WIDTH = 220  # columns of the table, wherever it goes
 

@@ -34,19 +34,19 @@ import torch
 import triton  # noqa: F401 - kernels' files import it, and none would be right without
 from opened import opened
 
-from kernelwright.compose.lessons import PROPOSER, Lesson, lessons
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Environment, Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.dataset.answer import lesson_answer
 from kernelwright.dataset.build import excluded_tasks
-from kernelwright.load.structure import Known, structure
-from kernelwright.pairs import Pair, write_pairs
-from kernelwright.parquet import arrow
-from kernelwright.propose.policy import CONTEXT
-from kernelwright.propose.swarm.prompt import generator
-from kernelwright.propose.swarm.question import Question
+from kernelwright.dataset.pairs import Pair, write_pairs
+from kernelwright.dataset.parquet import arrow
+from kernelwright.loaders.structure import Known, structure
+from kernelwright.proposers.policy import CONTEXT
+from kernelwright.proposers.swarm.prompt import generator
+from kernelwright.proposers.swarm.question import Question
+from kernelwright.suites.composed.lessons import PROPOSER, Lesson, lessons
 
 DEVICE = Device("cuda", "sm_90")
 LIMIT_S = 5

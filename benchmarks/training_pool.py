@@ -27,15 +27,15 @@ import click
 from training_exam import weight
 
 from kernelwright.archive import Archive
-from kernelwright.commands.lessons import said
-from kernelwright.compose import compose
-from kernelwright.compose.lessons import FORMS, Lesson, lessons
+from kernelwright.cli.commands.lessons import said
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dataset.build import excluded_tasks
 from kernelwright.dialects.devices import resolve
-from kernelwright.load.structure import Known, structure
+from kernelwright.loaders.structure import Known, structure
+from kernelwright.suites.composed import compose
+from kernelwright.suites.composed.lessons import FORMS, Lesson, lessons
 from kernelwright.train.court import Court
 
 EACH = 40  # tasks of a form that are looked at

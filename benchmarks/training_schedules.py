@@ -34,8 +34,8 @@ from rich.console import Console
 from rich.table import Table
 from training_exam import weight
 
-from kernelwright.compose.lessons import FORMS, Lesson, lessons
 from kernelwright.core.task import Task
+from kernelwright.suites.composed.lessons import FORMS, Lesson, lessons
 
 DEVICE = "cuda"
 LEAST_BYTES, MOST_BYTES = 8e6, 120e6

@@ -19,24 +19,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kernelwright.api import judge, optimize, repeat
     from kernelwright.archive import Archive
-    from kernelwright.build import build
+    from kernelwright.archive.receipt import Receipt
+    from kernelwright.archive.repetition import Repetition
     from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
     from kernelwright.core.device import Device
     from kernelwright.core.errors import KernelwrightError
     from kernelwright.core.evaluation import Evaluation, Ratio, Status, Timing
     from kernelwright.core.settings import Settings
     from kernelwright.core.task import Task, Workload
-    from kernelwright.load import load
-    from kernelwright.receipt import Receipt, Repetition
+    from kernelwright.loaders import load
     from kernelwright.report.page import write as report
-    from kernelwright.result import Progress, Result
+    from kernelwright.runtime.build import build
+    from kernelwright.search.result import Progress, Result
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "judge": "api", "optimize": "api", "repeat": "api", "build": "build", "load": "load",
-    "report": "report.page:write", "Archive": "archive", "Progress": "search", "Result": "search",
-    "Receipt": "receipt", "Repetition": "receipt",
+    "judge": "api", "optimize": "api", "repeat": "api", "build": "runtime.build", "load": "loaders",
+    "report": "report.page:write", "Archive": "archive",
+    "Progress": "search.result", "Result": "search.result",
+    "Receipt": "archive.receipt", "Repetition": "archive.repetition",
     "Brief": "core.candidate", "Candidate": "core.candidate", "Exemplar": "core.candidate",
     "Proposal": "core.candidate", "Device": "core.device",
     "KernelwrightError": "core.errors", "Evaluation": "core.evaluation",
@@ -58,7 +60,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Package(ModuleType):
-    """This package, where ``load``, ``judge``, ``build`` and ``report`` are the functions.
+    """This package, where ``judge`` and ``report`` are the functions.
 
     Folders of the same names stand beside them, and importing one would rebind the name on its
     parent package; that binding is refused. ``from kernelwright.judge import Judge`` works as ever.

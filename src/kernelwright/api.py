@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kernelwright import search
 from kernelwright.archive import Archive
+from kernelwright.archive.receipt import Receipt
+from kernelwright.archive.repetition import Repetition
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.cores import fitting_threads
@@ -17,9 +18,9 @@ from kernelwright.core.places import read_regular
 from kernelwright.core.settings import load_settings
 from kernelwright.core.syntax import UNREADABLE, parse
 from kernelwright.core.task import Task
-from kernelwright.load import load
-from kernelwright.receipt import Receipt, Repetition
-from kernelwright.result import OnProgress, Result
+from kernelwright.loaders import load
+from kernelwright.search import loop
+from kernelwright.search.result import OnProgress, Result
 
 
 def optimize(
@@ -45,7 +46,7 @@ def optimize(
 
     report = Path(resolved.out, f"{task.name}.html")
     page.require_place(report)
-    result = search.optimize(task, settings=resolved, on_progress=on_progress)
+    result = loop.optimize(task, settings=resolved, on_progress=on_progress)
     if not result.evaluated:
         return result
     with Archive(result.archive_url) as archive:
@@ -79,7 +80,7 @@ def judge(
     task = task.in_precision(resolved.precision)
     if receipt is not None:
         Receipt.require_place(receipt)
-    evaluation = search.judge(task, candidate, settings=resolved)
+    evaluation = loop.judge(task, candidate, settings=resolved)
     if receipt is not None:
         Receipt(task, candidate, evaluation).write(receipt)
     return evaluation
@@ -101,7 +102,7 @@ def repeat(receipt: Receipt | Path | str, **settings: Any) -> Repetition:
         fitting_threads(receipt.settings.get("threads", 0), "the threads of the receipt's verdict")
     same = {"precision": receipt.task.precision}  # stands in the task's own text
     resolved = load_settings(Path.cwd(), **(receipt.settings | settings | same))
-    again = search.judge(receipt.task, receipt.candidate, settings=resolved)
+    again = loop.judge(receipt.task, receipt.candidate, settings=resolved)
     return Repetition(receipt, again)
 
 

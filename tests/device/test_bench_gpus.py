@@ -19,8 +19,8 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
 from kernelwright.judge.machine.place import place_of
-from kernelwright.lanes import lanes
-from kernelwright.load.suite import suite_entries
+from kernelwright.suites.suite import suite_entries
+from kernelwright.workers.lanes import lanes
 
 pytestmark = [
     pytest.mark.gpu,

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
-from kernelwright.load import load
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
-from kernelwright.propose.rules.proposer import Workshop, variants
+from kernelwright.loaders import load
+from kernelwright.proposers.rules.proposer import Workshop, variants
 from kernelwright.testing.emitters import (
     SPECIAL,
     TF32_UNIT,

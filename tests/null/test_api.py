@@ -15,7 +15,7 @@ def judged(monkeypatch):
     """The candidates that came to the judge."""
     found = []
     monkeypatch.setattr(
-        "kernelwright.search.judge", lambda task, candidate, settings: found.append(candidate)
+        "kernelwright.search.loop.judge", lambda task, candidate, settings: found.append(candidate)
     )
     return found
 

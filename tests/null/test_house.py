@@ -10,14 +10,14 @@ import kernelwright
 
 ROOT = Path(kernelwright.__file__).parent
 HOME = ROOT.parents[1]
-DATA = ("tasks", "cheats", "honest")  # task and candidate files stand for other people's
+DATA = ("builtin", "cheats", "honest")  # task and candidate files stand for other people's
 FILES = [
     path
     for folder in (ROOT, HOME / "benchmarks", HOME / "tests")
     for path in sorted(folder.rglob("*.py"))
     if not set(DATA) & set(path.relative_to(HOME).parts)
 ]
-MAX_LINES, MAX_FUNCTION_LINES = 400, 60
+MAX_LINES, MAX_FUNCTION_LINES = 600, 60
 SAYS_NOTHING = re.compile(r"(^|_)(utils?|helpers?|commons?|misc|manager|agent|impl)(_|$)", re.I)
 WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of a class's name
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import TaskError
-from kernelwright.in_process import Ending, in_process
+from kernelwright.workers.in_process import Ending, in_process
 
 LONG_S = 60.0
 
@@ -102,7 +102,7 @@ def test_work_that_nobody_waits_for_ends(tmp_path):
     note = tmp_path / "note"
     code = (
         "from functools import partial\n"
-        "from kernelwright.in_process import in_process\n"
+        "from kernelwright.workers.in_process import in_process\n"
         "from tests.null import test_in_process as here\n"
         f"work = partial(here.wait, {str(note)!r})\n"
         "tell = lambda step: print(step, flush=True)\n"

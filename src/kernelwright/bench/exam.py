@@ -11,6 +11,7 @@ from kernelwright.archive import Archive
 from kernelwright.bench import known
 from kernelwright.bench.questions import Policy, Questions
 from kernelwright.bench.suite import Outcome
+from kernelwright.console.terminal import error_facts
 from kernelwright.core import plugins
 from kernelwright.core.call import Call
 from kernelwright.core.device import Device
@@ -18,11 +19,10 @@ from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge.machine.here import Here
-from kernelwright.load.suite import SuiteEntry
-from kernelwright.side_by_side import side_by_side
-from kernelwright.terminal import error_facts
+from kernelwright.suites.suite import SuiteEntry
 from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer
+from kernelwright.workers.side_by_side import side_by_side
 
 SAMPLES = 4
 MAX_TOKENS = 2048

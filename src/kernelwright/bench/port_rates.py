@@ -11,10 +11,10 @@ from typing import Any
 
 from rich.table import Table
 
+from kernelwright.console.terminal import Answer
 from kernelwright.dialects.nvidia import gpu_missing
 from kernelwright.port import RungStatus
 from kernelwright.port.hardware import Program, runs_on_nvidia
-from kernelwright.terminal import Answer
 from kernelwright.testing import port_bench
 
 

@@ -6,24 +6,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kernelwright import search
 from kernelwright.archive import Archive
+from kernelwright.console.terminal import error_facts
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
-from kernelwright.in_process import in_process
 from kernelwright.judge import Judge, Nursery
 from kernelwright.judge.machine.room import needed_bytes
-from kernelwright.lanes import WHOLE, Lane
-from kernelwright.terminal import error_facts
+from kernelwright.search import loop
+from kernelwright.workers.in_process import in_process
+from kernelwright.workers.lanes import WHOLE, Lane
 
 RUN_ALONE = "run kernelwright optimize on this task alone to see what it says"
 INTERRUPTED = {"what": "the search was interrupted", "seen": "Ctrl-C", "do": "run it again"}
 PRELOADED = (
     __name__,
     "kernelwright.judge.judge",
-    "kernelwright.propose.rules.proposer",
+    "kernelwright.proposers.rules.proposer",
     "torch._dynamo",  # two seconds in every search otherwise
     "torch.export._trace",
 )
@@ -34,7 +34,7 @@ Work = Callable[..., Any]
 
 def search_task(task: Task, settings: Settings, nursery: Nursery) -> None:
     """Search, unless the library leaves nothing to win."""
-    result = search.optimize(task, settings=settings, nursery=nursery, stops_early=True)
+    result = loop.optimize(task, settings=settings, nursery=nursery, stops_early=True)
     if result.interrupted:
         raise KeyboardInterrupt
 
@@ -48,7 +48,7 @@ def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
         if ended:
             with Archive(settings.archive) as archive:
                 archive.add_task(task, [judge.workload])
-                ended |= judge.copying() | search.found_on(judge)
+                ended |= judge.copying() | loop.found_on(judge)
                 archive.finish_run(archive.start_run(task, settings), ended)
 
 

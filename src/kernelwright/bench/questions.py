@@ -24,11 +24,11 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import gpu_name
 from kernelwright.judge.machine.environment import resolve_threads
-from kernelwright.load.suite import SuiteEntry
-from kernelwright.propose.policy import CONTEXT, LOCAL
-from kernelwright.propose.swarm.answer import read
-from kernelwright.propose.swarm.endpoint import Endpoint, Reply, open_endpoint
-from kernelwright.propose.swarm.prompt import GENERATOR
+from kernelwright.llm.endpoint import Endpoint, Reply, open_endpoint
+from kernelwright.proposers.policy import CONTEXT, LOCAL
+from kernelwright.proposers.swarm.answer import read
+from kernelwright.proposers.swarm.prompt import GENERATOR
+from kernelwright.suites.suite import SuiteEntry
 from kernelwright.train.prompts import Prompts
 
 AT_ONCE = 64  # questions that wait for a checkpoint, which answers so many together

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from kernelwright.archive import Archive, without_password
 from kernelwright.bench.suite import Outcome
+from kernelwright.console.terminal import Answer
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.places import written_whole
 from kernelwright.core.settings import Settings
@@ -24,7 +25,6 @@ from kernelwright.report.scores import KINDS, LevelSummary, Score, score, summar
 from kernelwright.report.table import policy_table, suite_table, technique_table
 from kernelwright.report.techniques import ablation
 from kernelwright.report.unfinished import Unfinished
-from kernelwright.terminal import Answer
 
 SHOWN_FAST = ("1", "1.5", "2")  # what a terminal has room for; the page and the JSON have all
 

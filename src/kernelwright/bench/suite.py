@@ -26,10 +26,10 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Nursery, WarmProgram
 from kernelwright.judge.machine.here import Here
 from kernelwright.judge.machine.place import place_of
-from kernelwright.lanes import WHOLE, Free, Lane
-from kernelwright.load.suite import SuiteEntry
 from kernelwright.report.chapter import Chapter
-from kernelwright.side_by_side import side_by_side
+from kernelwright.suites.suite import SuiteEntry
+from kernelwright.workers.lanes import WHOLE, Free, Lane
+from kernelwright.workers.side_by_side import side_by_side
 
 LARGE_SHARE = 0.3
 """Of a device's memory, that a task takes: no more than two of them can be judged side by side."""

@@ -1,6 +1,6 @@
 """Training pairs from archives: judged candidates, with nothing of a test task among them."""
 
 from kernelwright.dataset.build import Dataset, build_dataset
-from kernelwright.pairs import Pair, open_pairs
+from kernelwright.dataset.pairs import Pair, open_pairs
 
 __all__ = ["Dataset", "Pair", "build_dataset", "open_pairs"]

@@ -9,11 +9,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from kernelwright.compose.lessons import PROPOSER, prose
+from kernelwright.compiler.rewrite import LAYOUTS, RULES
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import Evaluation
-from kernelwright.load.trace import Trace
-from kernelwright.propose.rules.rewrite import LAYOUTS, RULES
+from kernelwright.loaders.trace import Trace
+from kernelwright.suites.composed.lessons import PROPOSER, prose
 
 TEMPLATE = "answer-1.md.j2"
 """With its version: a change of the text is a new file."""

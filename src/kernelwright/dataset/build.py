@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelwright import cards
 from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
+from kernelwright.dataset import cards
 from kernelwright.dataset.card import write_card
+from kernelwright.dataset.pairs import SPLITS, Pair, write_pairs
+from kernelwright.dataset.parquet import arrow
 from kernelwright.dataset.rows import History, Lesson, chosen, lessons
-from kernelwright.load.kernelbench import read_task
-from kernelwright.load.structure import Known, Structure, structure
-from kernelwright.load.suite import builtin_suite
-from kernelwright.pairs import SPLITS, Pair, write_pairs
-from kernelwright.parquet import arrow
+from kernelwright.loaders.kernelbench import read_task
+from kernelwright.loaders.structure import Known, Structure, structure
+from kernelwright.suites.suite import builtin_suite
 
 KEEP = 8
 VALIDATION_SHARE = 0.1

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader
 
-from kernelwright import cards
 from kernelwright.core.checkout import git
+from kernelwright.dataset import cards
 from kernelwright.dataset.rows import archive_name, is_winner
 
 if TYPE_CHECKING:

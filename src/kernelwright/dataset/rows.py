@@ -10,18 +10,18 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from kernelwright.compose.lessons import PROPOSER
+from kernelwright.archive.ranking import exemplars
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.dataset.answer import answer
-from kernelwright.load.trace import Trace
-from kernelwright.pairs import Pair
-from kernelwright.propose.swarm.device_facts import facts
-from kernelwright.propose.swarm.prompt import generator
-from kernelwright.propose.swarm.question import Question
-from kernelwright.select import exemplars
+from kernelwright.dataset.pairs import Pair
+from kernelwright.loaders.trace import Trace
+from kernelwright.proposers.swarm.device_facts import facts
+from kernelwright.proposers.swarm.prompt import generator
+from kernelwright.proposers.swarm.question import Question
+from kernelwright.suites.composed.lessons import PROPOSER
 
 History = list[tuple[Proposal, Evaluation]]
 FAILED_SHARE = 4

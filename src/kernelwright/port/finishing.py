@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from kernelwright.hipify import Translation
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.propose.port.repair import N_TRIES, Repair, Repairs, Unfinished, mended
-from kernelwright.translate import Translation
+from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, Unfinished, mended
 
 Climb = Callable[[Translation], tuple[Rung, ...]]
 

@@ -30,9 +30,9 @@ from kernelwright.dialects.amdgpu import (
     stand_ins,
 )  # fmt: skip
 from kernelwright.dialects.simt import machine
+from kernelwright.hipify import Translation
+from kernelwright.hipify.warp_synchrony import in_step
 from kernelwright.port.build_flags import NO_FLAGS, Flags
-from kernelwright.translate import Translation
-from kernelwright.translate.warp_synchrony import in_step
 
 LIMIT_S = 60.0
 HARMLESS = ("barrier-exit",)

@@ -10,6 +10,15 @@ from pathlib import Path
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
+from kernelwright.hipify import (
+    Finding,
+    State,
+    Translation,
+    translate,
+    translate_cmake,
+    translate_python,
+)
+from kernelwright.hipify.python_text import device_texts
 from kernelwright.port.build_flags import (
     DATABASE,
     Flags,
@@ -23,16 +32,7 @@ from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nv
 from kernelwright.port.outputs import place_of, write_outputs, write_report
 from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
 from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_strangers
-from kernelwright.propose.port.repair import Repair, Repairs, Unfinished
-from kernelwright.translate import (
-    Finding,
-    State,
-    Translation,
-    translate,
-    translate_cmake,
-    translate_python,
-)
-from kernelwright.translate.python_text import device_texts
+from kernelwright.proposers.port.repair import Repair, Repairs, Unfinished
 
 RUNGS = (0, 1, 2, 3, 4)
 COMPILERS = {"hip": "hipcc", "cuda": "nvcc"}

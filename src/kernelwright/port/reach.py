@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernelwright.dialects.simt.source import Source
-from kernelwright.translate.names import declared
+from kernelwright.hipify.names import declared
 
 Inclusions = Mapping[Path, set[Path]]
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError
+from kernelwright.hipify import Finding, State, Translation
+from kernelwright.hipify.unreadable import is_blank
 from kernelwright.port.build_flags import is_built
 from kernelwright.port.reach import includes_outside, inclusions, with_includes
-from kernelwright.translate import Finding, State, Translation
-from kernelwright.translate.unreadable import is_blank
 
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl")

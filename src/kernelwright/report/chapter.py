@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kernelwright import select
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, ranking
+from kernelwright.archive.ranking import Pair
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.conditions import Conditions
@@ -19,7 +19,6 @@ from kernelwright.core.evaluation import CANDIDATE, Environment, Evaluation
 from kernelwright.core.task import Task
 from kernelwright.report.facts import ordered
 from kernelwright.report.spending import Spending, spending
-from kernelwright.select import Pair
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Chapter:
 
     @cached_property
     def best(self) -> Pair | None:
-        return select.best(self.history)
+        return ranking.best(self.history)
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -122,8 +121,8 @@ def chapters(
             here = [
                 p for p in whole if (p[1].environment.device, p[1].environment.gpu) == (device, gpu)
             ]
-            history = select.newest(here)
-            best = select.best(history)
+            history = ranking.newest(here)
+            best = ranking.best(history)
             lineage = archive.lineage(best[1].candidate) if best else []
             n_older = len(here) - len(history)
             found.append(Chapter(each, device, history, lineage, n_older, calls, gpu))

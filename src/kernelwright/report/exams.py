@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from statistics import NormalDist, fmean, geometric_mean, median
 
-from kernelwright import select
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, ranking
 from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.evaluation import CONFIDENCE, Evaluation, Status
-from kernelwright.propose.swarm.answer import read
+from kernelwright.proposers.swarm.answer import read
 
 ALL = "all"
 FAST = (1.0, 1.2)
@@ -55,7 +54,7 @@ class Answered:
 
     def is_faster(self, p: float) -> bool:
         """Whether it is right, surely faster than the library, and more than p times."""
-        won = self.found is not None and self.is_right and select.wins(self.found)
+        won = self.found is not None and self.is_right and ranking.wins(self.found)
         return won and (self.speedup or 0.0) > p
 
 
@@ -151,7 +150,7 @@ def _verdicts(archive: Archive, task: str) -> dict[tuple[Where, str], Evaluation
     return {
         (where, said.candidate.normal): found
         for where, history in by_gpu.items()
-        for said, found in select.latest(select.newest(history))
+        for said, found in ranking.latest(ranking.newest(history))
     }
 
 

@@ -6,11 +6,11 @@ import re
 from dataclasses import asdict
 from typing import Any
 
-from kernelwright import select
+from kernelwright.archive import ranking
+from kernelwright.archive.ranking import Pair
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Ratio
 from kernelwright.report.exams import Mean, Share
-from kernelwright.select import Pair
 
 MAX_REASON = 300
 """Characters of a reason that a table shows; a compiler's complaint can be pages long."""
@@ -93,9 +93,9 @@ def baseline_ns(history: list[Pair]) -> dict[str, float]:
 
 def ordered(history: list[Pair]) -> list[Pair]:
     """The last verdict on each candidate: the fast ones first, then the untimed, the failed."""
-    fast = select.ranked(history)
+    fast = ranking.ranked(history)
     last = {proposal.candidate.digest: (proposal, found) for proposal, found in history}
-    last |= {pair[0].candidate.digest: pair for pair in select.latest(history)}
+    last |= {pair[0].candidate.digest: pair for pair in ranking.latest(history)}
     for proposal, _ in fast:
         del last[proposal.candidate.digest]
     return fast + sorted(last.values(), key=lambda pair: (not pair[1].passed, pair[1].status))
@@ -105,7 +105,7 @@ def outcome(evaluation: Evaluation, best: Pair | None) -> str:
     """Why a candidate is not the winner, in a few words; 'best' if it is."""
     if best is not None and evaluation.candidate == best[1].candidate:
         return "best"
-    if select.wins(evaluation):
+    if ranking.wins(evaluation):
         return "faster than the library, not the fastest"
     return standing(evaluation)
 

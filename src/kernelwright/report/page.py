@@ -16,8 +16,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from kernelwright import select
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, ranking
 from kernelwright.core.errors import ArchiveError
 from kernelwright.core.places import require_file, written_whole
 from kernelwright.report import charts, facts
@@ -136,7 +135,7 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
         candidate_chart=_candidate_chart,
         progress_chart=_progress_chart,
         outcome=facts.outcome,
-        wins=select.wins,
+        wins=ranking.wins,
     )
 
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kernelwright.archive.ranking import Pair, latest, wins
 from kernelwright.core.call import Call, Outcome
-from kernelwright.select import Pair, latest, wins
 
 ALL = "all models"
 ADVISE, REFORMAT = "advise", "reformat"

@@ -11,7 +11,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from kernelwright import select
+from kernelwright.archive import ranking
+from kernelwright.archive.ranking import Pair
 from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.report.exams import PolicySummary
 from kernelwright.report.facts import (
@@ -26,7 +27,6 @@ from kernelwright.report.facts import (
     short,
 )
 from kernelwright.report.techniques import Ablation
-from kernelwright.select import Pair
 
 N_SHOWN = 25  # what fits on a screen; the report and the archive hold all
 NARROW_REASON = 100  # characters of a reason where it has a fifth of the screen
@@ -57,7 +57,7 @@ def candidate_table(history: list[Pair], best: Pair | None) -> Fitting:
         for proposal, evaluation in pairs[:N_SHOWN]:
             is_best = best is not None and evaluation.candidate == best[1].candidate
             speedups = evaluation.timing.speedups if evaluation.timing else {}
-            kinds = evaluation.kinds if select.wins(evaluation) else ()
+            kinds = evaluation.kinds if ranking.wins(evaluation) else ()
             named = (short(evaluation.candidate), proposal.candidate.dialect)
             ratios = (speedups.get("eager"), speedups.get("compile"), evaluation.speedup)
             table.add_row(
@@ -165,14 +165,14 @@ def _add_file(
     speedups: dict[str, Ratio] = {}
     if evaluation is not None:
         speedups = evaluation.timing.speedups if evaluation.timing else {}
-        words = (evaluation.status.value, *(evaluation.kinds if select.wins(evaluation) else ()))
+        words = (evaluation.status.value, *(evaluation.kinds if ranking.wins(evaluation) else ()))
     strongest = evaluation.speedup if evaluation else None
     table.add_row(
         Text(one_line(name, NARROW_NAME), overflow="fold"),
         _stacked(is_wide, *words),
         *(_ratio(is_wide, r) for r in (speedups.get("eager"), speedups.get("compile"), strongest)),
         Text(printable(why, MAX_REASON if is_wide else NARROW_REASON)),
-        style="bold" if evaluation and select.wins(evaluation) else "",
+        style="bold" if evaluation and ranking.wins(evaluation) else "",
     )
 
 

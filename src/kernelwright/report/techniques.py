@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import prod
 from statistics import geometric_mean
 
-from kernelwright import select
+from kernelwright.archive import ranking
+from kernelwright.archive.ranking import Pair
 from kernelwright.report.chapter import Chapter
-from kernelwright.select import Pair
 
 IN = "in "
 BASE = "fused"
@@ -55,7 +55,7 @@ class Ablation:
 
 def ablation(found: Sequence[Chapter], *, n_tasks: int = 0) -> Ablation:
     """What each technique brought; of ``n_tasks``, where some have no chapter."""
-    histories = [select.latest(chapter.history) for chapter in found]
+    histories = [ranking.latest(chapter.history) for chapter in found]
     n_tasks = max(n_tasks, len(histories))
 
     def mean(counted: Iterable[list[Pair]]) -> float:
@@ -97,4 +97,4 @@ def _ways(pair: Pair) -> set[str]:
 
 def _gain(pair: Pair) -> float:
     evaluation = pair[1]
-    return evaluation.speedup.median if select.wins(evaluation) else 1.0
+    return evaluation.speedup.median if ranking.wins(evaluation) else 1.0

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kernelwright.propose.rules.emit.base import Emitted, Schedule
-from kernelwright.propose.rules.ir.interpret import interpret
-from kernelwright.propose.rules.ir.ir import Call, Program, Ref
+from kernelwright.compiler.codegen.base import Emitted, Schedule
+from kernelwright.compiler.ir.interpret import interpret
+from kernelwright.compiler.ir.ir import Call, Program, Ref
 
 _NUMBERS = itertools.count()
 SPECIAL = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelwright.pairs import Pair
+from kernelwright.dataset.pairs import Pair
 from kernelwright.train.recipes import PRESETS, STAGES, Recipe, recipe
 
 __all__ = ["PRESETS", "STAGES", "Recipe", "Trained", "leave", "recipe", "train"]

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from kernelwright import select
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, ranking
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError, TaskError
@@ -25,7 +24,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram
 from kernelwright.judge.machine.here import Here
-from kernelwright.propose.swarm.answer import read
+from kernelwright.proposers.swarm.answer import read
 from kernelwright.train.reward import Judged, jumps
 
 FAULT = Status.INFRA_ERROR
@@ -161,7 +160,7 @@ class Courtroom:
                 task.digest, device=self.device.key, judge_version=JUDGE_VERSION
             )
             mine = [pair for pair in history if self._here.is_of(pair[1].environment)]
-            known = {p.candidate.normal: found for p, found in select.latest(mine)}
+            known = {p.candidate.normal: found for p, found in ranking.latest(mine)}
             best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
             self._sittings[task.digest] = Sitting({k: (v, None) for k, v in known.items()}, best)
         return self._sittings[task.digest]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import UsageError
-from kernelwright.propose.swarm.chat import ends
+from kernelwright.llm.chat import ends
 from kernelwright.train.recipes import Recipe
 
 PACKAGES = ("transformers", "trl", "peft", "accelerate", "datasets")

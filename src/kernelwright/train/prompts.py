@@ -6,17 +6,16 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from kernelwright import select
-from kernelwright.archive import Archive
+from kernelwright.archive import Archive, ranking
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION
-from kernelwright.propose.policy import CONTEXT
-from kernelwright.propose.swarm import prompt
-from kernelwright.propose.swarm.answer import read
-from kernelwright.propose.swarm.question import Question
+from kernelwright.proposers.policy import CONTEXT
+from kernelwright.proposers.swarm import prompt
+from kernelwright.proposers.swarm.answer import read
+from kernelwright.proposers.swarm.question import Question
 from kernelwright.train.reward import Judged
 
 Messages = tuple[tuple[str, str], ...]
@@ -96,7 +95,7 @@ class Prompts:
             mine = [pair for pair in mine if pair[0].candidate.normal in self.among]
         # Which of a step's answers were judged first depends on the clock, and a seed does not.
         mine.sort(key=lambda pair: pair[0].candidate.digest)
-        return tuple(select.exemplars(mine, self.exemplars, seed))
+        return tuple(ranking.exemplars(mine, self.exemplars, seed))
 
     def _asked(
         self, task: Task, question: Question, parts: Sequence[str], shown: tuple[Exemplar, ...]

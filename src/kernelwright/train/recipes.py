@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from kernelwright.archive import without_password
 from kernelwright.core.errors import UsageError, nearest
-from kernelwright.pairs import Pair
+from kernelwright.dataset.pairs import Pair
 from kernelwright.train import reward
 
 STAGES = ("sft", "selfsup", "contrastive")

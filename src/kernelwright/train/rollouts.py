@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelwright.core.task import Task
-from kernelwright.propose.swarm.chat import chat_text
+from kernelwright.llm.chat import chat_text
 from kernelwright.train import reward, sampling
 from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kernelwright.propose.swarm import decode
-from kernelwright.propose.swarm.chat import ends
+from kernelwright.llm import decode
+from kernelwright.llm.chat import ends
 
 
 def sample(

@@ -7,8 +7,8 @@ from typing import Any
 
 from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
-from kernelwright.pairs import Pair
-from kernelwright.propose.swarm.chat import chat_text, turn_end
+from kernelwright.dataset.pairs import Pair
+from kernelwright.llm.chat import chat_text, turn_end
 from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.watch import Curve, Deadline, Sound

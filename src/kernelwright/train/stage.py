@@ -14,8 +14,8 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.dataset.pairs import Pair
 from kernelwright.dialects.devices import resolve
-from kernelwright.pairs import Pair
 from kernelwright.train import Trained, model
 from kernelwright.train.recipes import Recipe, keep, require_same
 

@@ -4,11 +4,11 @@ import json
 
 from tests.host.relu_task import RIGHT, TASK
 
+from kernelwright.archive.receipt import Receipt
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.receipt import Receipt
 
 
 def test_a_receipt_holds_its_precision(folder, kernelwright, nursery):

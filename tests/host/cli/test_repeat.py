@@ -6,8 +6,8 @@ from dataclasses import replace
 from tests.host.relu_task import RIGHT, TASK
 
 import kernelwright as kw
+from kernelwright.archive.receipt import Receipt
 from kernelwright.core.evaluation import Timing
-from kernelwright.receipt import Receipt
 
 
 def faster(receipt):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from hypothesis import strategies as st
 
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.ir.ir import (
     Affine,
     Axis,
     Bound,

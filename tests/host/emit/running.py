@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from kernelwright.propose.rules.emit.base import Schedule, Target
-from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.ir.ir import Contraction, Kernel, Program
+from kernelwright.compiler.codegen.base import Schedule, Target
+from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
+from kernelwright.compiler.ir.ir import Contraction, Kernel, Program
 
 TARGET = Target("cpu", 2)
 

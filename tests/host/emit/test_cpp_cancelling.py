@@ -5,10 +5,10 @@ import torch
 from tests.host.emit.running import TARGET
 from torch import nn
 
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.testing.emitters import build, source
 
 EMITTER = CppEmitter()

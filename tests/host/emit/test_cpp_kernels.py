@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.host.emit.random_kernels import kernels, memory_for
 from tests.host.emit.running import TARGET, run_emitted
 
-from kernelwright.propose.rules.emit.cpp.loop import Knobs
-from kernelwright.propose.rules.emit.cpp.nest import simplified
-from kernelwright.propose.rules.emit.cpp.schedule import guess, is_cuttable
-from kernelwright.propose.rules.ir.interpret import run_step
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.codegen.cpp.loop import Knobs
+from kernelwright.compiler.codegen.cpp.nest import simplified
+from kernelwright.compiler.codegen.cpp.schedule import guess, is_cuttable
+from kernelwright.compiler.ir.interpret import run_step
+from kernelwright.compiler.ir.ir import (
     Affine,
     Axis,
     Kernel,

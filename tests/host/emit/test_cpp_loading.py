@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kernelwright
-from kernelwright.propose.rules.emit.cpp import loader
+from kernelwright.compiler.codegen.cpp import loader
 
 TASKS = Path(kernelwright.__file__).parent / "tasks"
 TRUTH = 'extern "C" int f() { return 1; }\n'

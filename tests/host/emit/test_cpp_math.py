@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.host.emit.running import run_emitted
 
-from kernelwright.propose.rules.ir.ir import Affine, Axis, Compute, Kernel, Load, Store, contiguous
+from kernelwright.compiler.ir.ir import Affine, Axis, Compute, Kernel, Load, Store, contiguous
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-40, -1e-40, 3e38, -3e38, 88.8]
 BOUNDS_ULP = {  # the largest error allowed, with a function's own range of inputs

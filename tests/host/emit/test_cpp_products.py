@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.host.emit.running import TARGET, run_emitted
 
-from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.emit.cpp.gemm import product_of
-from kernelwright.propose.rules.emit.cpp.schedule import guess
-from kernelwright.propose.rules.ir.interpret import run_step
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
+from kernelwright.compiler.codegen.cpp.gemm import product_of
+from kernelwright.compiler.codegen.cpp.schedule import guess
+from kernelwright.compiler.ir.interpret import run_step
+from kernelwright.compiler.ir.ir import (
     Affine,
     Axis,
     Bound,

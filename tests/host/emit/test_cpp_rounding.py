@@ -4,8 +4,8 @@ import pytest
 import torch
 from tests.host.emit.running import TARGET, run_emitted
 
-from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
+from kernelwright.compiler.ir.ir import (
     Affine,
     Axis,
     Compute,

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.testing.nests import CASES
 
 GPU = Target("cuda:sm_90")

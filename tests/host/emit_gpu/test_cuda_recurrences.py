@@ -10,13 +10,13 @@ import torch
 from simt import on_cpu
 from torch import nn
 
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
-from kernelwright.propose.rules.ir.interpret import interpret
-from kernelwright.propose.rules.ir.ir import Recurrence, Ref
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
+from kernelwright.compiler.ir.interpret import interpret
+from kernelwright.compiler.ir.ir import Recurrence, Ref
 from kernelwright.testing.emitters import build, source
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

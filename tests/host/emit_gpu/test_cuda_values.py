@@ -8,11 +8,11 @@ import pytest
 import torch
 from simt import on_cpu
 
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.testing.emitters import SPECIAL, build, example_inputs, mismatch, source
 from kernelwright.testing.nests import CASES
 

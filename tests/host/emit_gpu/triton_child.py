@@ -18,19 +18,19 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.triton.convolution_schedule import is_convolution
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
+from kernelwright.compiler.codegen.triton.grid import grid_of
+from kernelwright.compiler.codegen.triton.split import rows_of
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
+from kernelwright.compiler.ir.ir import Contraction
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
-from kernelwright.load import load
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.triton.convolution_schedule import is_convolution
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
-from kernelwright.propose.rules.emit.triton.grid import grid_of
-from kernelwright.propose.rules.emit.triton.split import rows_of
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
-from kernelwright.propose.rules.ir.ir import Contraction
-from kernelwright.propose.rules.proposer import Workshop, variants
+from kernelwright.loaders import load
+from kernelwright.proposers.rules.proposer import Workshop, variants
 from kernelwright.testing.emitters import (
     SPECIAL,
     build,

@@ -6,10 +6,10 @@ import pytest
 from tests.host.port.test_port import GOOD
 
 from kernelwright.dialects import amdgpu, nvidia
+from kernelwright.hipify import translate
 from kernelwright.port import RungStatus, port
 from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
 from kernelwright.port.layer import layer
-from kernelwright.translate import translate
 
 needs_nvcc = pytest.mark.skipif(nvidia.nvcc_missing() is not None, reason="no nvcc")
 has_gpu = nvidia.nvcc_missing() is None and nvidia.gpu_missing() is None

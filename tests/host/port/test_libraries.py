@@ -4,9 +4,9 @@ import pytest
 from tests.host.port.conftest import needs_amd
 
 from kernelwright.dialects.simt import machine
+from kernelwright.hipify import translate
 from kernelwright.port import RungStatus, port
 from kernelwright.testing.port_bench import chosen, evaluate
-from kernelwright.translate import translate
 
 DECLARED = {
     "hipfft": (

@@ -8,10 +8,10 @@ from tests.host.port.conftest import needs_amd
 
 from kernelwright.core.errors import UsageError
 from kernelwright.dialects.amdgpu import compile_hip
+from kernelwright.hipify import translate
 from kernelwright.port import Rung, RungStatus, port
 from kernelwright.port.ladder import emulates
 from kernelwright.testing.port_bench import chosen, evaluate, programs
-from kernelwright.translate import translate
 
 LIBRARIES = chosen(["library_rand_device_pi", "library_blas_power_iteration"])
 GOOD = """#include <cstdio>

@@ -9,8 +9,8 @@ from tests.null.swarm.conftest import scripted  # noqa: F401  the same server
 from tests.null.swarm.scripted import fail, say
 
 from kernelwright.cli import main
-from kernelwright.propose.port.repair import Unfinished, prompt, read
-from kernelwright.translate import translate
+from kernelwright.hipify import translate
+from kernelwright.proposers.port.repair import Unfinished, prompt, read
 
 SOURCE = """#include <cstdio>
 __global__ void add(unsigned* p) {

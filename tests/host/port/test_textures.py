@@ -5,8 +5,8 @@ from tests.host.port.conftest import needs_amd
 
 from kernelwright.dialects.amdgpu import compile_hip
 from kernelwright.dialects.simt import machine
+from kernelwright.hipify import State, translate
 from kernelwright.testing.port_bench import chosen
-from kernelwright.translate import State, translate
 
 NO_IMAGES = ("__HIP_NO_IMAGE_SUPPORT=1",)
 NORMALISED = """#include <cstdio>

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from tests.host.relu_task import RIGHT, TASK, WRONG
 
-from kernelwright import search
 from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.evaluation import Environment, Status, Timing
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION, Judge, baselines
-from kernelwright.load import load
+from kernelwright.loaders import load
+from kernelwright.search import loop
 
 FASTER = Timing(
     {"candidate": (10, 10, 10), "eager": (50, 50, 50)},
@@ -51,7 +51,7 @@ def test_a_winner_of_elsewhere_is_judged_here_first(task, tmp_path, monkeypatch,
                 told = replace(told, judge_version=JUDGE_VERSION - 1)
             told = replace(told, environment=Environment(where, {}))
             archive.add_evaluation(run, told)
-    result = search.optimize(task, settings=settings)
+    result = loop.optimize(task, settings=settings)
     found = {proposal.note: verdict for proposal, verdict in result.evaluated}
     assert list(found)[:2] == list(won)
     assert found["another machine"].passed

@@ -7,7 +7,7 @@ from kernelwright.core.evaluation import Status
 from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.library import TorchDialect
 from kernelwright.judge import Judge
-from kernelwright.load.suite import builtin_suite, control
+from kernelwright.suites.suite import builtin_suite, control
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from tests.null.swarm.briefs import BRIEF
 
 from kernelwright.core.call import Call, Outcome
 from kernelwright.core.errors import ProposerError
-from kernelwright.propose.swarm import SwarmProposer
-from kernelwright.propose.swarm.chat import chat_text
-from kernelwright.propose.swarm.endpoint import open_endpoint
+from kernelwright.llm.chat import chat_text
+from kernelwright.llm.endpoint import open_endpoint
+from kernelwright.proposers.swarm import SwarmProposer
 
 REFUSING = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no such role') }}"
 REFUSING += "{% endif %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
@@ -121,7 +121,7 @@ def test_a_time_limit_ends_an_answer(endpoint):
 
 
 def test_a_round_of_the_swarm_asks_it(folder, monkeypatch):
-    monkeypatch.setattr("kernelwright.propose.swarm.checkpoint.MAX_OUTPUT_TOKENS", 10)
+    monkeypatch.setattr("kernelwright.llm.checkpoint.MAX_OUTPUT_TOKENS", 10)
     brief = replace(BRIEF, models=(f"hf:{folder}",), contexts=("reference",))
     calls = [item for item in SwarmProposer().propose(brief) if isinstance(item, Call)]
     assert calls and calls[0].outcome in (Outcome.CUT, Outcome.ANSWERED)

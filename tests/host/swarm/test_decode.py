@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from kernelwright.propose.swarm import decode, grouped_query  # noqa: E402
+from kernelwright.llm import decode, grouped_query  # noqa: E402
 
 END = 7
 

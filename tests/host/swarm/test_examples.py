@@ -7,9 +7,9 @@ from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.propose.swarm import prompt
-from kernelwright.propose.swarm.answer import read
-from kernelwright.propose.swarm.question import Question
+from kernelwright.proposers.swarm import prompt
+from kernelwright.proposers.swarm.answer import read
+from kernelwright.proposers.swarm.question import Question
 
 
 def example(dialect):

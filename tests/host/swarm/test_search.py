@@ -20,13 +20,13 @@ from tests.host.swarm.candidates import (
 )
 from tests.null.swarm.scripted import fail, say, slow
 
-from kernelwright import search
 from kernelwright.archive import Archive
 from kernelwright.core.errors import ProposerError
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Judge
-from kernelwright.load import load
+from kernelwright.loaders import load
+from kernelwright.search import loop
 
 SECRET = re.compile(rb"key-of-(openai|mine)")
 ONE_CALL_TOKENS = 150  # what the scripted server counts
@@ -49,7 +49,7 @@ def swarm(tmp_path, scripted, task):
         archive = str(tmp_path / "archive.sqlite")
         settings = Settings(**(told | {"archive": archive, "out": str(tmp_path)} | given))
         progress = []
-        result = search.optimize(task, settings=settings, on_progress=progress.append)
+        result = loop.optimize(task, settings=settings, on_progress=progress.append)
         with Archive(archive) as opened:
             return result, opened.calls(task.digest), progress
 
@@ -118,7 +118,7 @@ def test_an_answer_that_came_before_a_kill_is_judged_by_the_next_run(tmp_path, s
         proposers=("swarm",), models=(scripted.model,), dialects=("cpp",), budget_tokens=1,
         archive=str(tmp_path / "a.sqlite"), out=str(tmp_path),
     )  # fmt: skip
-    assert statuses(search.optimize(task, settings=settings)) == [Status.PASSED]
+    assert statuses(loop.optimize(task, settings=settings)) == [Status.PASSED]
 
 
 def test_a_wrong_key_is_one_error(swarm, scripted):

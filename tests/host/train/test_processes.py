@@ -12,7 +12,7 @@ pytest.importorskip("trl", reason="needs kernelwright[train]")
 from tests.host.train import tiny
 from tests.host.train.test_stages import PAIRS
 
-from kernelwright.pairs import write_pairs
+from kernelwright.dataset.pairs import write_pairs
 
 # With --cpu accelerate starts one process, whatever it is told; with --multi_gpu two, on CPUs too.
 LAUNCH = [

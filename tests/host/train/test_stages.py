@@ -23,14 +23,15 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.load.suite import SuiteEntry
-from kernelwright.pairs import Pair
-from kernelwright.propose.policy import CONTEXT, PolicyProposer
-from kernelwright.propose.swarm import decode, prompt
-from kernelwright.propose.swarm.answer import read
-from kernelwright.propose.swarm.chat import turn_end
-from kernelwright.propose.swarm.question import Question
+from kernelwright.dataset.pairs import Pair
+from kernelwright.llm import decode
+from kernelwright.llm.chat import turn_end
+from kernelwright.proposers.policy import CONTEXT, PolicyProposer
+from kernelwright.proposers.swarm import prompt
+from kernelwright.proposers.swarm.answer import read
+from kernelwright.proposers.swarm.question import Question
 from kernelwright.report.training import stages
+from kernelwright.suites.suite import SuiteEntry
 from kernelwright.train import recipe, train
 from kernelwright.train.prompts import Prompts
 from kernelwright.train.sft import tokens

@@ -10,9 +10,9 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast,
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.core.task import Task
-from kernelwright.propose.policy import CONTEXT
-from kernelwright.propose.swarm import prompt
-from kernelwright.propose.swarm.question import Question
+from kernelwright.proposers.policy import CONTEXT
+from kernelwright.proposers.swarm import prompt
+from kernelwright.proposers.swarm.question import Question
 
 ANSWERS = tuple(text.strip() + "\n" for text in (RIGHT, FASTER, WRONG))
 END = "<end>"

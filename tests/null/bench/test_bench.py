@@ -18,7 +18,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Workload
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.judge.machine.here import Here
-from kernelwright.load.suite import suite_entries
+from kernelwright.suites.suite import suite_entries
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_levels_are_named_alike_wherever_there_is_a_suite(monkeypatch, command, 
         raise UsageError("levels", seen=repr(levels))
 
     for module in ("optimize", "bench", "judge"):
-        monkeypatch.setattr(f"kernelwright.commands.{module}.suite_entries", noted)
+        monkeypatch.setattr(f"kernelwright.cli.commands.{module}.suite_entries", noted)
     words = [*command, "--suite", "kernelbench", "--path", ".", *words]
     assert "(1, 2)" in CliRunner().invoke(main, words).output
 

@@ -12,8 +12,8 @@ from kernelwright.core.call import Outcome
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
-from kernelwright.load.suite import SuiteEntry
-from kernelwright.propose.swarm.endpoint import Reply
+from kernelwright.llm.endpoint import Reply
+from kernelwright.suites.suite import SuiteEntry
 
 
 @pytest.mark.parametrize(

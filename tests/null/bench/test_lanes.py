@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright import bench, lanes
+from kernelwright import bench
 from kernelwright.bench import suite
 from kernelwright.bench.processes import in_a_process
 from kernelwright.cli import main
@@ -19,7 +19,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.judge import WarmProgram
 from kernelwright.judge.children.children import Children
 from kernelwright.judge.machine.place import place_of
-from kernelwright.load.suite import suite_entries
+from kernelwright.suites.suite import suite_entries
+from kernelwright.workers import lanes
 
 N_GPUS, N_CORES = 2, 16
 LONG_S = 240.0  # to import torch and its compilers from a cold disk on a loaded machine

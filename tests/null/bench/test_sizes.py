@@ -6,7 +6,7 @@ import pytest
 
 from kernelwright.bench import suite
 from kernelwright.core.settings import Settings
-from kernelwright.load.suite import SuiteEntry
+from kernelwright.suites.suite import SuiteEntry
 
 SIZES = (50, 10, {"what": "the search died"}, 90)
 ENTRIES = [SuiteEntry("1", number, str(number), size) for number, size in enumerate(SIZES)]

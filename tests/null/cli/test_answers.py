@@ -6,12 +6,12 @@ import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 from tests.null.shown import shown
 
-from kernelwright import answers
 from kernelwright.archive import Archive
+from kernelwright.console import answers
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Numerics, Status
 from kernelwright.core.settings import Settings
-from kernelwright.result import Result
+from kernelwright.search.result import Result
 
 
 @pytest.fixture

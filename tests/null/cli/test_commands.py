@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
-from kernelwright import doctor
 from kernelwright.archive import Archive
-from kernelwright.cli import main
+from kernelwright.cli import doctor, main
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 
@@ -60,7 +59,7 @@ def test_what_stdout_has_no_character_for_is_escaped(archive, tmp_path, monkeypa
 
 
 def test_lessons_do_not_say_the_password_of_their_archive(ask, archive, monkeypatch):
-    monkeypatch.setattr("kernelwright.commands.lessons.lessons", lambda *_, **__: iter(()))
+    monkeypatch.setattr("kernelwright.cli.commands.lessons.lessons", lambda *_, **__: iter(()))
     url = f"sqlite://me:hunter2@/{archive}"
     code, answer = ask("tasks", "lessons", "--count", "1", "--archive", url)
     assert code == 1 and answer["archive"] == f"sqlite://me:***@/{archive}"
@@ -100,14 +99,14 @@ def test_json_is_alone_on_stdout_whoever_else_writes_there(run, monkeypatch):
         os.system("echo a child that echoes")
         return []
 
-    monkeypatch.setattr("kernelwright.doctor.examine", examine)
+    monkeypatch.setattr("kernelwright.cli.doctor.examine", examine)
     code, out, err = run("doctor", "--json")
     assert code == 0 and json.loads(out) == {}
     assert "prints" in err and "descriptor" in err and "echoes" in err
 
 
 def test_json_has_no_words_that_json_does_not_know(run, monkeypatch):
-    monkeypatch.setattr("kernelwright.doctor.as_facts", lambda findings: {"x": [float("inf")]})
+    monkeypatch.setattr("kernelwright.cli.doctor.as_facts", lambda findings: {"x": [float("inf")]})
     assert run("doctor", "--json")[1] == '{"x": [null]}\n'
 
 

@@ -122,7 +122,9 @@ def test_a_page_of_somebody_else_is_seen_before_anything_is_searched(
     for name in ("task.html", "report.html"):
         (tmp_path / name).write_text("<!doctype html>mine")
     for name in ("optimize", "optimize_suite"):
-        monkeypatch.setattr(f"kernelwright.search.{name}", lambda *_, **__: pytest.fail("searched"))
+        monkeypatch.setattr(
+            f"kernelwright.search.loop.{name}", lambda *_, **__: pytest.fail("searched")
+        )
     code, answer = ask(*words, "--out", ".")
     assert code == 2 and "mine" in answer["error"]["seen"]
 
@@ -176,7 +178,7 @@ def test_a_full_disk_is_the_machines_fault(ask, archive, tmp_path):
 def test_a_folder_that_cannot_be_written_is_said_before_anything_is_judged(
     ask, task, monkeypatch, words
 ):
-    monkeypatch.setattr("kernelwright.search.Judge", lambda *_, **__: pytest.fail("judged"))
+    monkeypatch.setattr("kernelwright.search.loop.Judge", lambda *_, **__: pytest.fail("judged"))
     monkeypatch.setattr("kernelwright.bench.suite.run", lambda *_, **__: pytest.fail("searched"))
     code, answer = ask(*words, "--out", "task.py/out")
     assert code == 2 and "task.py/out" in answer["error"]["seen"]
@@ -231,7 +233,7 @@ def test_an_error_that_cannot_be_told_keeps_its_exit_code():
 
 
 def test_a_fault_of_our_own_is_no_verdict(ask, monkeypatch):
-    monkeypatch.setattr("kernelwright.doctor.examine", lambda: 1 / 0)
+    monkeypatch.setattr("kernelwright.cli.doctor.examine", lambda: 1 / 0)
     code, answer = ask("doctor")
     assert code == 3 and "ZeroDivisionError" in answer["error"]["seen"]
 
@@ -240,7 +242,7 @@ def test_ctrl_c_is_no_crash(run, ask, monkeypatch):
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kernelwright.doctor.examine", interrupt)
+    monkeypatch.setattr("kernelwright.cli.doctor.examine", interrupt)
     code, answer = ask("doctor")
     assert code == 1 and answer["error"]["what"] == "interrupted"
     code, out, err = run("doctor")
@@ -254,7 +256,7 @@ def test_sigterm_ends_like_ctrl_c(run, ask, monkeypatch):
         finally:
             signal.raise_signal(signal.SIGTERM)  # while it cleans up
 
-    monkeypatch.setattr("kernelwright.doctor.examine", terminate)
+    monkeypatch.setattr("kernelwright.cli.doctor.examine", terminate)
     code, answer = ask("doctor")
     assert code == 143 and answer["error"]["seen"] == "SIGTERM"
     code, out, err = run("doctor")

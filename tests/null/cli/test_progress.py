@@ -1,9 +1,9 @@
 """Progress: plain lines where stderr is no terminal, and the time that is left runs on."""
 
-from kernelwright.commands.judge import _waiting_line
+from kernelwright.cli.commands.judge import _waiting_line
+from kernelwright.console.progress import ShowProgress
 from kernelwright.core.evaluation import Ratio
-from kernelwright.progress import ShowProgress
-from kernelwright.result import Progress
+from kernelwright.search.result import Progress
 
 
 def test_lines_say_what_is_tried_the_best_and_the_time_left(capfd):
@@ -28,7 +28,7 @@ def test_what_models_cost_is_shown(capfd):
 
 def test_the_time_left_runs_on_between_two_tellings(monkeypatch):
     clock = iter([0.0, 10.0, 14.4])
-    monkeypatch.setattr("kernelwright.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("kernelwright.console.progress.time.monotonic", lambda: next(clock))
     progress = ShowProgress()
     progress._is_terminal = True
     progress(Progress("relu", "cpp", None, 0, 60.0))

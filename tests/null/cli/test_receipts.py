@@ -5,11 +5,12 @@ import json
 import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
-from kernelwright import answers
 from kernelwright.archive import Archive
+from kernelwright.archive.receipt import VERSION, Receipt
+from kernelwright.archive.repetition import Repetition
+from kernelwright.console import answers
 from kernelwright.core.evaluation import Environment, Status
 from kernelwright.core.settings import Settings
-from kernelwright.receipt import VERSION, Receipt, Repetition
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_no_verdict_is_no_receipt(ask, tmp_path):
 def test_a_receipt_is_not_written_over_another_file(ask, task, tmp_path, monkeypatch, place):
     (tmp_path / "kernel.py").write_text("class ModelNew: ...")
     before = (tmp_path / place).read_bytes()
-    monkeypatch.setattr("kernelwright.search.judge", lambda *_, **__: pytest.fail("judged"))
+    monkeypatch.setattr("kernelwright.search.loop.judge", lambda *_, **__: pytest.fail("judged"))
     code, answer = ask("judge", task, "kernel.py", "--receipt", place)
     assert code == 2 and "no receipt" in answer["error"]["what"]
     assert (tmp_path / place).read_bytes() == before
@@ -65,7 +66,7 @@ def test_a_receipt_that_cannot_be_written_is_said_before_anything_is_judged(
     ask, task, tmp_path, monkeypatch, place
 ):
     (tmp_path / "kernel.py").write_text("class ModelNew: ...")
-    monkeypatch.setattr("kernelwright.search.judge", lambda *_, **__: pytest.fail("judged"))
+    monkeypatch.setattr("kernelwright.search.loop.judge", lambda *_, **__: pytest.fail("judged"))
     code, answer = ask("judge", task, "kernel.py", "--receipt", place)
     assert code == 2 and answer["error"]["what"] == "a file cannot be read or written"
     Receipt.require_place(tmp_path / "new" / "r.json")
@@ -107,7 +108,7 @@ def test_a_receipt_that_cannot_be_repeated_is_one_error(run, ask, task, receipt,
 
 
 def test_a_receipt_of_a_machine_with_more_cores_says_so(ask, tmp_path, monkeypatch):
-    monkeypatch.setattr("kernelwright.search.judge", lambda *_, **__: pytest.fail("judged"))
+    monkeypatch.setattr("kernelwright.search.loop.judge", lambda *_, **__: pytest.fail("judged"))
     candidate = proposal().candidate
     for threads in (1000, 10**30):
         machine = Environment("cpu", {"threads": threads})

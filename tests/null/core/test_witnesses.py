@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.null.archive.nouns import proposal, verdict
 
-from kernelwright import select
+from kernelwright.archive import ranking
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 
 TESTS = Path(__file__).parents[2]
 WITNESSES = {
-    "device": "null/load/test_load_suite.py:every_built_in_task_opens_at_the_size_for_its_device",
+    "device": "null/loaders/test_load_suite.py:every_built_in_task_opens_at_the_size_for_its_device",  # noqa: E501
     "dialects": "null/cli/test_errors.py:a_dialect_that_this_machine_cannot_run",
     "proposers": "host/swarm/test_search.py:the_winner_of_the_rules_is_shown_to_the_swarm",
     "budget_s": "null/search/test_budget.py:nothing_is_begun_after_the_end_of_the_budget",
@@ -51,5 +51,5 @@ def test_another_seed_shows_other_exemplars():
         (said, verdict(said.candidate, Status.WRONG_VALUES))
         for said in (proposal(f"candidate {number}") for number in range(12))
     ]
-    shown = [select.exemplars(history, 4, seed) for seed in range(6)]
+    shown = [ranking.exemplars(history, 4, seed) for seed in range(6)]
     assert any(one != shown[0] for one in shown[1:])

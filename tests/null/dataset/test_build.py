@@ -12,8 +12,6 @@ from tests.null.archive.nouns import verdict
 
 from kernelwright.archive import Archive
 from kernelwright.cli import main
-from kernelwright.compose import compose
-from kernelwright.compose.lessons import PROPOSER, lessons, prose
 from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import ArchiveError, UsageError
@@ -23,9 +21,11 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.dataset import build_dataset, open_pairs
 from kernelwright.dataset.answer import VARIANTS
 from kernelwright.dataset.rows import archive_name
-from kernelwright.load.suite import builtin_suite
-from kernelwright.propose.rules.proposer import variants
-from kernelwright.propose.swarm.answer import read
+from kernelwright.proposers.rules.proposer import variants
+from kernelwright.proposers.swarm.answer import read
+from kernelwright.suites.composed import compose
+from kernelwright.suites.composed.lessons import PROPOSER, lessons, prose
+from kernelwright.suites.suite import builtin_suite
 
 KERNEL = '''\
 import ctypes

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.pairs import Pair, open_pairs, write_pairs
+from kernelwright.dataset.pairs import Pair, open_pairs, write_pairs
 
 pyarrow = pytest.importorskip("pyarrow")
 

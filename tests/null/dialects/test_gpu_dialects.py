@@ -7,14 +7,14 @@ import importlib.util
 
 import pytest
 
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DialectError
 from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.cuda import CudaDialect
 from kernelwright.dialects.triton import TritonDialect
 from kernelwright.dialects.usable import run_as, usable_dialects
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
 from kernelwright.testing.emitters import source
 from kernelwright.testing.nests import CASES
 

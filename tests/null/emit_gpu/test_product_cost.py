@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
-from kernelwright.propose.rules.emit.triton.product_cost import Tile, Way, split_cost_s
-from kernelwright.propose.rules.emit.triton.product_schedule import product_choices
-from kernelwright.propose.rules.ir.ir import Program, Ref
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
+from kernelwright.compiler.codegen.triton.product_cost import Tile, Way, split_cost_s
+from kernelwright.compiler.codegen.triton.product_schedule import product_choices
+from kernelwright.compiler.ir.ir import Program, Ref
 from kernelwright.testing.nests import plain_product
 
 BEFORE, DESCRIPTORS, INSIDE = Way("before"), Way("before", descriptors=True), Way("inside")

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from kernelwright.propose.rules.emit.gpu.replay import REPLAY
+from kernelwright.compiler.codegen.gpu.replay import REPLAY
 
 
 def replay_of(module):

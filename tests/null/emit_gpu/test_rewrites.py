@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.anonymous import anonymous
-from kernelwright.propose.rules.emit.gpu.axes import as_loops, collapse, inclusive, size_of
-from kernelwright.propose.rules.emit.gpu.stages import can_split, split, split_k
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
-from kernelwright.propose.rules.ir.interpret import run_step
-from kernelwright.propose.rules.ir.ir import Call, Contraction, Kernel, Load, Store
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.anonymous import anonymous
+from kernelwright.compiler.codegen.gpu.axes import as_loops, collapse, inclusive, size_of
+from kernelwright.compiler.codegen.gpu.stages import can_split, split, split_k
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
+from kernelwright.compiler.ir.interpret import run_step
+from kernelwright.compiler.ir.ir import Call, Contraction, Kernel, Load, Store
 from kernelwright.testing.emitters import example_inputs
 from kernelwright.testing.nests import CASES
 

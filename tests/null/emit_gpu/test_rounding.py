@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
 
 GPU = Target("cuda:sm_90")
 

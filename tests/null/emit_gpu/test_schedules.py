@@ -9,16 +9,16 @@ import pytest
 import torch
 from torch import nn
 
-from kernelwright.propose.rules.capture.capture import capture
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
-from kernelwright.propose.rules.emit.triton.image import layouts
-from kernelwright.propose.rules.emit.triton.ops import pointwise
-from kernelwright.propose.rules.emit.triton.product_schedule import product_choices
-from kernelwright.propose.rules.fusion.assemble import assemble_supported
-from kernelwright.propose.rules.fusion.fuse import Fusion
-from kernelwright.propose.rules.ir.ir import Program, Ref
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
+from kernelwright.compiler.codegen.triton.image import layouts
+from kernelwright.compiler.codegen.triton.ops import pointwise
+from kernelwright.compiler.codegen.triton.product_schedule import product_choices
+from kernelwright.compiler.fuse.assemble import assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
+from kernelwright.compiler.ir.ir import Program, Ref
 from kernelwright.testing.emitters import source
 from kernelwright.testing.nests import CASES, plain_product
 

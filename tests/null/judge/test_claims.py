@@ -22,7 +22,7 @@ from kernelwright.judge.machine.outputs import check_claims, overlap, refuse_ove
 from kernelwright.judge.machine.overlaps import extent_of, overlapping
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.screen import screen
-from kernelwright.load.plain import nesting
+from kernelwright.loaders.plain import nesting
 
 LIKE = [torch.empty(4, 3)]
 SOUND = [4096, [4, 3], [3, 1], "float32", "cpu"]

@@ -5,7 +5,7 @@ from torch import nn
 
 from kernelwright.judge.children.counting import counted
 from kernelwright.judge.reference.widened import NAMINGS, in_float64, run_in_float64
-from kernelwright.load.copies import copied
+from kernelwright.loaders.copies import copied
 
 
 class Table(nn.Module):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kernelwright.dialects.simt.lower import lower
 from kernelwright.dialects.simt.source import Edit, Source, apply_edits
-from kernelwright.translate import translate
+from kernelwright.hipify import translate
 
 
 def test_edits_replace_insert_and_delete():

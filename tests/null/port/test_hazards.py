@@ -3,8 +3,8 @@
 import pytest
 
 from kernelwright.dialects.simt.source import Source
-from kernelwright.translate import State, translate
-from kernelwright.translate.names import declared
+from kernelwright.hipify import State, translate
+from kernelwright.hipify.names import declared
 
 HEAD = "__global__ void k(int* p) {\n"
 

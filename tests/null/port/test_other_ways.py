@@ -11,8 +11,8 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Environment, Evaluation, Status
 from kernelwright.core.task import Task
 from kernelwright.dialects.simt.lower import lower
-from kernelwright.propose.port import PortProposer
-from kernelwright.translate import State, translate, translate_cmake, translate_python
+from kernelwright.hipify import State, translate, translate_cmake, translate_python
+from kernelwright.proposers.port import PortProposer
 
 
 def test_back_to_cuda():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelwright.translate import translate
+from kernelwright.hipify import translate
 
 
 def port(asm: str):

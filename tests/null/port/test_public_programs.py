@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.hipify import State, translate
+from kernelwright.hipify.table import load_map
 from kernelwright.port.ladder import differences
 from kernelwright.port.reach import inclusions, names_in_reach, with_includes
-from kernelwright.translate import State, translate
-from kernelwright.translate.table import load_map
 
 HEAD = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 

@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from kernelwright.translate import translate
-from kernelwright.translate.table import TABLES, load_map
+from kernelwright.hipify import translate
+from kernelwright.hipify.table import TABLES, load_map
 
 COLUMNS = ["cuda", "hip", "kind", "since", "state", "note", "source"]
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.translate import State, translate
-from kernelwright.translate.table import load_map
+from kernelwright.hipify import State, translate
+from kernelwright.hipify.table import load_map
 
 
 def hip(text: str, **options) -> str:

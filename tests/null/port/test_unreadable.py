@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import UsageError
+from kernelwright.hipify.unreadable import unreadable
 from kernelwright.port import RungStatus, port
 from kernelwright.testing.port_bench import programs
-from kernelwright.translate.unreadable import unreadable
 
 SOURCES = Path(__file__).parents[3] / "src/kernelwright"
 

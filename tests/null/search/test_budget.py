@@ -8,7 +8,7 @@ from tests.null.archive.nouns import TASK, proposal, verdict
 
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
-from kernelwright.search import _Search
+from kernelwright.search.loop import _Search
 
 BUDGET_S = 100.0
 

@@ -10,7 +10,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Environment, Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION
-from kernelwright.search import _Search
+from kernelwright.search.loop import _Search
 
 HERE = Environment("cpu", {"cpu": "this one"})
 

@@ -13,7 +13,7 @@ from tests.null.archive.nouns import TASK
 from kernelwright import api
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
-from kernelwright.result import write_source
+from kernelwright.search.result import write_source
 
 
 def test_a_disk_that_fills_up_costs_no_source_that_was_there(tmp_path):
@@ -33,7 +33,7 @@ def test_a_disk_that_fills_up_costs_no_source_that_was_there(tmp_path):
 def test_a_source_is_utf_8_whatever_the_locale(tmp_path):
     code = (
         "from pathlib import Path\nfrom kernelwright.core.candidate import Candidate\n"
-        "from kernelwright.result import write_source\n"
+        "from kernelwright.search.result import write_source\n"
         f"write_source(Candidate('# \\N{{SNOWMAN}}', 'cpp'), Path({str(tmp_path)!r}), 'task')\n"
     )
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -1,9 +1,10 @@
 import pytest
 from tests.null.swarm.scripted import ScriptedServer
 
-from kernelwright.propose.swarm import concurrency, server
-from kernelwright.propose.swarm.endpoint import open_endpoint
-from kernelwright.propose.swarm.keys import providers
+from kernelwright.llm import server
+from kernelwright.llm.endpoint import open_endpoint
+from kernelwright.llm.keys import providers
+from kernelwright.proposers.swarm import concurrency
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.null.swarm.briefs import CODE, answer
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.propose.swarm.answer import read
+from kernelwright.proposers.swarm.answer import read
 
 TORCH = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    pass\n"
 

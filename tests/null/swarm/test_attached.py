@@ -9,9 +9,9 @@ from tests.null.swarm.scripted import fail, say
 
 from kernelwright.core.call import Call, Outcome
 from kernelwright.core.errors import ProposerError, UsageError
-from kernelwright.propose.swarm import SwarmProposer
-from kernelwright.propose.swarm.attached import PICTURE_TOKENS
-from kernelwright.propose.swarm.ledger import Ledger
+from kernelwright.llm.attached import PICTURE_TOKENS
+from kernelwright.llm.ledger import Ledger
+from kernelwright.proposers.swarm import SwarmProposer
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -8,7 +8,7 @@ import pytest
 from tests.null.swarm.briefs import BRIEF, call, proposal, verdict
 
 from kernelwright.core.call import Outcome, Trial
-from kernelwright.propose.swarm.bandit import Arm, choose, kind_of, reward
+from kernelwright.proposers.swarm.bandit import Arm, choose, kind_of, reward
 
 CONTEXT = ("reference", "verdicts")
 GOOD, BAD = Arm("hf:good", CONTEXT), Arm("hf:bad", CONTEXT)

@@ -11,8 +11,8 @@ from tests.null.swarm.briefs import BRIEF
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import DAY_S, parse_budget
-from kernelwright.propose.swarm.endpoint import Reply
-from kernelwright.propose.swarm.ledger import Ledger, parse_prices
+from kernelwright.llm.endpoint import Reply
+from kernelwright.llm.ledger import Ledger, parse_prices
 
 MODEL = "openai:x"
 PRICES = (f"{MODEL}=2/8",)

@@ -10,10 +10,10 @@ from kernelwright.core.candidate import Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import KernelProfile
-from kernelwright.propose.swarm import prompt
-from kernelwright.propose.swarm.context import DEFAULT, PARTS, parse_contexts, trimmed
-from kernelwright.propose.swarm.device_facts import facts
-from kernelwright.propose.swarm.question import Question, next_question
+from kernelwright.proposers.swarm import prompt
+from kernelwright.proposers.swarm.context import DEFAULT, PARTS, parse_contexts, trimmed
+from kernelwright.proposers.swarm.device_facts import facts
+from kernelwright.proposers.swarm.question import Question, next_question
 
 PARENT, SLOW, WRONG = proposal("the parent"), proposal("slow one"), proposal("wrong one")
 CUDA = Proposal(candidate("in cuda", "cuda"), "rules")

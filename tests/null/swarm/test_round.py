@@ -10,8 +10,8 @@ from tests.null.swarm.scripted import fail, half, say
 from kernelwright.core.call import Call, Outcome
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.errors import ProposerError
-from kernelwright.propose.feed import Feed
-from kernelwright.propose.swarm import SwarmProposer
+from kernelwright.proposers.feed import Feed
+from kernelwright.proposers.swarm import SwarmProposer
 
 LEAN = "reference,verdicts"
 

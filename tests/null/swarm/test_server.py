@@ -7,9 +7,9 @@ from tests.null.swarm.scripted import fail, garbage, half, refuse, say, slow
 
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import ProposerError
-from kernelwright.propose.swarm import server
-from kernelwright.propose.swarm.endpoint import open_endpoint
-from kernelwright.propose.swarm.keys import providers
+from kernelwright.llm import server
+from kernelwright.llm.endpoint import open_endpoint
+from kernelwright.llm.keys import providers
 
 ASK = (("system", "be brief"), ("user", "a kernel"))
 

@@ -5,7 +5,7 @@ from tests.null.swarm.briefs import call
 
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import ProposerError
-from kernelwright.propose.feed import require_an_answer
+from kernelwright.proposers.feed import require_an_answer
 
 DEAD = call(1, outcome=Outcome.FAILED, detail="Connection error.")
 

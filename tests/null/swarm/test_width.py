@@ -8,8 +8,14 @@ from tests.null.swarm.briefs import BRIEF, call, candidate, verdict
 from kernelwright.core.call import Outcome
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.evaluation import Cost
-from kernelwright.propose.swarm.concurrency import FIRST, MAX_HOSTED, MAX_LOCAL, ROUND_SHARE, width
-from kernelwright.propose.swarm.ledger import MIN_CALL_S
+from kernelwright.llm.ledger import MIN_CALL_S
+from kernelwright.proposers.swarm.concurrency import (
+    FIRST,
+    MAX_HOSTED,
+    MAX_LOCAL,
+    ROUND_SHARE,
+    width,
+)
 
 LOCAL, HOSTED = "http://localhost:8000/v1#m", "openai:m"
 

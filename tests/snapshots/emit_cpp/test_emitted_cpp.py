@@ -2,9 +2,9 @@
 
 import pytest
 
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cpp.emitter import CppEmitter
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
+from kernelwright.compiler.ir.ir import (
     Affine,
     Axis,
     Compute,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kernelwright.propose.rules.emit.base import Target
-from kernelwright.propose.rules.emit.cuda.emitter import CudaEmitter
-from kernelwright.propose.rules.emit.triton.emitter import TritonEmitter
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.testing.emitters import source
 from kernelwright.testing.nests import CASES
 

@@ -84,7 +84,7 @@ def test_words(case, tmp_path, snapshot):
 
 
 def test_words_of_the_system(snapshot):
-    from kernelwright.terminal import _from_system
+    from kernelwright.console.terminal import _from_system
 
     codes = (errno.ENOSPC, errno.EACCES, errno.EROFS)
     said = [str(_from_system(OSError(code, "words", "out/x.html"))) for code in codes]

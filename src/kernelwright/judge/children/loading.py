@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import torch
 
-from kernelwright.load.plain import weights_of
+from kernelwright.loaders.plain import weights_of
 
 
 def load_weights(

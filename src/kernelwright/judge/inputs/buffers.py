@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 
 from kernelwright.judge.numerics.measures import is_one_number
-from kernelwright.load.copies import copied
+from kernelwright.loaders.copies import copied
 
 LONGEST_FILTER = 16
 """Numbers along an axis of a window of ones, as a box filter's."""

@@ -27,8 +27,8 @@ from kernelwright.judge.machine.layout import bytes_of
 from kernelwright.judge.numerics.compare import USELESS
 from kernelwright.judge.numerics.measures import furthest, is_one_number
 from kernelwright.judge.refusal import FAILURES
-from kernelwright.load.copies import copied
-from kernelwright.load.plain import flatten, weights_of
+from kernelwright.loaders.copies import copied
+from kernelwright.loaders.plain import flatten, weights_of
 
 FACTORS = (16.0, 4.0)
 """Times as large as they were weights become at most, tried in this order."""

@@ -20,8 +20,8 @@ from kernelwright.judge.inputs.buffers import (
 from kernelwright.judge.machine.layout import same_shapes
 from kernelwright.judge.numerics.measures import all_finite, is_one_number
 from kernelwright.judge.refusal import FAILURES
-from kernelwright.load.copies import copied
-from kernelwright.load.plain import flatten, weights_of
+from kernelwright.loaders.copies import copied
+from kernelwright.loaders.plain import flatten, weights_of
 
 NEARLY_NOUGHT = 0.02
 """What a weight does to numbers of size one where it does next to nothing: layers begin with scales

@@ -14,7 +14,7 @@ from kernelwright.judge.machine.cpu import is_repeated, mapped, may_write
 from kernelwright.judge.machine.layout import bytes_of, dtype_name, is_folded, span
 from kernelwright.judge.machine.overlaps import Extent, overlapping
 from kernelwright.judge.refusal import Refused
-from kernelwright.load.plain import MAX_DEPTH, enclosed, nesting
+from kernelwright.loaders.plain import MAX_DEPTH, enclosed, nesting
 
 MAX_SPREAD = 8
 """An output may be a view that spans at most this many times its own size, or as much as the

@@ -30,8 +30,8 @@ from kernelwright.judge.refusal import (
     memory_apart,
     says_no_memory,
 )
-from kernelwright.load import open_reference
-from kernelwright.load.reference import CHECK_SEED, task_code
+from kernelwright.loaders import open_reference
+from kernelwright.loaders.reference import CHECK_SEED, task_code
 
 CHAIRS_PER_JUDGE = 2
 """At least: chairs are parts of a device's memory, and judges need several sizes."""

@@ -13,7 +13,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.layout import dtype_name, leaves, map_tensors
 from kernelwright.judge.numerics.measures import all_finite, are_alike, differ, largest_size
-from kernelwright.load.copies import copied
+from kernelwright.loaders.copies import copied
 
 OVERFLOWED = 0.5
 """Of an output: where more is no number, it says little about a kernel."""

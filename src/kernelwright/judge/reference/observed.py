@@ -15,7 +15,7 @@ from kernelwright.judge.numerics.growth import Adding
 from kernelwright.judge.numerics.noughts import AskingForNoughts
 from kernelwright.judge.numerics.specials import Asking
 from kernelwright.judge.reference.constraining import Constraining, constrainable
-from kernelwright.load.plain import flatten, nesting
+from kernelwright.loaders.plain import flatten, nesting
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,11 @@ from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.reference.reduced import widened_for
 from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.refusal import FAILURES, memory_apart
-from kernelwright.load import open_reference
-from kernelwright.load.copies import copied
-from kernelwright.load.plain import flatten, require_dense_weights, weights_of
-from kernelwright.load.reference import MISFIT, task_code
-from kernelwright.load.seeding import seed_torch
+from kernelwright.loaders import open_reference
+from kernelwright.loaders.copies import copied
+from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
+from kernelwright.loaders.reference import MISFIT, task_code
+from kernelwright.loaders.seeding import seed_torch
 
 Seat = Callable[[], AbstractContextManager[Any]]
 

@@ -12,8 +12,8 @@ from torch.overrides import TorchFunctionMode
 
 from kernelwright.judge.reference.nudges import Change, widen
 from kernelwright.judge.refusal import FAILURES, memory_apart
-from kernelwright.load.copies import copied
-from kernelwright.load.made_in import made_in
+from kernelwright.loaders.copies import copied
+from kernelwright.loaders.made_in import made_in
 
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16), torch.float64)

@@ -20,9 +20,9 @@ from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import MARGIN, surely_ns
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
-from kernelwright.load.copies import copied
-from kernelwright.load.made_in import made_in
-from kernelwright.load.plain import flatten
+from kernelwright.loaders.copies import copied
+from kernelwright.loaders.made_in import made_in
+from kernelwright.loaders.plain import flatten
 
 N_READS = 10
 SPAN = {"cpu": 0.25, "cuda": 4.0}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import DialectError, UsageError
+from kernelwright.dataset.parquet import arrow
 from kernelwright.dialects.amdgpu import compile_missing
-from kernelwright.parquet import arrow
 from kernelwright.port.corpus.duplicates import Seen
 from kernelwright.port.corpus.pair import Pair, Reject, make_pair
 from kernelwright.port.corpus.provenance import provenance

@@ -12,10 +12,10 @@ from pathlib import Path
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.dialects import nvidia
 from kernelwright.dialects.amdgpu import assemble_hip
+from kernelwright.hipify import State
 from kernelwright.port.corpus.provenance import Provenance
 from kernelwright.port.ladder import RungStatus
 from kernelwright.port.project import PortedFile, PortReport, port
-from kernelwright.translate import State
 
 MAX_BYTES = 1 << 20  # a source this long is generated
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

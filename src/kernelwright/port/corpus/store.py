@@ -12,10 +12,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
-from kernelwright import cards
 from kernelwright.core.digest import digest
 from kernelwright.core.places import written_whole
-from kernelwright.parquet import arrow, clean
+from kernelwright.dataset import cards
+from kernelwright.dataset.parquet import arrow, clean
 from kernelwright.port.corpus.pair import Assembly, Header, Pair, Reject
 
 PAIRS, REJECTS = "pairs.parquet", "rejects.parquet"

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from kernelwright.dialects.kept import kept_folder
-from kernelwright.translate.table import ApiMap, load_map
+from kernelwright.hipify.table import ApiMap, load_map
 
 HERE = Path(__file__).parent
 RUNTIME, NAMES = "hip/hip_runtime.h", "hip/names.h"

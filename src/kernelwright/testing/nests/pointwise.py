@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.ir.ir import (
     Affine,
     Bound,
     Compute,

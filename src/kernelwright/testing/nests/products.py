@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.ir.ir import (
     Affine,
     Attention,
     Bound,

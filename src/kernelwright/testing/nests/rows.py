@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from kernelwright.propose.rules.ir.ir import (
+from kernelwright.compiler.ir.ir import (
     Affine,
     Bound,
     Compute,

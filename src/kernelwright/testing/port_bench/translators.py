@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError
+from kernelwright.hipify import translate
 from kernelwright.testing.port_bench.program import Program
-from kernelwright.translate import translate
 
 Translator = Callable[[Program], str]
 

@@ -14,7 +14,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.evaluation import Status
 from kernelwright.core.task import Task
-from kernelwright.load import load
+from kernelwright.loaders import load
 
 FOLDER = Path(__file__).parent
 CHEATS, HONEST = "cheats", "honest"

@@ -10,12 +10,12 @@ from functools import partial
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
-from kernelwright.in_process import in_process
 from kernelwright.judge import Judge, Nursery, WarmProgram
-from kernelwright.side_by_side import side_by_side
 from kernelwright.testing.zoo.canaries import Canaries
 from kernelwright.testing.zoo.cases import Case, cases, task
 from kernelwright.testing.zoo.outcomes import Outcome, Result, weigh
+from kernelwright.workers.in_process import in_process
+from kernelwright.workers.side_by_side import side_by_side
 
 Report = Callable[[Outcome], None]
 PRELOADED = (__name__, "kernelwright.judge.judge")

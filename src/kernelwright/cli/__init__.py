@@ -1,0 +1,49 @@
+"""The command line: knows its commands by name, and imports the one that is called."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from kernelwright.console.signals import held_back
+from kernelwright.console.terminal import Commands
+
+COMMANDS = {
+    "bench": "Search every task of a suite, or examine checkpoints on it.",
+    "dataset": "Training pairs from archives.",
+    "doctor": "What this machine can do, and what is missing.",
+    "judge": "A verdict on somebody's kernel, or on folders of them.",
+    "optimize": "Search for a kernel faster than the library.",
+    "port": "Translate CUDA programs to HIP, and check them.",
+    "port-corpus": "Port a tree of CUDA files, and keep the verified pairs.",
+    "report": "The HTML report of an archive.",
+    "show": "The best source, or any candidate of an archive.",
+    "tasks": "Tasks to search or to train on.",
+    "train": "Train a model to write kernels.",
+}
+"""What each is for. They import torch, which takes seconds, and to list them should not."""
+
+
+class Called(Commands):
+    """Commands that are imported when they are called; see ``commands/``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        home = f"kernelwright.cli.commands.{cmd_name.replace('-', '_')}"
+        with held_back():
+            return importlib.import_module(home).command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Called, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kernelwright")
+def main() -> None:
+    """A PyTorch module in, a faster judged kernel out."""

@@ -1,0 +1,71 @@
+"""``kernelwright dataset``: training pairs from archives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from kernelwright.cli.options import JSON
+from kernelwright.console.answers import DONE, NOTHING_PASSED
+from kernelwright.console.terminal import Answer, Commands
+from kernelwright.core.secrets import command_line
+from kernelwright.dataset import build_dataset
+from kernelwright.dataset.build import KEEP
+from kernelwright.report.facts import one_line
+
+
+@click.group("dataset", cls=Commands)
+def command() -> None:
+    """Training pairs from archives."""
+
+
+@command.command("build")
+@click.option(
+    "--archive", "archives", multiple=True, required=True, metavar="URL",
+    help="Take verdicts from this file, folder or database URL; repeatable.",
+)  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+    help="Write the dataset here.",
+)  # fmt: skip
+@click.option(
+    "--exclude", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+    help="Leave out what is like these tests: a KernelBench checkout or a folder of tasks; "
+    "repeatable.",
+)  # fmt: skip
+@click.option(
+    "--keep", type=click.IntRange(min=1), default=KEEP, show_default=True, metavar="K",
+    help="Keep at most so many of a task in each dialect on each device.",
+)  # fmt: skip
+@JSON
+def build_command(
+    archives: tuple[str, ...], out: Path, exclude: tuple[Path, ...], keep: int, as_json: bool
+) -> Answer:
+    """Write the judged candidates of archives to DIR, as Parquet with a data card.
+
+    A row is a prompt, an answer in three parts, and the verdict. Tasks that repeat a built-in task
+    or one of --exclude in their structure are left out, whatever they are called.
+    """
+    dataset = build_dataset(
+        archives, out=out, exclude=exclude, keep=keep,
+        command=command_line(),
+        on_done=lambda text: click.echo(one_line(text, 160), err=True),
+    )  # fmt: skip
+    reasons = Counter(left.reason for left in dataset.left)
+    told = {
+        "out": str(out), "pairs": len(dataset.pairs), "splits": dataset.counts,
+        "tasks": len({pair.task_digest for pair in dataset.pairs}),
+        "origins": dict(Counter(pair.origin for pair in dataset.pairs)),
+        "statuses": dict(Counter(pair.status for pair in dataset.pairs)),
+        "left": dict(reasons), "tests": dataset.n_tests,
+    }  # fmt: skip
+    table = Table("", "pairs", "tasks", box=None)
+    for split, n in dataset.counts.items():
+        names = {pair.task_digest for pair in dataset.pairs if pair.split == split}
+        table.add_row(split, str(n), str(len(names)))
+    for reason, n in reasons.items():
+        table.add_row(f"left out: {reason}", "", str(n))
+    shown = [table, f"{len(dataset.pairs)} pairs in {out}; README.md there describes them"]
+    return Answer(told, DONE if dataset.pairs else NOTHING_PASSED, shown)

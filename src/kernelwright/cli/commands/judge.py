@@ -1,0 +1,211 @@
+"""``kernelwright judge``: verdicts on a file or on folders of them, and repetitions of receipts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernelwright import api
+from kernelwright.archive.receipt import Receipt
+from kernelwright.batch import assign, judge_all, judge_suite, read_folder, results
+from kernelwright.cli.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
+from kernelwright.console import answers
+from kernelwright.console.progress import ShowProgress
+from kernelwright.console.terminal import Answer
+from kernelwright.core.errors import TaskError, UsageError
+from kernelwright.core.places import as_text
+from kernelwright.core.settings import Settings, load_settings
+from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
+from kernelwright.loaders import load
+from kernelwright.report.facts import one_line
+from kernelwright.suites.suite import suite_entries
+from kernelwright.workers.lanes import lanes
+
+BELONGS = {
+    "a file": {"inputs", "init", "entry", "receipt"},
+    "a folder": {"inputs", "init", "entry", "archive"},
+    "--suite": {"path", "levels", "problems", "jobs", "gpus", "entry", "archive"},
+    "--repeat": {"inputs", "init"},
+}
+"""The options that each kind of call takes, besides those of the machine."""
+ENTRY = "ModelNew"
+NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
+
+
+@click.command("judge")
+@click.argument("words", nargs=-1, metavar="[TASK] [CANDIDATE]")
+@click.option("--entry", metavar="NAME", help="Judge this class of CANDIDATE. Default: ModelNew.")
+@INPUTS
+@MACHINE
+@RECEIPT
+@click.option(
+    "--repeat",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Judge again what this receipt is about.",
+)
+@ARCHIVE
+@SUITE
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Judge so many tasks of a suite side by side. Default: 1; on several GPUs 6 in all.",
+)
+@GPUS
+@JSON
+def command(
+    words: tuple[str, ...],
+    suite: str | None,
+    repeat: Path | None,
+    device: str | None,
+    threads: int | None,
+    cache: str | None,
+    precision: str | None,
+    as_json: bool,
+    **options: Any,
+) -> Answer:
+    """One verdict on the kernel in the file CANDIDATE, by whomever it was written; or a verdict on
+    every file of the folder CANDIDATE.
+
+    Verdicts on a folder go to the archive as they are reached: Ctrl-C keeps them, and the same
+    command goes on from there. With --suite CANDIDATE is a folder, and its files say by their names
+    which problem they are for: the problem's own name (softmax_v2.py), level_1_problem_3_x.py,
+    1_3_x.py, or, with one level, 3_x.py; or a folder in it does.
+
+    With --repeat the task and the candidate are those of the receipt, and the exit code is 0 if it
+    stands, 1 if its status or its speedup is another now; what else differs, the kind too, is told.
+    Name TASK as well to be sure that it is about that task.
+    """
+    given = {key: value for key, value in options.items() if value not in (None, ())}
+    machine = {"device": device, "threads": threads, "cache": cache, "precision": precision}
+    if "archive" in given:
+        machine["archive"] = given["archive"]
+    settings = load_settings(Path.cwd(), **machine)
+    if repeat is not None:
+        _only("--repeat", given)
+        machine = {key: value for key, value in machine.items() if value is not None}
+        return answers.repetition(_repeat(repeat, words, given, machine))
+    if suite is not None:
+        _only("--suite", given)
+        return _judge_suite(suite, words, given, settings)
+    if len(words) != 2:
+        raise UsageError(
+            "which task, and which candidate?",
+            seen=" ".join(words) or "neither",
+            do="kernelwright judge TASK CANDIDATE; see kernelwright judge --help",
+        )
+    task, candidate = words[0], Path(words[1])
+    if candidate.is_dir():
+        _only("a folder", given)
+        return _judge_folder(task, candidate, given, settings)
+    _only("a file", given)
+    read, receipt = api.read_candidate(candidate), given.get("receipt")
+    with ShowProgress(_waiting_line) as progress:
+        progress(as_text(candidate.name))
+        evaluation = api.judge(
+            task, read, entry=given.get("entry"), receipt=receipt, **_made(given), **machine
+        )
+    return answers.verdict(evaluation, read, receipt)
+
+
+def _waiting_line(name: str, since_s: float) -> str:
+    """What is waited for: a candidate that hangs says nothing."""
+    longest = f"may take {BUILD_LIMIT_S:.0f} s to build, {FIRST_CALL_LIMIT_S:.0f} to be called once"
+    spent = f" · {since_s:.0f} s" if since_s >= 1 else ""
+    return f"judging {one_line(name, 40)}, which {longest}{spent}"
+
+
+def _only(call: str, given: dict[str, Any]) -> None:
+    """Refuse options that this kind of call would leave unread."""
+    for key in given:
+        if key not in BELONGS[call]:
+            option = f"--{NAMES.get(key, key)}"
+            takers = " or ".join(name for name, options in BELONGS.items() if key in options)
+            raise UsageError(
+                f"{option} goes with {takers}", seen=f"{option} and {call}", do="leave it out"
+            )
+
+
+def _made(given: dict[str, Any]) -> dict[str, Any]:
+    """What the options say that a task is made with."""
+    return {"inputs": list(given.get("inputs", ())) or None, "init": init_of(given.get("init"))}
+
+
+def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:
+    loaded = load(task, **_made(given))
+    head, is_class, _ = task.partition(".py:")
+    task_file = Path(f"{head}.py" if is_class else task)
+    cases = read_folder(folder, entry=given.get("entry", ENTRY), task_file=task_file)
+    with ShowProgress(results.step_line) as progress:
+        docket = judge_all(loaded, cases, settings=settings, on_step=progress)
+    return results.one_task(docket, settings)
+
+
+def _judge_suite(
+    suite: str, words: tuple[str, ...], given: dict[str, Any], settings: Settings
+) -> Answer:
+    """Verdicts on the files of a folder, each for the problem that it names.
+
+    Raises:
+        UsageError: no folder is named, or no file in it is for a problem that was asked for.
+    """
+    if len(words) != 1:
+        raise UsageError(
+            "which folder of candidates?",
+            seen=" ".join(words) or "none",
+            do=f"kernelwright judge --suite {suite} DIR",
+        )
+    chosen = {key: given[key] for key in ("path", "levels", "problems") if key in given}
+    entries = suite_entries(suite, device=settings.device, **chosen)
+    cases = read_folder(Path(words[0]), entry=given.get("entry", ENTRY), deep=True)
+    groups, unmatched = assign(cases, entries)
+    if not groups:
+        raise UsageError(
+            f"no file in {words[0]} names a problem that was asked for",
+            seen=", ".join(unmatched)[:200],
+            do="name files level_1_problem_3_x.py, or by the problem's own name",
+        )
+    gpus = given.get("gpus", "1")
+    places = lanes(settings.device, gpus=gpus, jobs=given.get("jobs"), usual=1)
+    with ShowProgress(results.step_line) as progress:
+        dockets = judge_suite(groups, settings=settings, lanes=places, on_step=progress)
+    return results.suite(dockets, unmatched, settings)
+
+
+def _digest(target: str, precision: str, given: dict[str, Any]) -> str:
+    """Of the task that a command line names, in a precision."""
+    return load(target, **_made(given)).in_precision(precision).digest
+
+
+def _repeat(
+    path: Path, words: tuple[str, ...], given: dict[str, Any], machine: dict[str, Any]
+) -> api.Repetition:
+    """The repetition of a receipt, which must be about the task named, if one is.
+
+    Raises:
+        UsageError: a candidate was named beside the receipt, which has its own.
+        TaskError: it is about another task.
+    """
+    if len(words) > 1:
+        raise UsageError(
+            "a receipt has its own candidate",
+            seen=" ".join(words),
+            do=f"leave {words[1]} out, or judge it without --repeat",
+        )
+    receipt = Receipt.read(path)
+    precision = receipt.task.precision
+    if machine.get("precision", precision) != precision:
+        raise UsageError(
+            "a receipt has its own precision",
+            seen=f"--precision {machine['precision']}, and {precision or 'none'} in {path}",
+            do="leave --precision out",
+        )
+    if words and _digest(words[0], precision, given) != receipt.task.digest:
+        raise TaskError(
+            f"{path} is not about {words[0]}",
+            seen=f"a receipt about {receipt.task.name} ({receipt.task.digest})",
+            do="name the task's file as it was judged, or leave it out",
+        )
+    return api.repeat(receipt, **machine)

@@ -1,0 +1,108 @@
+"""``kernelwright tasks lessons``: tasks with plain kernels, judged, into an archive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from kernelwright.archive import Archive, without_password
+from kernelwright.cli.options import JSON
+from kernelwright.console.answers import DONE, NOTHING_PASSED
+from kernelwright.console.terminal import Answer as Told
+from kernelwright.core.device import Device
+from kernelwright.core.settings import load_settings
+from kernelwright.dialects.devices import resolve
+from kernelwright.report.facts import one_line
+from kernelwright.suites.composed.lessons import FORMS, PROPOSER, Lesson, lessons
+from kernelwright.suites.composed.sizes import SIZES
+from kernelwright.train.court import Court
+from kernelwright.train.courtroom import Answer
+from kernelwright.train.reward import Judged
+
+AT_ONCE = 4  # for each process that judges: between two lines of progress
+
+
+@click.command("lessons")
+@click.option(
+    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make so many tasks."
+)
+@click.option("--archive", required=True, metavar="URL", help="Keep tasks and verdicts here.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Draw by this seed; the same gives the same tasks.",
+)
+@click.option("--size", type=click.Choice(list(SIZES)), default="small", show_default=True,
+    help="How large: for a CPU, for a GPU, or just to look at correctness.",
+)  # fmt: skip
+@click.option(
+    "--form", "forms", multiple=True, metavar="NAME",
+    help=f"Make only tasks of this form; repeatable. Default: all of {', '.join(FORMS)}.",
+)  # fmt: skip
+@click.option(
+    "--schedules",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Judge so many kernels of each task, with other block sizes, warps and the like.",
+)
+@click.option(
+    "--timed", is_flag=True, help="Time what is right: which schedule is fast, and where."
+)
+@click.option(
+    "--device", metavar="DEVICE", help="Judge on cpu (default, Triton's interpreter), cuda, …"
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
+    help="Judge so many tasks side by side.",
+)  # fmt: skip
+@JSON
+def lessons_command(
+    count: int, archive: str, seed: int, size: str, forms: tuple[str, ...], schedules: int,
+    timed: bool, device: str | None, jobs: int, as_json: bool,
+) -> Told:  # fmt: skip
+    """Compose N tasks, each with a short Triton kernel that works for every shape, and judge them.
+
+    What a small model can learn from when nothing larger teaches it: `dataset build --archive`
+    makes pairs of those that are right, and leaves out what repeats a test. Rightness alone is
+    judged unless --timed. The same command goes on where it stopped.
+    """
+    settings = load_settings(Path.cwd(), archive=archive, device=device)
+    Archive(settings.archive).close()  # what is wrong with it is said here, not by a process
+    drawn = lessons(count, seed=seed, size=size, forms=forms, schedules=schedules)
+    tried: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    with Court(settings, resolve(Device.parse(settings.device)), jobs=jobs, timed=timed) as court:
+        while some := list(islice(drawn, jobs * AT_ONCE)):
+            for lesson, judged in zip(
+                some, court.judge([said(each) for each in some]), strict=True
+            ):
+                tried[lesson.form] += 1
+                right[lesson.form] += judged.evaluation is not None and judged.evaluation.passed
+                click.echo(one_line(f"{lesson.task.name}: {_found(judged)}", 160), err=True)
+    table = Table("form", "lessons", "right", box=None)
+    for form, n in tried.most_common():
+        table.add_row(form, str(n), str(right[form]))
+    told = {"archive": without_password(archive), "lessons": dict(tried), "right": dict(right)}
+    return Told(told, DONE if right.total() else NOTHING_PASSED, [table])
+
+
+def said(lesson: Lesson) -> Answer:
+    """A lesson as an answer to its task."""
+    candidate = lesson.candidate
+    text = f"```python\n{candidate.source}```\n"
+    return Answer(lesson.task, candidate.dialect, text, model=lesson.form, origin=PROPOSER)
+
+
+def _found(judged: Judged) -> str:
+    found = judged.evaluation
+    if judged.fault is not None:
+        return f"the task cannot be run: {judged.fault}"
+    if found is None:
+        return "no code"
+    return "; ".join([found.status.value, *found.reasons])

@@ -1,0 +1,77 @@
+"""``kernelwright optimize``: a search for a faster kernel, for one task or a suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernelwright import api
+from kernelwright.cli.options import ARCHIVE, INPUTS, JSON, MACHINE, PROPOSING, SUITE, init_of
+from kernelwright.console import answers
+from kernelwright.console.progress import ShowProgress
+from kernelwright.console.terminal import Answer
+from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import load_settings, parse_budget
+from kernelwright.report import page
+from kernelwright.search import loop
+from kernelwright.suites.suite import suite_entries
+
+
+@click.command("optimize")
+@click.argument("task", metavar="[TASK]", required=False)
+@INPUTS
+@MACHINE
+@click.option(
+    "--dialect",
+    "dialects",
+    multiple=True,
+    help="Propose in this dialect; repeatable. Default: all that the device runs.",
+)
+@PROPOSING
+@click.option("--seed", type=int, help="Let proposers draw by this seed. Default: 0.")
+@ARCHIVE
+@click.option(
+    "--out", metavar="DIR", help="Write sources and reports here. Default: kernelwright-out."
+)
+@SUITE
+@JSON
+def command(
+    task: str | None,
+    inputs: tuple[str, ...],
+    init: str | None,
+    suite: str | None,
+    path: Path | None,
+    levels: tuple[int, ...],
+    problems: tuple[str, ...],
+    budget: tuple[str, ...],
+    as_json: bool,
+    **settings: Any,
+) -> Answer:
+    """Search for a kernel faster than the library, for TASK or for every task of a suite.
+
+    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps what
+    was found; the same command goes on from there.
+    """
+    if (task is None) == (suite is None):
+        raise UsageError(
+            "give a task or a suite, one of them",
+            seen=f"{task}, --suite {suite}" if task else "neither",
+            do="kernelwright optimize FILE.py, or kernelwright optimize --suite builtin",
+        )
+    given = {key: value for key, value in settings.items() if value not in (None, ())}
+    given |= parse_budget(budget)
+    with ShowProgress() as progress:
+        if task is not None:
+            result = api.optimize(
+                task, list(inputs) or None, init=init_of(init), on_progress=progress, **given
+            )
+            return answers.one_result(result)
+        resolved = load_settings(Path.cwd(), **given)
+        entries = suite_entries(
+            suite, device=resolved.device, path=path, levels=levels, problems=problems
+        )
+        page.require_place(Path(resolved.out, page.NAME))
+        results = list(loop.optimize_suite(entries, settings=resolved, on_progress=progress))
+    return answers.suite_results(results, resolved)

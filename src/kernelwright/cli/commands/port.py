@@ -1,0 +1,177 @@
+"""``kernelwright port``: CUDA programs to HIP and back, and how far each was checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from kernelwright.cli.options import JSON
+from kernelwright.console.terminal import Answer
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import parse_budget
+from kernelwright.core.task import Task
+from kernelwright.hipify import State
+from kernelwright.port import PortReport, RungStatus, port
+from kernelwright.port.project import DEFAULT_TARGETS
+from kernelwright.proposers.port.repair import Repair, Repairs
+from kernelwright.proposers.swarm import SwarmProposer
+
+COLOURS = {RungStatus.PASSED: "green", RungStatus.FAILED: "red", RungStatus.NOT_CHECKED: "yellow"}
+BUDGET = "5m"  # of the models: a few files with three questions each
+FIRST_THAT_RUNS = 2  # of the rungs
+N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
+
+
+def _named(context: click.Context, argument: click.Parameter, name: str) -> Path:
+    """The path; without a name it would be this folder."""
+    if not name:
+        raise UsageError("nothing to port", seen="an empty name", do="name a file or a folder")
+    return Path(name)
+
+
+@click.command("port")
+@click.argument("path", metavar="PATH", callback=_named)
+@click.option("--to", type=click.Choice(["hip", "cuda"]), default="hip", show_default=True,
+    help="Translate to this.",
+)  # fmt: skip
+@click.option(
+    "--arch",
+    "targets",
+    metavar="LIST",
+    default=",".join(DEFAULT_TARGETS),
+    show_default=True,
+    help="Compile for these AMD targets.",
+)
+@click.option(
+    "--rungs",
+    metavar="LIST",
+    help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. "
+    "Default: 0,1.",
+)
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    help="Run the program with this argument, from rung 2 on; repeatable.",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="Ask this model, named as in optimize, to finish what rules leave undone; repeatable. "
+    "Default: none.",
+)
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="MODEL=IN/OUT",
+    help="What a model costs, as in optimize.",
+)
+@click.option(
+    "--budget", multiple=True, metavar="LIMIT", help="Ask models for up to 5m (default), 2usd, …"
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Write here. Default: PATH with -hip or -cuda."
+)
+@JSON
+def command(
+    path: Path, to: str, targets: str, rungs: str | None, out: Path | None, as_json: bool,
+    **given: Any,
+) -> Answer:  # fmt: skip
+    """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
+
+    Exit code 0 only if nothing was left unported and every rung that was asked for passed.
+    """
+    place = out or _beside(path, to)
+    wanted = ("0,1" if to == "hip" else "0") if rungs is None else rungs
+    words = [word.strip() for word in wanted.split(",")]
+    for word in words:
+        if not word.isdecimal():
+            raise UsageError(f'no rung "{word}"', seen=wanted, do="choose of 0, 1, 2, 3, 4")
+    if given["arguments"] and max(int(word) for word in words) < FIRST_THAT_RUNS:
+        raise UsageError(
+            "--arg is of a program that is run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
+        )
+    report = port(
+        path, to=to, targets=[t.strip() for t in targets.split(",")], out=place,
+        rungs=[int(word) for word in words], arguments=given["arguments"],
+        repairs=_repairs(given, path),
+    )  # fmt: skip
+    shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
+    return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
+
+
+def _beside(path: Path, to: str) -> Path:
+    """Where a port goes when nobody says: beside the file or the folder."""
+    named = path if path.name not in ("", "..") else path.resolve()
+    return named.parent / f"{named.stem if path.is_file() else named.name}-{to}"
+
+
+def _repairs(given: dict[str, Any], path: Path) -> Repairs | None:
+    """The models that were named, and seen to be askable."""
+    if not given["models"]:
+        for key in ("prices", "budget"):
+            if given[key]:
+                option = f"--{key.removesuffix('s')}"
+                raise UsageError(f"{option} is of models", seen="no --model", do="add --model NAME")
+        return None
+    brief = Brief(
+        Task(path.name, "port", ""), Device.parse("hip:gfx942"), ("hip",), models=given["models"],
+        prices=given["prices"], **(parse_budget(given["budget"] or (BUDGET,))),
+    )  # fmt: skip
+    SwarmProposer().check(brief)
+    return Repairs(brief)
+
+
+def _table(report: PortReport) -> Table:
+    table = Table("file", "translated", "repaired", "changed", "unported", "rungs", box=None)
+    for file in report.files:
+        counts = [str(file.translation.count(state)) for state in _STATES]
+        rungs = Text(" ").join(
+            Text(f"{rung.name}: {rung.status}", COLOURS[rung.status]) for rung in file.rungs
+        )
+        table.add_row(file.path, *counts, rungs)
+    return table
+
+
+_STATES = (State.TRANSLATED, State.REPAIRED, State.CHANGED, State.UNPORTED)
+
+
+def _findings(report: PortReport) -> list[Text]:
+    """What a user has to look at, the unported first, then what rungs said."""
+    lines = [
+        str(finding)
+        for state in (State.UNPORTED, State.CHANGED)
+        for file in report.files
+        for finding in file.translation.findings
+        if finding.state is state
+    ]
+    lines += [
+        f"{file.path}: {repair.model}: {_told(repair)}"
+        for file in report.files
+        for repair in file.repairs
+    ]
+    lines += [
+        f"{file.path}: {rung.name}: {detail}"
+        for file in report.files
+        for rung in file.rungs[1:]
+        for detail in rung.details
+    ]
+    if len(lines) > N_SHOWN:
+        lines = [*lines[:N_SHOWN], f"and {len(lines) - N_SHOWN} more, in port.json"]
+    return [Text(line) for line in lines]
+
+
+def _told(repair: Repair) -> str:
+    """What came of a model's call."""
+    if repair.is_kept:
+        return "its repair is kept"
+    return f"its answer is not kept: {repair.unusable or 'it climbs no further'}"

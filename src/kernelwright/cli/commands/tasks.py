@@ -1,0 +1,86 @@
+"""``kernelwright tasks``: tasks composed at random, bare or as lessons."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from kernelwright.cli.commands.lessons import lessons_command
+from kernelwright.cli.options import JSON
+from kernelwright.console.answers import DONE
+from kernelwright.console.terminal import Answer, Commands
+from kernelwright.core.errors import UsageError
+from kernelwright.core.places import require_folder
+from kernelwright.report.facts import one_line
+from kernelwright.suites.composed import FAMILIES, Composed, compose
+from kernelwright.suites.composed.sizes import SIZES
+from kernelwright.suites.suite import MANIFEST
+
+
+@click.group("tasks", cls=Commands)
+def command() -> None:
+    """Tasks to search or to train on."""
+
+
+command.add_command(lessons_command)
+
+
+@command.command("generate")
+@click.option(
+    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make so many tasks."
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+    help="Write them here, one a file.",
+)  # fmt: skip
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Draw by this seed; the same gives the same tasks.",
+)
+@click.option(
+    "--size", type=click.Choice(list(SIZES)), default="cpu", show_default=True,
+    help="How large: for a CPU, for a GPU, or just to look at correctness.",
+)  # fmt: skip
+@click.option(
+    "--family", "families", multiple=True, metavar="NAME",
+    help=f"Make only tasks of this family; repeatable. Default: all of {', '.join(FAMILIES)}.",
+)  # fmt: skip
+@JSON
+def generate_command(
+    count: int, out: Path, seed: int, size: str, families: tuple[str, ...], as_json: bool
+) -> Answer:
+    """Compose N tasks at random into DIR, one KernelBench-format file each.
+
+    Every one was run and found not to be degenerate: no constant output, no input that does not
+    matter, nothing infinite, no step that changes nothing. Search them all with
+    `kernelwright bench --suite folder --path DIR`.
+    """
+    require_folder(out)
+    if any(out.glob("*.py")) or (out / MANIFEST).exists():
+        raise UsageError("the folder holds tasks already", seen=str(out), do="name an empty one")
+    composed = []
+    for entry in compose(count, seed=seed, size=size, families=families):
+        (out / f"{entry.task.name}.py").write_text(entry.task.source)
+        composed.append(entry)
+        click.echo(one_line(f"{entry.task.name}: {', '.join(entry.words)}", 160), err=True)
+    written = {"seed": seed, "size": size, "tasks": [_facts(entry) for entry in composed]}
+    (out / MANIFEST).write_text(json.dumps(written, indent=1) + "\n")
+    counts = Counter(entry.family for entry in composed)
+    table = Table("family", "tasks", box=None)
+    for family, n in counts.most_common():
+        table.add_row(family, str(n))
+    shown = [table, f"{count} tasks in {out}"]
+    return Answer({"out": str(out), "families": dict(counts), **written}, DONE, shown)
+
+
+def _facts(entry: Composed) -> dict[str, object]:
+    return {
+        "name": entry.task.name, "digest": entry.task.digest, "family": entry.family,
+        "number": entry.number, "steps": list(entry.words),
+    }  # fmt: skip

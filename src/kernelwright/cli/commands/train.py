@@ -1,0 +1,253 @@
+"""``kernelwright train``: a checkpoint that writes better kernels, one stage after another."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from kernelwright.cli.options import JSON, fitting
+from kernelwright.console.terminal import Answer
+from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import load_settings, parse_budget
+from kernelwright.dataset.pairs import open_pairs
+from kernelwright.train import PRESETS, STAGES, Recipe, Trained, leave, recipe, train
+
+RANK = "RANK"  # by it torch's launchers number the processes that train
+GOES_ON = 1  # the budget ended first: there is no checkpoint yet, and the same command goes on
+CURVE = {
+    "loss": "loss", "earned": "earned", "share/right": "right", "share/faster": "faster",
+    "share/copies": "copies", "share/cheats": "cheats", "judge/candidates_per_s": "judged/s",
+    "time/judging_share": "waiting", "time/sampling_share": "sampling",
+}  # fmt: skip
+"""Columns of the table by the names under which they are logged."""
+MAIN = ("earned", "loss")
+"""What makes a line a row of it: with several updates, not each of them has new answers."""
+N_ROWS = 12  # of the curve on a terminal; the file has all
+OF_SFT = {"epochs"}
+OF_REINFORCEMENT = {
+    "reward", "exemplars", "bare", "smooth", "tasks", "group", "updates", "turns", "temperature",
+    "vllm",
+}  # fmt: skip
+"""Options that say nothing to the other stages."""
+
+
+@click.command("train")
+@click.argument("stage", metavar="|".join(STAGES))
+@click.option(
+    "--model",
+    required=True,
+    metavar="PATH_OR_ID",
+    help="Train this: a checkpoint, a .gguf, or a hub's model.",
+)
+@click.option(
+    "--dataset",
+    type=click.Path(path_type=Path),
+    help="Learn from this folder of `kernelwright dataset build`; sft needs one.",
+)
+@click.option(
+    "--archive",
+    metavar="URL",
+    help="Keep verdicts here, and take tasks from it without --dataset. "
+    "Default: kernelwright-out/archive.sqlite.",
+)
+@click.option(
+    "--dialect",
+    "dialects",
+    multiple=True,
+    help="Ask for kernels in it; repeatable. Default: all that the device runs.",
+)
+@click.option("--device", metavar="DEVICE", help="Judge kernels on cpu (default), cuda, …")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=0),
+    callback=fitting,
+    help="CPU threads of candidates; 0 (default): all cores.",
+)
+@click.option("--budget", metavar="TIME", help="End the stage after 60m (default), 8h, …")
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    help="End after so many steps of the optimizer. Default: by budget.",
+)
+@click.option(
+    "--preset",
+    metavar="NAME",
+    default="cuda-l1",
+    help=f"Begin with the settings of {', '.join(PRESETS)}. Default: cuda-l1.",
+)
+@click.option(
+    "--reward", metavar="NAME", help="Reward speed, right or milestone. Default: the preset's."
+)
+@click.option(
+    "--exemplars",
+    type=click.IntRange(0, 6),
+    help="Show up to so many scored kernels in a prompt. Default: the preset's, 0 or 2.",
+)
+@click.option(
+    "--bare",
+    type=click.FloatRange(0, 1),
+    help=f"Let this share of prompts show none. Default: {Recipe.bare}.",
+)
+@click.option(
+    "--smooth/--no-smooth",
+    default=None,
+    help="Clip the z-scores of each group's rewards, or not. Default: as the preset.",
+)
+@click.option(
+    "--tasks",
+    type=click.IntRange(min=1),
+    help=f"Take so many tasks in a step of reinforcement. Default: {Recipe.tasks}.",
+)
+@click.option(
+    "--group",
+    type=click.IntRange(min=1),
+    help=f"Ask for so many answers to each of them. Default: {Recipe.group}.",
+)
+@click.option(
+    "--updates",
+    type=click.IntRange(min=1),
+    help=f"Make so many steps on each batch of answers. Default: {Recipe.updates}.",
+)
+@click.option(
+    "--turns",
+    type=click.IntRange(min=1),
+    help=f"Let the model answer so often, each time shown the verdict. Default: {Recipe.turns}.",
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    help=f"Train on so many examples at a time. Default: {Recipe.batch}.",
+)
+@click.option(
+    "--recompute/--no-recompute",
+    default=None,
+    help="Recompute activations in the backward pass (default): slower, less memory. Or keep them.",
+)
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help=f"Go through the dataset at most so often, in sft. Default: {Recipe.epochs}.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    help="Cut an answer after so many, and leave out an example that is longer by itself than they "
+    f"and --max-prompt-tokens. Default: {Recipe.max_tokens}.",
+)
+@click.option(
+    "--max-prompt-tokens",
+    type=click.IntRange(min=1),
+    help=f"Cut exemplars, then tasks, of longer prompts. Default: {Recipe.max_prompt_tokens}.",
+)
+@click.option(
+    "--rank",
+    type=click.IntRange(min=0),
+    help=f"Train an adapter of this rank; 0: all weights. Default: {Recipe.rank}.",
+)
+@click.option(
+    "--learning-rate", type=click.FloatRange(0, min_open=True),
+    help="Learn at this rate. Default: 2e-4; a tenth for all weights, a tenth in reinforcement.",
+)  # fmt: skip
+@click.option(
+    "--temperature",
+    type=click.FloatRange(0, min_open=True),
+    help=f"Sample answers at this temperature. Default: {Recipe.temperature}.",
+)
+@click.option(
+    "--checkpoint-every", type=click.IntRange(min=1), metavar="STEPS",
+    help=f"Keep a checkpoint after every so many steps. Default: {Recipe.checkpoint_every}.",
+)  # fmt: skip
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help=f"Judge the answers to so many tasks side by side. Default: {Recipe.jobs}.",
+)
+@click.option(
+    "--vllm",
+    metavar="colocate|URL",
+    help="Let vLLM write answers: on this device, or a server. Default: the trainer itself.",
+)
+@click.option("--seed", type=int, help="Draw tasks and answers by this seed. Default: 0.")
+@click.option("--out", metavar="DIR", help="Write stages here. Default: kernelwright-out/train.")
+@JSON
+def command(
+    stage: str, dataset: Path | None, budget: str | None, archive: str | None,
+    device: str | None, threads: int | None, seed: int | None, out: str | None,
+    preset: str, dialects: tuple[str, ...], as_json: bool, **told: Any,
+) -> Answer:  # fmt: skip
+    """Train a model to write kernels: sft, then selfsup, then contrastive.
+
+    Each stage writes STAGE/model below --out, a checkpoint for `--proposer policy --model`, for the
+    next stage, or for any server, and STAGE/adapter. The same command goes on where it stopped.
+    """
+    settings = load_settings(
+        Path.cwd(), archive=archive, device=device, threads=threads, seed=seed, out=out,
+        dialects=dialects or None,
+    )  # fmt: skip
+    given = {key: value for key, value in told.items() if value not in (None, ())}
+    _refuse_others(stage, given)
+    if budget is not None:
+        given["budget_s"] = _seconds(budget)
+    wanted = recipe(
+        stage, preset, archive=settings.archive, device=settings.device, seed=settings.seed,
+        threads=settings.threads, dialects=settings.dialects,
+        out=out or str(Path(settings.out) / "train"), **given,
+    )  # fmt: skip
+    if stage == "sft" and dataset is None:
+        raise UsageError(
+            "sft learns from a dataset, and none is given",
+            seen="no --dataset",
+            do="kernelwright dataset build --out DIR, then --dataset DIR",
+        )
+    pairs = () if dataset is None else open_pairs(dataset)
+    trained = train(wanted, pairs)
+    leave()
+    answer = _answer(trained, wanted.folder)
+    if int(os.environ.get(RANK, "0")):  # of several processes the first has the say
+        click.get_current_context().exit(answer.exit_code)
+    return answer
+
+
+def _refuse_others(stage: str, given: dict[str, Any]) -> None:
+    """Refuse options that the stage would pass over in silence."""
+    others = sorted(given.keys() & (OF_REINFORCEMENT if stage == "sft" else OF_SFT))
+    if others and stage in STAGES:
+        raise UsageError(
+            f"{stage} has no use for some options",
+            seen=", ".join(f"--{name}" for name in others),
+            do="leave them out" if stage == "sft" else "leave them out; they are of sft",
+        )
+
+
+def _seconds(budget: str) -> float:
+    told = parse_budget([budget])
+    if set(told) != {"budget_s"}:
+        raise UsageError("training is limited in time", seen=budget, do="write 60m or 8h")
+    return float(told["budget_s"])
+
+
+def _answer(trained: Trained, folder: Path) -> Answer:
+    names = [name for name in CURVE if any(name in line for line in trained.curve)]
+    table = Table("step", *(CURVE[name] for name in names), box=None)
+    main = next((name for name in MAIN if name in names), "")
+    lines = [line for line in trained.curve if main in line]
+    every = max(1, -(-len(lines) // N_ROWS))
+    for line in lines[::every]:
+        cells = [f"{line[name]:.3g}" if name in line else "" for name in names]
+        table.add_row(str(line["step"]), *cells)
+    end = (
+        f"written to {trained.model}"
+        if trained.model
+        else "the budget ended first; the same command goes on"
+    )
+    facts = {
+        "model": str(trained.model) if trained.model else None,
+        "steps": trained.steps,
+        "curve": list(trained.curve),
+        "folder": str(folder),
+    }
+    return Answer(facts, 0 if trained.model else GOES_ON, [table, end])

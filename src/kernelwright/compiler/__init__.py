@@ -1,0 +1,1 @@
+"""From a captured graph to kernels: one IR, rewritten, fused, and written in a dialect."""

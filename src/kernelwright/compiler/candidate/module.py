@@ -1,0 +1,310 @@
+"""The candidate file: the reference's constructor, the kernels, and a new ``forward``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kernelwright.compiler.candidate.guard import (
+    checks_text,
+    form_text,
+    inputs_table,
+    weights_table,
+)
+from kernelwright.compiler.candidate.splice import Spliced
+from kernelwright.compiler.codegen.base import Derived, Emitted
+from kernelwright.compiler.ir.ir import Call, Program, Step, Tensor, contiguous
+from kernelwright.compiler.ir.prepared import (
+    handed_on,
+    lasting,
+    method_text,
+    needs,
+    prepared_steps,
+)
+from kernelwright.compiler.ir.steps import call_text, layout_text, literal, references
+
+_LIBRARY_IMPORTS = (
+    "import itertools", "import operator", "import torch", "import torch.nn.functional as F",
+    "from torch import nn",
+)  # fmt: skip
+_WIDTH = 96
+LET_GO_ELEMENTS = 1 << 18
+"""Smaller tensors may live until forward returns: a line for each would say nothing."""
+
+
+@dataclass(frozen=True)
+class Face:
+    """What the file shows to the outside: where it comes from and what it was made for."""
+
+    title: str
+    device_kind: str
+    """'cpu' or 'cuda': torch's type of the device that the kernels run on."""
+    conditions: tuple[str, ...]
+    """Python expressions that hold where the kernels may be used, such as 'self.training'."""
+    passed: str
+    """The forward's parameters as they are passed on, such as 'x, mask'."""
+    unpacked: str
+    """A first line that names the inputs of a forward with ``*inputs``; empty elsewhere."""
+    paths: Mapping[str, str]
+    """Attribute path → the expression that reaches it."""
+    expected: str = "EXPECTED"
+    """The name of the table of inputs that the kernels were made for."""
+    weights: str = "WEIGHTS"
+    """The same of weights."""
+    compiled: str = ""
+    """Arguments of torch.compile, where the new forward is compiled."""
+    elsewhere: str = "takes the reference's own forward"
+    """What becomes of uses that the kernels are not made for."""
+
+
+def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
+    """The text of one standalone file that defines ``ModelNew``."""
+    checks = checks_text(face.device_kind, weights=looks_at_weights(program, face))
+    guard = f"{expected_text(program, face)}\n\n\n{checks}"
+    methods = methods_text(program, emitted, reference.signature, face)
+    model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
+    sections = [reference.definitions, emitted.definitions, guard, model]
+    imports = (*reference.imports, *emitted.imports)
+    conditions = (*face.conditions, *emitted.conditions)
+    return file_text(_docstring(program, replace(face, conditions=conditions)), imports, sections)
+
+
+def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str]) -> str:
+    """A file of these sections, with the imports that they need."""
+    text = "\n\n\n".join(section.strip("\n") for section in sections if section)
+    lines = "\n".join(_imports(imports, text))
+    return f"{docstring}\n\n{lines}\n\n\n{text}\n"
+
+
+def methods_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
+    """The new ``forward`` and what it needs, as methods."""
+    prepare = _prepare_text(program, emitted, face)
+    forward = _forward_text(program, emitted, signature, face)
+    return "\n\n".join(filter(None, [prepare, forward]))
+
+
+def looks_at_weights(program: Program, face: Face) -> bool:
+    """Whether forward looks at the module's weights; torch.compile does that by itself."""
+    return bool(program.attributes) and not face.compiled
+
+
+def _imports(given: tuple[str, ...], text: str) -> list[str]:
+    """The imports of the parts, and of the library as far as it is used, each once.
+
+    What begins with a comment comes before all but ``__future__``: it is there for the others.
+    """
+    library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
+    lines = set(given) | set(library)
+    return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))
+
+
+def _docstring(program: Program, face: Face) -> str:
+    shapes = ", ".join(map(_shown, program.inputs))
+    about = f"Made for {shapes} on {face.device_kind}, where {' and '.join(face.conditions)},"
+    about += f" without gradients and outside autocast. Every other use {face.elsewhere}."
+    lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
+    if program.lineage:
+        lines += ["", "Made by these rules, in this order:"]
+        lines += [f"  - {rule}" for rule in program.lineage]
+    return '"""' + "\n".join(lines) + '\n"""'
+
+
+def _shown(tensor: Tensor) -> str:
+    text = f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
+    is_row_major = tensor == contiguous(tensor.name, tensor.shape, tensor.dtype)
+    return text if is_row_major else f"{text} with strides {tensor.strides}"
+
+
+def expected_text(program: Program, face: Face) -> str:
+    """The tables of inputs and weights that the program was made for."""
+    tables = [inputs_table(face.expected, map(_form, program.inputs))]
+    if looks_at_weights(program, face):
+        forms = ((path, _form(tensor)) for tensor, path in program.attributes)
+        tables.append(weights_table(face.weights, forms))
+    return "\n\n".join(tables)
+
+
+def _form(tensor: Tensor) -> str:
+    return form_text(tensor.shape, tensor.strides, tensor.dtype)
+
+
+def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
+    prepared = [] if face.compiled else prepared_steps(program)
+    early = _kept_for(program, prepared, emitted)
+    results = [*handed_on(program, prepared), *(part.name for part in early)]
+    steps = [step for step in program.steps if step not in prepared]
+    inline = [part for part in _derived_for(steps, emitted) if part not in early]
+    tensors = ", ".join(tensor.name for tensor in program.inputs)
+    conditions = [*face.conditions, *emitted.conditions]
+    fits = [f"_as_made(self, {face.weights})"] if looks_at_weights(program, face) else []
+    test = " and ".join([*conditions, f"_as_expected({face.expected}, {tensors})", *fits])
+    guard = [
+        *([face.unpacked] if face.unpacked else []),
+        f"if not ({test}):",
+        f"    return self._reference_forward({face.passed})",
+    ]
+    lines = [
+        *_binding_lines(program, steps, face),
+        *([f"({', '.join(results)},) = self._prepare()"] if results else []),
+        *_check_lines(program, face),
+        *_step_lines(program, steps, emitted, inline, face),
+        *_mutation_lines(program, face),
+        f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
+    ]
+    if emitted.runner and not face.compiled:
+        run = f"return {emitted.runner}(self, self._steps, ({tensors},))"
+        own = _method("_steps", f"self, {tensors}", lines)
+        return f"{_method('forward', signature, [*guard, run])}\n\n{own}"
+    lines = [*guard, *lines]
+    name = "_rewritten_forward" if face.compiled else "forward"
+    text = _method(name, signature, lines)
+    return text + (_compiled_text(signature, face) if face.compiled else "")
+
+
+def _method(name: str, signature: str, lines: list[str]) -> str:
+    return f"    def {name}({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
+
+
+def _check_lines(program: Program, face: Face) -> list[str]:
+    """The reference's way where a buffer does not have the value that a rule relies on."""
+    if not program.checks:
+        return []
+    return [
+        f"if not ({' and '.join(program.checks)}):",
+        f"    return self._reference_forward({face.passed})",
+    ]
+
+
+def _compiled_text(signature: str, face: Face) -> str:
+    return f"""
+
+    def forward({signature}):
+        return _compiled(self, {face.passed})
+
+
+_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"""
+
+
+def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
+    """The method that makes what follows from parameters alone; empty where nothing does."""
+    steps = [] if face.compiled else prepared_steps(program)
+    early = _kept_for(program, steps, emitted)
+    results = [*handed_on(program, steps), *(part.name for part in early)]
+    if not results:
+        return ""
+    also = {part.source for part in early}
+    needed: set[str] = also.union(*map(needs, steps))
+    sources = [face.paths[path] for tensor, path in program.attributes if tensor.name in needed]
+    inline = [part for part in _derived_for(steps, emitted) if part not in early]
+    lines = [
+        *_binding_lines(program, steps, face, also),
+        *_step_lines(program, steps, emitted, inline, face, results),
+        *(line for part in early for line in part.text.splitlines()),
+    ]
+    return method_text(lines, sources, results)
+
+
+def _derived_for(steps: Sequence[Step], emitted: Emitted) -> list[Derived]:
+    names = {step.name for step in steps if not isinstance(step, Call)}
+    return [part for part in emitted.derived if names & set(part.steps)]
+
+
+def _kept_for(program: Program, prepared: Sequence[Step], emitted: Emitted) -> list[Derived]:
+    """What launches of forward need and parameters alone decide: made with the prepared steps."""
+    if not emitted.derived:
+        return []
+    known = lasting(program)
+    later = [step for step in program.steps if step not in prepared]
+    return [part for part in _derived_for(later, emitted) if part.source in known]
+
+
+def _bound(
+    program: Program, steps: Sequence[Step], also: Set[str] = frozenset()
+) -> list[tuple[Tensor, str]]:
+    """The attributes that kernels use: launches know them by name."""
+    own = [step for step in steps if not isinstance(step, Call)]
+    used: set[str] = set(also).union(*map(needs, own))
+    return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
+
+
+def _binding_lines(
+    program: Program, steps: Sequence[Step], face: Face, also: Set[str] = frozenset()
+) -> list[str]:
+    return [f"{tensor.name} = {face.paths[path]}" for tensor, path in _bound(program, steps, also)]
+
+
+def _expressions(program: Program, steps: Sequence[Step], face: Face) -> dict[str, str]:
+    """How calls name the other attributes: by their place in the module."""
+    bound = {tensor.name for tensor, _ in _bound(program, steps)}
+    return {t.name: face.paths[p] for t, p in program.attributes if t.name not in bound}
+
+
+def _mutation_lines(program: Program, face: Face) -> list[str]:
+    """Buffers get their new values; several together, by one kernel on a GPU."""
+    pairs = [(face.paths[path], name) for name, path in program.mutations]
+    if len(pairs) < 2:
+        return [f"{place}.copy_({name})" for place, name in pairs]
+    places, names = (", ".join(column) for column in zip(*pairs, strict=True))
+    return [f"torch._foreach_copy_([{places}], [{names}])"]
+
+
+def _step_lines(
+    program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived],
+    face: Face, kept: Sequence[str] = (),
+) -> Iterator[str]:  # fmt: skip
+    """Every step, own ones under a comment; tensors are let go where nothing needs them, not even
+    the caller, who gets ``kept``.
+
+    What ``inline`` derives is made before the first step that needs it."""
+    device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
+    names = _expressions(program, steps, face)
+    last = _last_uses(program, steps, kept)
+    is_read_elsewhere = face.device_kind != "cpu" and any(program.own())
+    users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
+    for number, step in enumerate(steps):
+        if isinstance(step, Call):
+            yield call_text(step, device, names)
+            if is_read_elsewhere and (laid := layout_text(step)):
+                yield laid
+        else:
+            about = " → ".join(step.origin)
+            yield from textwrap.wrap(
+                about, _WIDTH - 10, initial_indent="# ", subsequent_indent="# "
+            )
+            before, after = _outside(users, number)
+            yield from (line for part in before for line in part.text.splitlines())
+            yield from emitted.launches[step.name].splitlines()
+            last[number] += [part.name for part in after]
+        if number + 1 < len(steps) and last[number]:
+            yield f"del {', '.join(last[number])}"
+
+
+def _outside(users: list[list[Derived]], number: int) -> tuple[list[Derived], list[Derived]]:
+    """Of what step ``number`` uses: what no step before uses, and what no step after does."""
+    here = users[number]
+    before = [part for uses in users[:number] for part in uses]
+    after = [part for uses in users[number + 1 :] for part in uses]
+    return [p for p in here if p not in before], [p for p in here if p not in after]
+
+
+def _last_uses(program: Program, steps: Sequence[Step], kept: Sequence[str]) -> list[list[str]]:
+    """Per step the big results whose memory later steps can have; never those in ``kept``."""
+    returned: set[Any] = set(references(program.outputs)) | {n for n, _ in program.mutations}
+    returned |= set(kept)
+    big: set[str] = set()
+    ends: dict[str, int] = {}
+    for number, step in enumerate(steps):
+        for name in needs(step):
+            ends[name] = number
+        for made in step.outputs if isinstance(step, Call) else step.writes:
+            ends.setdefault(made.name, number)
+            if made.n_elements >= LET_GO_ELEMENTS:
+                big.add(made.name)
+    fixed = {t.name for t in program.inputs} | {t.name for t, _ in program.attributes} | returned
+    result: list[list[str]] = [[] for _ in steps]
+    for name, number in ends.items():
+        if name in big - fixed:
+            result[number].append(name)
+    return result

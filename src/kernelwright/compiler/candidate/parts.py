@@ -1,0 +1,109 @@
+"""What of a module is captured: all of it, or the children that can be, around graph breaks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from kernelwright.compiler.candidate.interface import face_of, reference_text, signature_of
+from kernelwright.compiler.candidate.module import Face
+from kernelwright.compiler.candidate.splice import Spliced, splice
+from kernelwright.compiler.capture.capture import CannotCapture, Captured, capture
+from kernelwright.core.task import Task
+from kernelwright.loaders.reference import CHECK_SEED, Reference
+
+Arguments = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A module whose forward becomes new: the task's own (path '') or one inside it."""
+
+    path: str
+    captured: Captured
+    face: Face
+    arguments: tuple[str, ...]
+    """The names of the tensor inputs in the forward."""
+    signature: str
+    """The parameters of the forward."""
+
+
+def open_parts(
+    task: Task, module: nn.Module, reference: Reference, device_kind: str
+) -> tuple[Spliced, list[Part]]:
+    """The reference's text, and its parts: one part where the whole module can be captured.
+
+    ``module`` is one that ``reference`` has built.
+
+    Raises:
+        CannotCapture: neither the module nor any module in it can be.
+    """
+    try:
+        captured = capture(module, reference.blank_inputs())
+    except CannotCapture as whole:
+        try:
+            return _children(task, module, reference.inputs(CHECK_SEED), device_kind)
+        except CannotCapture as error:
+            raise CannotCapture(f"{whole}; {error}") from error
+    text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
+    face, arguments = face_of(task.name, module, captured, text, device_kind)
+    return text, [Part("", captured, face, arguments, text.signature)]
+
+
+def _children(
+    task: Task, module: nn.Module, inputs: Sequence[Any], device_kind: str
+) -> tuple[Spliced, list[Part]]:
+    if task.payload is not None:
+        raise CannotCapture("no source to keep around the parts that can be captured")
+    try:
+        text = splice(task.source, task.entry, task.entry, renames=False)
+    except LookupError as error:
+        raise CannotCapture(f"no class {error} at the top level") from error
+    parts: list[Part] = []
+    for path, child, captured in _capturable(module, _calls(module, inputs)):
+        shown = Spliced((), "", "", "", signature_of(child))
+        face, arguments = face_of(path, child, captured, shown, device_kind)
+        parts.append(Part(path, captured, face, arguments, shown.signature))
+    if not parts:
+        raise CannotCapture("no part of the module can be captured")
+    return text, parts
+
+
+def _calls(module: nn.Module, inputs: Sequence[Any]) -> dict[str, Arguments]:
+    """The arguments with which each module inside was called first, where all are positional."""
+    calls: dict[str, Arguments] = {}
+
+    def remember(path: str, arguments: Arguments, named: dict[str, Any]) -> None:
+        if path not in calls and not named:
+            calls[path] = arguments
+
+    with contextlib.ExitStack() as hooks, torch.no_grad():
+        for path, child in module.named_modules():
+            if path:
+                handle = child.register_forward_pre_hook(
+                    lambda _, arguments, named, path=path: remember(path, arguments, named),
+                    with_kwargs=True,
+                )
+                hooks.callback(handle.remove)
+        module(*inputs)
+    return calls
+
+
+def _capturable(
+    module: nn.Module, calls: dict[str, Arguments], prefix: str = ""
+) -> Iterator[tuple[str, nn.Module, Captured]]:
+    """The outermost modules inside that can be captured."""
+    for name, child in module.named_children():
+        path = f"{prefix}{name}"
+        if path in calls and any(isinstance(a, torch.Tensor) for a in calls[path]):
+            try:
+                yield path, child, capture(child, calls[path])
+                continue
+            except CannotCapture:
+                pass
+        yield from _capturable(child, calls, f"{path}.")

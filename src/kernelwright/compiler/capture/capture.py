@@ -1,0 +1,184 @@
+"""Capture: a module and its inputs → a functional ATen graph with named attributes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.export import ExportedProgram, default_decompositions
+from torch.export.graph_signature import InputKind, OutputKind
+
+from kernelwright.compiler.capture.recurrent import left_whole, restore
+from kernelwright.compiler.capture.rolled import roll
+from kernelwright.compiler.ir.steps import variable
+from kernelwright.compiler.lower.every import HANDLERS
+
+if TYPE_CHECKING:
+    from torch import fx, nn
+
+KEPT = frozenset({
+    "linear", "matmul", "conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention", "lstm", "gru",
+    "rnn_tanh", "rnn_relu", "einsum", "dropout", "native_dropout", "bmm", "mm", "addmm", "baddbmm",
+    "embedding_bag", "multinomial", "grid_sampler_2d", "upsample_nearest2d", "fold", "im2col",
+})  # fmt: skip
+"""Operators that stay whole although torch could decompose them: rules and calls want them so."""
+
+
+_TALKERS = ("torch.export", "torch.fx.experimental.symbolic_shapes")
+REAL = "real"
+"""Key of an attribute's value in the metadata of its graph node."""
+
+
+class CannotCapture(Exception):
+    """torch.export cannot make one graph of this module: a graph break, or values steer it."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A functional graph and what its placeholders and outputs are."""
+
+    graph: fx.Graph
+    inputs: tuple[str, ...]
+    """Placeholders of the forward's tensor arguments, in order."""
+    arguments: tuple[Any, ...]
+    """The forward's arguments: a placeholder's name as str, or the value of any other argument."""
+    attributes: Mapping[str, str]
+    """Placeholder → path of the parameter or buffer ('conv.weight')."""
+    mutations: tuple[tuple[str, str], ...]
+    """(node, path): buffers that the forward updates."""
+    outputs: Any
+    """What forward returns, with graph nodes inside."""
+    assumptions: tuple[str, ...] = ()
+    """Nodes with masks that a rule found to be causal: the program must check that they still are.
+    They follow from attributes alone."""
+
+
+def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
+    """The graph of ``module(*inputs)`` without gradients, in the mode that the module is in.
+
+    Raises:
+        CannotCapture: the module has graph breaks, or control flow that depends on data.
+    """
+    try:
+        with torch.no_grad(), _quiet():
+            with left_whole():
+                program = torch.export.export(module, tuple(inputs), strict=False)
+            program = program.run_decompositions(decompositions())
+            restore(program.graph_module.graph)
+            roll(program.graph_module.graph)
+            return _read(program, module, inputs)
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # export raises errors of every kind for what it cannot trace
+        raise CannotCapture(_in_short(error)) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what export says and prints about a module that it cannot trace."""
+    loggers = [logging.getLogger(name) for name in _TALKERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.level = logging.CRITICAL
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.level = level
+
+
+def _in_short(error: Exception) -> str:
+    if isinstance(error, CannotCapture):
+        return str(error)
+    if "data-dependent" in str(error):
+        return "values in its tensors decide which way it goes"
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
+
+
+def decompositions() -> dict[Any, Any]:
+    """torch's decompositions of every operator that neither we nor a call want whole."""
+    whole = KEPT | HANDLERS.keys()
+    return {
+        operator: how
+        for operator, how in default_decompositions().items()
+        if operator.name().partition("::")[2].partition(".")[0] not in whole
+    }
+
+
+def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) -> Captured:
+    graph = program.graph_module.graph
+    attributes: dict[str, str] = {}
+    users: list[str] = []
+    placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
+    for spec in program.graph_signature.input_specs:
+        name = spec.arg.name
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and spec.target is not None:
+            placeholders[name]._rename(variable(spec.target.replace(".", "_"), set()))
+            attributes[placeholders[name].name] = spec.target
+        elif spec.kind is InputKind.CONSTANT_TENSOR and spec.target is not None:
+            if isinstance(_attribute(module, spec.target), torch.Tensor):
+                attributes[name] = spec.target
+            else:
+                _inline(graph, name, program.constants[spec.target])
+        elif spec.kind is InputKind.USER_INPUT:
+            users.append(name)
+        else:
+            raise CannotCapture(f"an input of kind {spec.kind}")
+    for node in graph.nodes:
+        if node.name in attributes:
+            node.meta[REAL] = _attribute(module, attributes[node.name])
+    if len(users) != len(inputs):
+        raise CannotCapture("arguments that are containers of tensors")
+    arguments = tuple(
+        name if isinstance(value, torch.Tensor) else value
+        for name, value in zip(users, inputs, strict=True)
+    )
+    tensors = tuple(name for name in arguments if isinstance(name, str) and name in users)
+    returned, mutations = _outputs(program, graph)
+    return Captured(graph, tensors, arguments, attributes, mutations, returned)
+
+
+def _inline(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
+    """Replace the placeholder of a tensor that forward makes from a Python number."""
+    if value.numel() != 1:
+        raise CannotCapture("a tensor that forward makes from Python numbers")
+    (node,) = (n for n in graph.nodes if n.name == name)
+    first = next(n for n in graph.nodes if n.op != "placeholder")
+    with graph.inserting_before(first):
+        arguments = (list(value.shape), value.item())
+        full = graph.call_function(torch.ops.aten.full.default, arguments, {"dtype": value.dtype})
+    full.meta["val"] = node.meta["val"]
+    node.replace_all_uses_with(full)
+
+
+def _attribute(module: nn.Module, path: str) -> Any:
+    value: Any = module
+    for part in path.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+def _outputs(program: ExportedProgram, graph: fx.Graph) -> tuple[Any, tuple[tuple[str, str], ...]]:
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    values = list(output.args[0])
+    mutations, returned = [], []
+    for spec, value in zip(program.graph_signature.output_specs, values, strict=True):
+        if spec.kind is OutputKind.BUFFER_MUTATION and spec.target is not None:
+            mutations.append((value.name, spec.target))
+        elif spec.kind is OutputKind.USER_OUTPUT:
+            returned.append(value)
+        elif spec.kind is OutputKind.USER_INPUT_MUTATION:
+            raise CannotCapture("it changes its input in place")
+        else:
+            raise CannotCapture(f"an output of kind {spec.kind}")
+    structure = program.call_spec.out_spec
+    return torch.utils._pytree.tree_unflatten(returned, structure), tuple(mutations)

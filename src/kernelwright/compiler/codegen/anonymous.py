@@ -1,0 +1,59 @@
+"""Steps without their names, so that two that do the same to different tensors compare equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Attention,
+    Axis,
+    Contraction,
+    Kernel,
+    Recurrence,
+    Tensor,
+)
+from kernelwright.compiler.ir.ops import AnyOp, stretches_named, with_indices, with_names
+from kernelwright.compiler.ir.whole import with_tensors
+
+
+def anonymous(
+    step: Kernel | Contraction | Recurrence | Attention, name: str, *, keep_axes: bool = False
+) -> Kernel | Contraction | Recurrence | Attention:
+    """``step`` as ``name``, with its tensors, values and axes numbered in order of appearance.
+
+    ``keep_axes``: axes keep their names, where knobs speak of them.
+    """
+    tensors = _numbering("t")
+    values = _numbering("v", {"acc": "acc"})
+    axes = str if keep_axes else _numbering("i")
+
+    def axes_(group: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        return tuple(Axis(axes(axis.name), axis.size) for axis in group)
+
+    def index_(index: Affine) -> Affine:
+        return Affine.of({axes(a): c for a, c in index.terms}, index.offset)
+
+    def op_(op: AnyOp) -> AnyOp:
+        return with_names(with_indices(op, index_), values, tensors)
+
+    if isinstance(step, (Recurrence, Attention)):
+        numbered = with_tensors(step, lambda t: Tensor(tensors(t.name), *_kind(t)), name)
+        return replace(numbered, origin=())
+    if isinstance(step, Kernel):
+        outer, inner = axes_(step.outer), axes_(step.inner)
+        return Kernel(name, outer, inner, tuple(map(op_, step.body)))
+    groups = [axes_(group) for group in (step.batch, step.m, step.n, step.k)]
+    a, b, body = op_(step.a), op_(step.b), tuple(map(op_, step.body))
+    stretches = stretches_named(step.stretches, axes)
+    return Contraction(name, *groups, a, b, body, stretches=stretches, tf32=step.tf32)
+
+
+def _kind(tensor: Tensor) -> tuple[tuple[int, ...], str, tuple[int, ...]]:
+    return tensor.shape, tensor.dtype, tensor.strides
+
+
+def _numbering(letter: str, fixed: dict[str, str] | None = None) -> Callable[[str], str]:
+    known = dict(fixed or {})
+    return lambda name: known.setdefault(name, f"{letter}{len(known)}")

@@ -1,0 +1,135 @@
+"""The C++ emitter: kernels and contractions of a program as one compiled text."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any
+
+from kernelwright.compiler.codegen.anonymous import anonymous
+from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
+from kernelwright.compiler.codegen.cpp import loader
+from kernelwright.compiler.codegen.cpp.gemm import contraction_text
+from kernelwright.compiler.codegen.cpp.gemm import supports as is_product
+from kernelwright.compiler.codegen.cpp.gemm_text import gemm_prelude
+from kernelwright.compiler.codegen.cpp.loop import Knobs, parameters
+from kernelwright.compiler.codegen.cpp.math import prelude
+from kernelwright.compiler.codegen.cpp.rows import kernel_text
+from kernelwright.compiler.codegen.cpp.schedule import first_schedules, knobs_of, neighbours
+from kernelwright.compiler.codegen.cpp.types import MEMORY, SIZE_BYTES
+from kernelwright.compiler.ir.ir import (
+    Attention,
+    Call,
+    Contraction,
+    Kernel,
+    Program,
+    Recurrence,
+    Step,
+    Tensor,
+    contiguous,
+)
+
+INT_LIMIT = 2**31 - 1
+"""Up to here indices are 32-bit, which vectorise twice as wide."""
+
+
+class CppEmitter:
+    """C++17 with OpenMP, compiled when the candidate is imported."""
+
+    dialect = "cpp"
+
+    def supports(self, step: Step) -> bool:
+        """Steps over dtypes that C++ has; of contractions, the matrix products."""
+        if isinstance(step, (Attention, Call, Recurrence)):
+            return False
+        if isinstance(step, Contraction) and not is_product(step):
+            return False
+        return all(tensor.dtype in MEMORY for tensor in (*step.reads, *step.writes))
+
+    def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
+        return self._distinct(program, first_schedules(program, target), target)
+
+    def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+        found = neighbours(program, schedule, target)
+        own = self._distinct(program, itertools.chain([schedule], found), target)
+        return itertools.islice(own, 1, None)
+
+    def _distinct(
+        self, program: Program, schedules: Iterable[Schedule], target: Target
+    ) -> Iterator[Schedule]:
+        """Those schedules that give a text not seen before."""
+        seen: set[str] = set()
+        for schedule in schedules:
+            text = self.emit(program, schedule, target).definitions
+            if text not in seen:
+                seen.add(text)
+                yield schedule
+
+    def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
+        made = {tensor.name for tensor in program.inputs}
+        made |= {tensor.name for tensor, _ in program.attributes}
+        texts: list[str] = []
+        launches: dict[str, str] = {}
+        binds: list[str] = []
+        written: dict[Hashable, str] = {}
+        for step in program.steps:
+            if isinstance(step, Call):
+                made |= {tensor.name for tensor in step.outputs}
+                continue
+            fresh = [tensor for tensor in step.writes if tensor.name not in made]
+            made |= {tensor.name for tensor in fresh}
+            reads, writes = parameters(step)
+            knobs = knobs_of(step, schedule, target)
+            same = (anonymous(step, "", keep_axes=True), json.dumps(knobs, sort_keys=True))
+            if same not in written:
+                written[same] = step.name
+                binds.append(f'_{step.name} = _bind("{step.name}", {len(reads) + len(writes)})')
+                texts.append(_function(step, knobs))
+            launches[step.name] = _launch(written[same], fresh, [*reads, *writes])
+        if not texts:
+            return Emitted((), "", {})
+        source = _source("\n".join(texts), program)
+        definitions = f'SOURCE = r"""\n{source}"""\n\n{loader.BUILD}' + "\n".join(binds) + "\n"
+        if any("_empty(" in launch for launch in launches.values()):
+            definitions += f"\n\n{loader.KEEP}"
+        return Emitted(loader.IMPORTS, definitions, launches)
+
+
+def _function(step: Kernel | Contraction, knobs: Mapping[str, Any]) -> str:
+    if isinstance(step, Contraction):
+        return contraction_text(step, knobs)
+    return kernel_text(step, Knobs(**knobs))
+
+
+def _source(text: str, program: Program) -> str:
+    tensors = [t for step in program.own() for t in (*step.reads, *step.writes)]
+    largest = max(_extent(tensor) for tensor in tensors)
+    kind = "int" if largest < INT_LIMIT else "int64_t"
+    parts = [loader.HEAD, f"using index = {kind};\n"]
+    if "lanes_t<" in text:
+        parts.append(loader.LANES)
+    parts.append(prelude(text))
+    parts.append(gemm_prelude(text))
+    return "\n".join(part for part in (*parts, text) if part)
+
+
+def _extent(tensor: Tensor) -> int:
+    pairs = zip(tensor.shape, tensor.strides, strict=True)
+    return 1 + sum(max(size - 1, 0) * stride for size, stride in pairs)
+
+
+def _launch(name: str, fresh: list[Tensor], passed: list[Tensor]) -> str:
+    lines = []
+    for tensor in fresh:
+        dtype = f"dtype=torch.{tensor.dtype}"
+        if _extent(tensor) * SIZE_BYTES[tensor.dtype] >= loader.KEPT_BYTES:
+            layout = f"{tensor.shape}, {tensor.strides}"
+            lines.append(f"{tensor.name} = _empty({layout}, torch.{tensor.dtype})")
+        elif tensor == contiguous(tensor.name, tensor.shape, tensor.dtype):
+            lines.append(f"{tensor.name} = torch.empty({tensor.shape}, {dtype})")
+        else:
+            layout = f"{tensor.shape}, {tensor.strides}"
+            lines.append(f"{tensor.name} = torch.empty_strided({layout}, {dtype})")
+    pointers = ", ".join(f"{tensor.name}.data_ptr()" for tensor in passed)
+    return "\n".join([*lines, f"_{name}({pointers})"])

@@ -1,0 +1,139 @@
+"""One loop nest while its C++ is written: analysis, names, text, and the choices for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kernelwright.compiler.codegen.cpp.nest import Nest, Pass, simplified
+from kernelwright.compiler.codegen.cpp.text import Text, Values
+from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Op, Store, Tensor
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """The choices for one kernel; they stand in schedules under these names."""
+
+    vector: str
+    """The axis of the simplified nest that is vectorised; '' where there is none."""
+    lanes: int = 64
+    """Accumulators per reduction (rows, columns)."""
+    keep_cost: float = 6
+    """Values that cost at least so many instructions are kept in row buffers, not recomputed."""
+    parallel: str = "outer"
+    """'outer', 'none', or 'inner': a long reduction is cut into chunks, one per thread."""
+    chunks: int = 1
+    """Number of pieces of the cut axis under 'inner'."""
+    block: int = 4096
+    """Elements of the vectorised axis that one thread takes at a time (flat)."""
+    square: int = 0
+    """Side of the squares in which transposed reads are staged (flat); 0: read as they are."""
+    prefetch: bool = True
+    """Whether the second pass over a row asks for the next row's memory (rows)."""
+
+
+def lane_count(size: int, wanted: int) -> int:
+    """Lanes per block: a divisor of ``size`` near ``wanted`` where there is one."""
+    if size <= wanted * 3 // 2:
+        return max(size, 1)
+    upward = [(step, range(wanted, wanted * 2 + 1, step)) for step in (16, 8)]
+    downward = [(step, range(wanted, wanted // 2 - 1, -step)) for step in (16, 8)]
+    for _, lanes in sorted(upward + downward, key=lambda pair: -pair[0]):
+        for count in lanes:
+            if size % count == 0:
+                return count
+    return wanted
+
+
+def parameters(step: Kernel | Contraction) -> tuple[list[Tensor], list[Tensor]]:
+    """What the function takes: tensors that are only read, then those that are written."""
+    written = {tensor.name for tensor in step.writes}
+    return [t for t in step.reads if t.name not in written], list(step.writes)
+
+
+class Loop:
+    """What all writers of one kernel's text share.
+
+    ``is_rows``: lanes are neighbours in a row of inner elements; otherwise they are different
+    outer elements. ``cut`` is the inner axis that is divided among threads, if any.
+    """
+
+    def __init__(self, kernel: Kernel, knobs: Knobs) -> None:
+        self.knobs = knobs
+        self.kernel = simplified(kernel)
+        self.nest = Nest(self.kernel)
+        self.text = Text()
+        self.reads, self.writes = parameters(self.kernel)
+        axes = [*self.kernel.outer, *self.kernel.inner]
+        self.v = Values([*self.reads, *self.writes], axes, self.kernel.body)
+        self.is_rows = any(axis.name == knobs.vector for axis in self.kernel.inner)
+        self.vector = next((axis for axis in axes if axis.name == knobs.vector), None)
+        self.lanes = lane_count(self.vector.size, knobs.lanes) if self.vector else 1
+        self.cut: Axis | None = None
+        if knobs.parallel == "inner" and self.kernel.inner:
+            self.cut = max(self.kernel.inner, key=lambda axis: axis.size)
+
+    @property
+    def first(self) -> str:
+        """The variable for the first lane's place on the vectorised axis."""
+        return self.v.axis[self.knobs.vector] + "_begin"
+
+    def head(self, axis: Axis, low: str = "0", high: str = "") -> str:
+        """The head of the loop over ``axis``."""
+        name = self.v.axis[axis.name]
+        return f"for (index {name} = {low}; {name} < {high or axis.size}; ++{name})"
+
+    def outer_heads(self, *without: Axis | None) -> list[str]:
+        return [self.head(axis) for axis in self.kernel.outer if axis not in without]
+
+    def parallel(self, n_loops: int) -> None:
+        """The directive before ``n_loops`` nested loops over outer axes."""
+        if self.knobs.parallel == "outer" and n_loops:
+            collapse = f" collapse({n_loops})" if n_loops > 1 else ""
+            self.text.directive(f"omp parallel for{collapse} schedule(static)")
+
+    def statements(self, ops: list[Op]) -> None:
+        for op in ops:
+            self.text.line(self.v.statement(op))
+
+    def on_lanes(self, op: Op) -> bool:
+        """Whether ``op`` differs between lanes."""
+        if isinstance(op, Store):
+            return self.knobs.vector in op.index.axes | self.nest.depends[op.value]
+        return self.knobs.vector in self.nest.depends[op.name]
+
+    @contextmanager
+    def lane_loop(self, n: int | str) -> Iterator[None]:
+        """The loop over lanes ``l``, with the vectorised axis's own variable inside."""
+        self.text.directive("omp simd")
+        with self.text.block(f"for (int l = 0; l < {n}; ++l)"):
+            self.text.line(f"const index {self.v.axis[self.knobs.vector]} = {self.first} + l;")
+            yield
+
+    @contextmanager
+    def reading(self, trip: Pass) -> Iterator[None]:
+        """Text in which the values that ``trip`` reads from row buffers go by their cells."""
+        known = dict(self.v.arrays)
+        self.v.arrays |= {name: self.cell(name) for name in trip.read}
+        yield
+        self.v.arrays = known
+
+    def keep(self, trip: Pass) -> None:
+        """Write the values that ``trip`` keeps into their row buffers."""
+        for name in trip.kept:
+            self.text.line(f"{self.cell(name)} = {self.v.ref(name)};")
+
+    def place(self) -> str:
+        """The number of the present element among the inner ones, in order."""
+        text = ""
+        for axis in self.kernel.inner:
+            name = self.v.axis[axis.name]
+            outer = f"({text})" if "+" in text else text
+            text = f"{outer} * {axis.size} + {name}" if text else name
+        return text
+
+    def cell(self, name: str) -> str:
+        """Where a row buffer holds a value of the present element."""
+        place = self.place() if self.is_rows else f"({self.place()}) * {self.lanes} + l"
+        return f"{self.v.name[name]}_row[{place}]"

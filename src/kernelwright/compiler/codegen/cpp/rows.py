@@ -1,0 +1,66 @@
+"""C++ for one loop nest, in one of three layouts, by where the vectorised axis is.
+
+flat     no inner axes: one vectorised loop
+rows     an inner axis: lanes are neighbours in a row and are combined after each pass
+columns  an outer axis: lanes are different outer elements, each with its own reduction
+"""
+
+from __future__ import annotations
+
+from kernelwright.compiler.codegen.cpp.flat import write_flat
+from kernelwright.compiler.codegen.cpp.loop import Knobs, Loop
+from kernelwright.compiler.codegen.cpp.passes import write_element
+from kernelwright.compiler.codegen.cpp.text import Text, Values
+from kernelwright.compiler.ir.ir import Const, Kernel, Op
+
+
+def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
+    """The C++ function for ``kernel``, named as the kernel."""
+    loop = Loop(kernel, knobs)
+    text = loop.text
+    for line in kernel.origin:
+        text.line(f"// {line}")
+    with text.block(f'extern "C" void {kernel.name}({loop.v.parameters(loop.reads, loop.writes)})'):
+        write_constants(text, loop.v, loop.kernel.body)
+        if not loop.nest.n_outer:
+            pass
+        elif not loop.kernel.inner:
+            write_flat(loop)
+        elif loop.is_rows:
+            _write_rows(loop)
+        else:
+            _write_columns(loop)
+    return str(text)
+
+
+def write_constants(text: Text, values: Values, body: tuple[Op, ...]) -> None:
+    """The constants of a body, once."""
+    for op in body:
+        if isinstance(op, Const):
+            text.line(values.constant(op))
+
+
+def _write_rows(loop: Loop) -> None:
+    heads = loop.outer_heads()
+    loop.parallel(len(heads))
+    with loop.text.loops(heads) if heads else loop.text.block(""):
+        write_element(loop, loop.lanes)
+
+
+def _write_columns(loop: Loop) -> None:
+    assert loop.vector is not None
+    n, first, size, text = loop.lanes, loop.first, loop.vector.size, loop.text
+    whole = size // n * n
+    heads = loop.outer_heads(loop.vector)
+    heads.append(f"for (index {first} = 0; {first} < {size}; {first} += {n})")
+    loop.parallel(len(heads))
+    with text.loops(heads):
+        if whole == size:
+            write_element(loop, n)
+            return
+        head = "const auto columns = [&](auto lanes) __attribute__((always_inline))"
+        with text.block(head, "};"):
+            text.line("constexpr int n = lanes.n;")
+            write_element(loop, "n")
+        text.line(f"if ({first} < {whole}) columns(lanes_t<{n}>());")
+        text.line(f"else columns(lanes_t<{size - whole}>());")

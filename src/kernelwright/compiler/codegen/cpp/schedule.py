@@ -1,0 +1,253 @@
+"""Choosing schedules for C++: a first guess by shape and bytes, and its neighbours."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from kernelwright.compiler.codegen.base import Schedule, Target
+from kernelwright.compiler.codegen.cpp.flat import crossing
+from kernelwright.compiler.codegen.cpp.gemm import Product, product_of
+from kernelwright.compiler.codegen.cpp.loop import Knobs
+from kernelwright.compiler.codegen.cpp.nest import Nest, simplified
+from kernelwright.compiler.ir.ir import (
+    Axis,
+    Compute,
+    Contraction,
+    Kernel,
+    Load,
+    Program,
+    Reduce,
+    Scan,
+    Store,
+)
+
+SERIAL_NS = 5_000.0
+"""Below this estimate a step runs on one thread: waking the others costs about as much."""
+LONG_NS = 40 * SERIAL_NS
+"""Above this estimate one thread is not even tried."""
+WORTHWHILE = 0.3
+"""Of the best axis's score: below it vectorising along an axis is not tried. Along rows apart,
+pointwise code took 10 to 30 times as long as along contiguous ones (two Zen 5 cores)."""
+ELEMENT_NS = 0.08
+"""Estimated time of one element's load or cheap operation on one core, vectorised."""
+PRODUCT_NS = 0.005
+"""Estimated time of one multiplication or addition in a matrix product on one core."""
+FEW_ROWS = 32
+"""Up to here packing the columns of a product costs more than it saves."""
+CACHE_FLOATS = 160_000
+"""Floats of the row operand kept in the second-level cache: more than half of 1 MiB."""
+N_FIRST = 4
+"""Schedules in a first round."""
+
+Choice = dict[str, Any]
+"""The knobs of one step."""
+
+
+def knobs_of(step: Kernel | Contraction, schedule: Schedule, target: Target) -> Choice:
+    """The knobs for ``step``: those in the schedule, or the first guess."""
+    return dict(schedule.get(step.name) or guess(step, target))
+
+
+def guess(step: Kernel | Contraction, target: Target) -> Choice:
+    """The most promising knobs."""
+    if isinstance(step, Contraction):
+        return _guess_product(product_of(step), target)
+    return _guess_kernel(Nest(simplified(step)), target)
+
+
+def first_schedules(program: Program, target: Target) -> Iterator[Schedule]:
+    """The first guess; then, in turn, each step's next alternative to it."""
+    steps = list(program.own())
+    guesses = {step.name: guess(step, target) for step in steps}
+    others = [list(alternatives(step, guesses[step.name], target)) for step in steps]
+    yield guesses
+    for choices in itertools.islice(itertools.zip_longest(*others), N_FIRST - 1):
+        yield {
+            step.name: choice or guesses[step.name]
+            for step, choice in zip(steps, choices, strict=True)
+        }
+
+
+def neighbours(program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+    """Schedules that differ from ``schedule`` in one choice of one step."""
+    chosen = {step.name: knobs_of(step, schedule, target) for step in program.own()}
+    for step in program.own():
+        for choice in alternatives(step, chosen[step.name], target):
+            yield {**chosen, step.name: choice}
+
+
+def alternatives(step: Kernel | Contraction, choice: Choice, target: Target) -> Iterator[Choice]:
+    """Knobs for ``step`` one move away from ``choice``, the most promising first."""
+    if isinstance(step, Contraction):
+        moves = _product_moves(product_of(step), choice, target)
+    else:
+        moves = _kernel_moves(Nest(simplified(step)), choice, target)
+    return (choice | move for move in moves if choice | move != choice)
+
+
+# ---- loop nests
+
+
+def _guess_kernel(nest: Nest, target: Target) -> Choice:
+    axes = vector_axes(nest)
+    vector = axes[0] if axes else None
+    knobs = asdict(Knobs(vector=vector.name if vector else ""))
+    if vector and crossing(nest, vector.name):
+        knobs["square"] = 16
+    return knobs | _threads(nest, vector, target)
+
+
+def vector_axes(nest: Nest) -> list[Axis]:
+    """The axes worth vectorising along, the one with most contiguous bytes and full vectors first.
+
+    All of them in a scan: along its own axis lanes depend on each other.
+    """
+    kernel = nest.kernel
+
+    def score(axis: Axis) -> float:
+        total = 0.0
+        for op in kernel.body:
+            if isinstance(op, (Load, Store)):
+                step = abs(op.index.coefficient(axis.name))
+                weight = float(nest.n_inner) if nest.is_inner(op) else 1.0
+                stores = 1.5 if isinstance(op, Store) else 1.0  # scattered stores cost most
+                total += weight * stores * {0: 0.5, 1: 1.0, 2: 0.5, 3: 0.4, 4: 0.3}.get(step, 0.1)
+        lanes = min(axis.size, 64)
+        return total * lanes / (16 * -(-lanes // 16)) * min(1.0, axis.size / 16)
+
+    axes = sorted([*kernel.inner, *reversed(kernel.outer)], key=score, reverse=True)
+    if any(isinstance(op, Scan) for op in kernel.body):
+        return axes
+    return [axis for axis in axes if score(axis) >= WORTHWHILE * score(axes[0])]
+
+
+def _threads(nest: Nest, vector: Axis | None, target: Target) -> Choice:
+    kernel = nest.kernel
+    if target.threads < 2 or _work_ns(nest) < SERIAL_NS:
+        return {"parallel": "none"}
+    if not kernel.inner:
+        size = vector.size if vector else 1
+        others = nest.n_outer // max(size, 1)
+        block = size if others >= 4 * target.threads else 4096
+        while others * -(-size // block) < 2 * target.threads and block > 256:
+            block //= 2
+        return {"parallel": "outer", "block": block}
+    trips = nest.n_outer
+    if vector in kernel.outer:
+        trips = trips // vector.size * -(-vector.size // 64)
+    if trips < target.threads and is_cuttable(kernel):
+        return {"parallel": "inner", "chunks": 4 * target.threads}
+    return {"parallel": "outer"}
+
+
+def _work_ns(nest: Nest) -> float:
+    """The estimated time of a nest on one core."""
+    cost = sum(
+        nest.cost(op.name) if nest.is_inner(op) else 1.0
+        for op in nest.kernel.body
+        if isinstance(op, (Load, Compute))
+    )
+    return nest.n_outer * nest.n_inner * max(cost, 2.0) * ELEMENT_NS
+
+
+def is_cuttable(kernel: Kernel) -> bool:
+    """Whether the inner loops of a simplified kernel can be cut into chunks for threads."""
+    return bool(kernel.inner) and not any(
+        isinstance(op, Scan) or (isinstance(op, Reduce) and op.op.startswith("arg"))
+        for op in kernel.body
+    )
+
+
+def _kernel_moves(nest: Nest, choice: Choice, target: Target) -> Iterator[Choice]:
+    kernel = nest.kernel
+    if kernel.inner:
+        yield {"keep_cost": 1000 if choice["keep_cost"] < 1000 else 6}
+    for axis in vector_axes(nest)[:2]:
+        if axis.name != choice["vector"]:
+            yield {"vector": axis.name} | _threads(nest, axis, target)
+    if kernel.inner:
+        yield {"prefetch": not choice["prefetch"]}
+        yield {"lanes": 128 if choice["lanes"] == 64 else 64}
+        yield {"lanes": 32}
+        yield {"keep_cost": 2}
+    elif crossing(nest, choice["vector"]):
+        yield {"square": 32 if choice["square"] != 32 else 16}
+        yield {"square": 0}
+    if target.threads > 1:
+        if choice["parallel"] == "none":
+            yield {"parallel": "outer"}
+        elif _work_ns(nest) < LONG_NS:
+            yield {"parallel": "none"}
+        if is_cuttable(kernel) and choice["parallel"] == "inner":
+            yield {"chunks": target.threads if choice["chunks"] > target.threads else 64}
+    if not kernel.inner:
+        yield {"block": max(1024, choice["block"] // 4)}
+        yield {"block": choice["block"] * 4}
+
+
+# ---- matrix products
+
+
+def _guess_product(product: Product, target: Target) -> Choice:
+    knobs: Choice = {"few": False, **_tile(product, 12, 2)}
+    if product.m <= FEW_ROWS and _can_be_few(product):
+        knobs |= _few(product)
+    work_ns = 2.0 * product.n_batch * product.m * product.n * product.n_k * PRODUCT_NS
+    if target.threads < 2 or work_ns < SERIAL_NS:
+        return knobs | {"parallel": "none"}
+    if product.n_batch >= 2 * target.threads:
+        return knobs | {"parallel": "outer"}
+    return _shared(product, knobs, target) | {"parallel": "inner"}
+
+
+def _can_be_few(product: Product) -> bool:
+    return all(map(product.runs_along_k, (product.left, product.right)))
+
+
+def _few(product: Product) -> Choice:
+    return {"few": True, "mr": 1 if product.m == 1 else 2 if product.m == 2 else 4}
+
+
+def _tile(product: Product, mr: int, nv: int) -> Choice:
+    """A register tile of mr rows by nv vectors, with blocks that fill the second-level cache."""
+    n_cuts = max(1, -(-product.n_k // 1280))
+    kc = -(-product.n_k // n_cuts)
+    mc = max(mr, min(144, CACHE_FLOATS // max(kc, 1)) // mr * mr)
+    return {"mr": mr, "nv": nv, "mc": mc, "nc": nv * 256, "kc": max(kc, 1)}
+
+
+def _shared(product: Product, knobs: Choice, target: Target) -> Choice:
+    """``knobs`` with blocks small enough that every thread has several."""
+    knobs = dict(knobs)
+
+    def blocks() -> int:
+        return -(-product.m // knobs["mc"]) * -(-product.n // knobs["nc"])
+
+    while blocks() < 4 * target.threads and knobs["nc"] > knobs["nv"] * 32:
+        knobs["nc"] //= 2
+    while blocks() < 2 * target.threads and knobs["mc"] > knobs["mr"]:
+        knobs["mc"] = max(knobs["mr"], knobs["mc"] // (2 * knobs["mr"]) * knobs["mr"])
+    return knobs
+
+
+def _product_moves(product: Product, choice: Choice, target: Target) -> Iterator[Choice]:
+    for mr, nv in ((8, 3), (14, 2), (6, 4), (12, 2)):
+        if (mr, nv) != (choice["mr"], choice["nv"]):
+            move = _tile(product, mr, nv)
+            if choice["parallel"] == "inner":
+                move = _shared(product, move, target)
+            yield {"few": False, **move}
+    if _can_be_few(product) and product.m <= 8 * FEW_ROWS and not choice["few"]:
+        yield _few(product)
+    if not choice["few"]:
+        yield {"mc": choice["mc"] * 2}
+        yield {"mc": max(choice["mr"], choice["mc"] // (2 * choice["mr"]) * choice["mr"])}
+        yield {"nc": choice["nc"] * 2}
+        if product.n_k > 512:
+            yield {"kc": max(256, choice["kc"] // 2)}
+    if target.threads > 1:
+        for parallel in ("outer", "inner") if product.n_batch > 1 else ("inner", "none"):
+            yield {"parallel": parallel}

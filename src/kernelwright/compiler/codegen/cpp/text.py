@@ -1,0 +1,198 @@
+"""Indented C++ text, and the statements for single operations of a loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from kernelwright.compiler.codegen.cpp import ops
+from kernelwright.compiler.codegen.cpp.types import HALVES, MEMORY, Names, arithmetic, literal
+from kernelwright.compiler.codegen.rounding import PRODUCTS, QUOTIENT, opposed_products
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Axis,
+    Compute,
+    Const,
+    Iota,
+    Load,
+    Op,
+    Reduce,
+    Scan,
+    Store,
+    Tensor,
+)
+
+
+class Text:
+    """Lines with indentation that follows the braces."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._depth = 0
+
+    def line(self, text: str = "") -> None:
+        self._lines.append("  " * self._depth + text if text else "")
+
+    def directive(self, text: str) -> None:
+        self.line(f"#pragma {text}")
+
+    @contextmanager
+    def block(self, head: str, end: str = "}") -> Iterator[None]:
+        """``head {`` ... ``end``."""
+        self.line(f"{head} {{".lstrip())
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.line(end)
+
+    @contextmanager
+    def loops(self, heads: list[str]) -> Iterator[None]:
+        """Nested loops; only the innermost has braces, so that OpenMP can collapse them."""
+        for head in heads[:-1]:
+            self.line(head)
+            self._depth += 1
+        if heads:
+            with self.block(heads[-1]):
+                yield
+        else:
+            yield
+        self._depth -= len(heads[:-1])
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+
+class Values:
+    """Names and expressions for the tensors, axes and values of one loop nest.
+
+    ``arrays`` says which values live in arrays in the present text; all others are variables of
+    the value's own name.
+    """
+
+    def __init__(self, tensors: list[Tensor], axes: list[Axis], body: tuple[Op, ...]) -> None:
+        self.names = Names()
+        self.pointer = {tensor.name: self.names.fresh(tensor.name) for tensor in tensors}
+        self.axis = {axis.name: self.names.fresh(axis.name) for axis in axes}
+        self.size = {axis.name: axis.size for axis in axes}
+        self.dtype: dict[str, str] = {}
+        self.name: dict[str, str] = {}
+        self.arrays: dict[str, str] = {}
+        self.inverse: dict[str, str] = {}
+        """Divisors that stay the same in an inner loop, with the names of their reciprocals."""
+        self._normal = _softmax_exponents(body)
+        self._apart = opposed_products(body, PRODUCTS | {QUOTIENT})
+        for op in body:
+            if isinstance(op, Store):
+                continue
+            self.name[op.name] = self.names.fresh(op.name)
+            match op:
+                case Load():
+                    self.dtype[op.name] = op.tensor.dtype
+                case Iota():
+                    self.dtype[op.name] = "int64"
+                case Const() | Compute() | Reduce() | Scan():
+                    self.dtype[op.name] = op.dtype
+
+    def type(self, value: str) -> str:
+        """The C++ type of a value in arithmetic."""
+        return arithmetic(self.dtype[value])
+
+    def ref(self, value: str) -> str:
+        """The expression for a value that has been computed."""
+        return self.arrays.get(value, self.name[value])
+
+    def index(self, index: Affine, instead: Mapping[str, str] | None = None) -> str:
+        """An affine expression of the axes; some may go by another name ``instead``."""
+        names = self.axis | dict(instead or {})
+        parts = [
+            names[name] + (f" * {c}" if c != 1 else "")
+            for name, c in sorted(index.terms, key=lambda term: -abs(term[1]))
+        ]
+        if index.offset or not parts:
+            parts.append(str(index.offset))
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def span(self, index: Affine) -> tuple[int, int]:
+        """The smallest and the largest value of an affine expression."""
+        ends = [sorted((0, c * max(self.size[name] - 1, 0))) for name, c in index.terms]
+        return index.offset + sum(e[0] for e in ends), index.offset + sum(e[1] for e in ends)
+
+    def statement(self, op: Op) -> str:
+        """The statement that computes a Load, Iota, Compute or Store."""
+        match op:
+            case Load():
+                return f"const {self.type(op.name)} {self.name[op.name]} = {self.load(op)};"
+            case Iota():
+                return f"const int64_t {self.name[op.name]} = {self.index(op.index)};"
+            case Compute():
+                return f"const {self.type(op.name)} {self.name[op.name]} = {self.compute(op)};"
+            case Store():
+                value = ops.stored(self.ref(op.value), self.dtype[op.value], op.tensor.dtype)
+                return f"{self.pointer[op.tensor.name]}[{self.index(op.index)}] = {value};"
+        raise TypeError(f"{op} is not a statement")
+
+    def compute(self, op: Compute) -> str:
+        """The expression for a Compute."""
+        args = [(self.ref(arg), self.dtype[arg]) for arg in op.args]
+        kind = op.op
+        if kind == QUOTIENT and op.args[1] in self.inverse:
+            kind, args[1] = "mul", (self.inverse[op.args[1]], op.dtype)
+        if kind in PRODUCTS and op.name in self._apart:
+            texts = [ops.cast(name, dtype, op.dtype) for name, dtype in args]
+            return f"math::rounded_product({texts[0]}, {texts[-1]})"  # a square has one operand
+        if op.name in self._normal:
+            kind = "exp_normal"
+        return ops.pointwise(kind, args, op.dtype)
+
+    def load(self, op: Load) -> str:
+        """The expression for a load, with its bounds."""
+        index = self.index(op.index)
+        for name, stride in op.gather:
+            index += f" + (index){self.ref(name)}" + (f" * {stride}" if stride != 1 else "")
+        element = f"{self.pointer[op.tensor.name]}[{index}]"
+        inside = self.condition(op)
+        if not inside:
+            return ops.loaded(element, op.tensor.dtype)
+        fill = literal(op.fill, op.tensor.dtype)
+        if op.tensor.dtype in HALVES:
+            return f"{inside} ? {ops.loaded(element, op.tensor.dtype)} : {fill}"
+        return f"{inside} ? {element} : {fill}"
+
+    def condition(self, op: Load) -> str:
+        """Where a load is inside its tensor; comparisons that always hold are left out."""
+        parts = []
+        for bound in op.bounds:
+            low, high = self.span(bound.index)
+            text = self.index(bound.index)
+            if low < bound.low:
+                parts.append(f"({text} >= {bound.low})")
+            if high >= bound.high:
+                parts.append(f"({text} < {bound.high})")
+        return "(" + " & ".join(parts) + ")" if parts else ""
+
+    def constant(self, op: Const) -> str:
+        """The definition of a constant."""
+        kind = self.type(op.name)
+        return f"const {kind} {self.name[op.name]} = {literal(op.value, op.dtype)};"
+
+    def parameters(self, reads: list[Tensor], writes: list[Tensor]) -> str:
+        """The parameter list of the kernel's function: what it reads, then what it writes."""
+        texts = [f"const {MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in reads]
+        texts += [f"{MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in writes]
+        return ", ".join(texts)
+
+
+def _softmax_exponents(body: tuple[Op, ...]) -> set[str]:
+    """The values exp(x - max x) that are summed: next to the largest, which is 1, a subnormal
+    one is nothing."""
+    by_name = {op.name: op for op in body if not isinstance(op, Store)}
+    summed = {op.arg for op in body if isinstance(op, Reduce) and op.op == "sum"}
+    found = set()
+    for op in by_name.values():
+        if isinstance(op, Compute) and op.op == "exp" and op.name in summed:
+            difference = by_name[op.args[0]]
+            if isinstance(difference, Compute) and difference.op == "sub":
+                largest = by_name[difference.args[1]]
+                if isinstance(largest, Reduce) and largest.op == "max":
+                    found.add(op.name)
+    return found

@@ -1,0 +1,259 @@
+"""The body of a loop nest as CUDA C++ statements of one thread.
+
+Statements stand for one point of the axes, or for ``vector`` neighbours along one axis: those are
+loaded and stored as packs, with a loop over the lanes between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kernelwright.compiler.codegen.cuda.ops import BYTES, HALF, TYPES, held, literal, pointwise
+from kernelwright.compiler.codegen.gpu.names import Lines, Names
+from kernelwright.compiler.codegen.gpu.text import affine, grouped
+from kernelwright.compiler.ir.indexing import extent
+from kernelwright.compiler.ir.ir import (
+    Axis,
+    Bound,
+    Compute,
+    Const,
+    Iota,
+    Kernel,
+    Load,
+    Op,
+    Store,
+)
+
+_COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "not"})
+_RANK = tuple(TYPES)
+_ROUNDED = {"float32": "__fmul_rn", "float64": "__dmul_rn"}
+
+
+@dataclass
+class Value:
+    """A named value: its text and its dtype as held."""
+
+    text: str
+    dtype: str
+    number: float | int | bool | None = None
+
+
+@dataclass
+class Point:
+    """Where statements are emitted: how an axis is written, and what runs in vectors."""
+
+    axis_text: dict[str, str]
+    sizes: dict[str, int]
+    index: str = "int"
+    """The C++ type of indices."""
+    vector: int = 1
+    along: str = ""
+    """The axis of the vector; its text is the first lane's position."""
+    guard: str = ""
+    """A condition under which stores happen; empty: always."""
+
+
+def packs(op: Load | Store, point: Point) -> bool:
+    """Whether a load or store moves its lanes as one pack: neighbours, aligned."""
+    if point.vector == 1 or op.index.coefficient(point.along) != 1:
+        return False
+    if isinstance(op, Load) and (op.bounds or op.gather):
+        return False
+    rest = [c for axis, c in op.index.terms if axis != point.along]
+    return all(c % point.vector == 0 for c in (*rest, op.index.offset))
+
+
+def packed_tensors(kernel: Kernel, axes: tuple[Axis, ...], vector: int) -> set[str]:
+    """The tensors of which packs along the last of ``axes`` are moved, and so must be aligned."""
+    if vector == 1:
+        return set()
+    probe = Point({}, {a.name: a.size for a in axes}, vector=vector, along=axes[-1].name)
+    moved = [op for op in kernel.body if isinstance(op, (Load, Store))]
+    return {op.tensor.name for op in moved if packs(op, probe)}
+
+
+class Body:
+    """Emits ops into ``lines``; remembers what every named value is.
+
+    The products named ``apart`` are rounded whatever is added to them.
+    """
+
+    def __init__(
+        self, lines: Lines, names: Names, apart: frozenset[str] = frozenset(),
+        *, values: dict[str, Value] | None = None,
+    ) -> None:  # fmt: skip
+        self.lines = lines
+        self.names = names
+        self.apart = apart
+        self.values = values or {}
+
+    def fork(self) -> Body:
+        """A copy for a block of statements whose names are free again after it."""
+        return Body(self.lines, self.names.fork(), self.apart, values=dict(self.values))
+
+    def emit(self, op: Op, point: Point) -> None:
+        """One op that is neither a Reduce nor a Scan, for one point."""
+        match op:
+            case Load():
+                self._load(op, point)
+            case Const():
+                dtype = held(op.dtype)
+                self.values[op.name] = Value(literal(op.value, dtype), dtype, op.value)
+            case Iota():
+                self.define(op.name, f"(long long)({affine(op.index, point.axis_text)})", "int64")
+            case Compute():
+                self._compute(op)
+            case Store():
+                self._store(op, point)
+
+    def define(self, name: str, text: str, dtype: str) -> Value:
+        """A constant that gives ``text`` a name."""
+        value = Value(self.names.new(name), held(dtype))
+        self.lines.add(f"const {TYPES[value.dtype]} {value.text} = {text};")
+        self.values[name] = value
+        return value
+
+    # --- packs -----------------------------------------------------------------------------
+
+    def load_packs(self, ops: Iterable[Op], point: Point) -> dict[str, str]:
+        """The packs of the loads in ``ops``, read before the loop over lanes; by value name."""
+        loaded: dict[str, str] = {}
+        for op in ops:
+            if isinstance(op, Load) and packs(op, point):
+                name = self.names.new(f"{op.name}_pack")
+                index = affine(op.index, point.axis_text)
+                self.lines.add(
+                    f"const auto {name} = load_pack<{point.vector}>({op.tensor.name} + {index});"
+                )
+                loaded[op.name] = name
+        return loaded
+
+    def declare_packs(self, ops: Iterable[Op], point: Point) -> dict[int, str]:
+        """Packs that the loop over lanes fills, by the identity of their stores."""
+        declared: dict[int, str] = {}
+        for op in ops:
+            if isinstance(op, Store) and packs(op, point):
+                name = self.names.new(f"{op.tensor.name}_pack")
+                self.lines.add(f"Pack<{TYPES[op.tensor.dtype]}, {point.vector}> {name};")
+                declared[id(op)] = name
+        return declared
+
+    def store_packs(self, ops: Iterable[Op], point: Point, declared: dict[int, str]) -> None:
+        """Write the packs that the loop over lanes has filled."""
+        for op in ops:
+            if id(op) in declared and isinstance(op, Store):
+                index = affine(op.index, point.axis_text)
+                self.lines.add(f"store_pack({op.tensor.name} + {index}, {declared[id(op)]});")
+
+    def from_pack(self, op: Load, pack: str) -> None:
+        """One lane of a pack as a value."""
+        text = f"{pack}.lane[lane]"
+        self.define(op.name, f"to_float({text})" if op.tensor.dtype in HALF else text,
+                    op.tensor.dtype)  # fmt: skip
+
+    def into_pack(self, op: Store, pack: str) -> None:
+        """A value as one lane of a pack."""
+        self._assign(f"{pack}.lane[lane]", op)
+
+    # --- single values ---------------------------------------------------------------------
+
+    def _load(self, op: Load, point: Point) -> None:
+        index = affine(op.index, point.axis_text)
+        for value, stride in op.gather:
+            index += f" + {self.values[value].text}" + (f" * {stride}ll" if stride != 1 else "")
+        text = f"{op.tensor.name}[{index}]"
+        if op.tensor.dtype in HALF:
+            text = f"to_float({text})"
+        conditions = [c for bound in op.bounds for c in inside(bound, point)]
+        if conditions:
+            text = f"{' && '.join(conditions)} ? {text} : {literal(op.fill, held(op.tensor.dtype))}"
+        self.define(op.name, text, op.tensor.dtype)
+
+    def argument(self, name: str, dtype: str) -> str:
+        """A value's text, converted to ``dtype``."""
+        value = self.values[name]
+        if value.dtype == dtype:
+            return value.text
+        if value.number is not None:
+            return literal(value.number, dtype)
+        if dtype == "bool":
+            return f"({value.text} != 0)"
+        return f"({TYPES[dtype]}){value.text}"
+
+    def _compute(self, op: Compute) -> None:
+        target = held(op.dtype)
+        if op.op == "cast":
+            self._cast(op, self.values[op.args[0]])
+            return
+        inside = target
+        if op.op in _COMPARISONS:
+            inside = min((self.values[arg].dtype for arg in op.args), key=_RANK.index)
+        texts = [
+            self.argument(name, "bool" if op.op == "where" and i == 0 else inside)
+            for i, name in enumerate(op.args)
+        ]
+        texts = [f"({text})" if text.startswith("-") else text for text in texts]
+        if op.name in self.apart:
+            text = f"{_ROUNDED[inside]}({texts[0]}, {texts[-1]})"  # a square has one operand
+        else:
+            text = pointwise(op.op, texts, inside)
+        self.define(op.name, text, op.dtype)
+
+    def _cast(self, op: Compute, arg: Value) -> None:
+        """A cast to a half type rounds, then goes on in float."""
+        if op.dtype in HALF and arg.number is None:
+            bits = self.names.new(f"{op.name}_bits")
+            self.lines.add(f"{TYPES[op.dtype]} {bits};", f"put({bits}, {arg.text});")
+            self.define(op.name, f"to_float({bits})", op.dtype)
+        elif arg.dtype == held(op.dtype):
+            self.values[op.name] = arg
+        else:
+            self.define(op.name, self.argument(op.args[0], held(op.dtype)), op.dtype)
+
+    def _assign(self, place: str, op: Store) -> None:
+        if op.tensor.dtype in HALF:
+            self.lines.add(f"put({place}, {self.argument(op.value, 'float32')});")
+        else:
+            self.lines.add(f"{place} = {self.argument(op.value, op.tensor.dtype)};")
+
+    def _store(self, op: Store, point: Point) -> None:
+        place = f"{op.tensor.name}[{affine(op.index, point.axis_text)}]"
+        if point.guard:
+            self.lines.add(f"if ({point.guard}) {{")
+            self.lines.depth += 1
+        self._assign(place, op)
+        if point.guard:
+            self.lines.depth -= 1
+            self.lines.add("}")
+
+
+def inside(bound: Bound, point: Point) -> list[str]:
+    """Conditions that keep a bound; none for a side that every point of the axes keeps."""
+    lowest, highest = extent(bound.index, point.sizes)
+    text = grouped(affine(bound.index, point.axis_text))
+    conditions = [] if lowest >= bound.low else [f"{text} >= {bound.low}"]
+    return conditions + ([] if highest < bound.high else [f"{text} < {bound.high}"])
+
+
+def at_lane(point: Point) -> Point:
+    """The point of one lane of a vector."""
+    if point.vector == 1:
+        return point
+    text = dict(point.axis_text)
+    text[point.along] = f"({text[point.along]} + lane)"
+    return replace(point, axis_text=text)
+
+
+def widest(index_ops: Iterable[Load | Store], along: str, size: int) -> int:
+    """The widest vector along an axis for which all stores along it are packs of at most 16 bytes,
+    the widest access of a thread, and so is at least one op; 1 if there is none."""
+    ops = [op for op in index_ops if op.index.coefficient(along)]
+    for vector in (8, 4, 2):
+        point = Point({}, {}, vector=vector, along=along)
+        packed = [op for op in ops if packs(op, point)]
+        fits = all(vector * BYTES[op.tensor.dtype] <= 16 for op in packed)
+        stores = all(op in packed for op in ops if isinstance(op, Store))
+        if packed and fits and stores and size % vector == 0:
+            return vector
+    return 1

@@ -1,0 +1,108 @@
+"""The CUDA emitter: loop nests as CUDA C++ text that NVRTC compiles when the file is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
+from kernelwright.compiler.codegen.cuda import recurrence
+from kernelwright.compiler.codegen.cuda.kernel import emit_kernel
+from kernelwright.compiler.codegen.cuda.loader import IMPORTS, definitions
+from kernelwright.compiler.codegen.cuda.ops import TYPES, prelude
+from kernelwright.compiler.codegen.cuda.schedule import kernel_choices, kernel_neighbours
+from kernelwright.compiler.codegen.gpu.axes import as_loops, collapse, inclusive, is_thin
+from kernelwright.compiler.codegen.gpu.launch import Launched, Own, assemble
+from kernelwright.compiler.codegen.gpu.runners import around_steps, with_search
+from kernelwright.compiler.codegen.gpu.schedule import Knobs, combine, distinct, neighbours
+from kernelwright.compiler.codegen.gpu.stages import Stages, split
+from kernelwright.compiler.ir.ir import (
+    Contraction,
+    Kernel,
+    Program,
+    Recurrence,
+    Scan,
+    Step,
+)
+
+
+class CudaEmitter:
+    """CUDA C++ for NVIDIA GPUs. Contractions other than matrix times vector stay with PyTorch."""
+
+    dialect = "cuda"
+
+    def supports(self, step: Step) -> bool:
+        if isinstance(step, Recurrence):
+            return recurrence.supports(step)
+        if not isinstance(step, (Kernel, Contraction)):
+            return False
+        if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
+            return False
+        if isinstance(step, Contraction):
+            return is_thin(step) and not step.stretches
+        scans = [op for op in step.body if isinstance(op, Scan)]
+        return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
+
+    def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
+        options = combine(program, _choices, can_graph=True)
+        options = with_search(options, program, target)
+        return distinct(options, lambda schedule: self.emit(program, schedule, target))
+
+    def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+        options = neighbours(program, schedule, _neighbours, can_graph=True)
+        return distinct(options, lambda near: self.emit(program, near, target), schedule)
+
+    def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
+        def piece_of(piece: Own, step: Own) -> Launched:
+            if isinstance(piece, Recurrence):
+                return recurrence.emit_recurrence(piece, schedule[step.name])
+            assert isinstance(piece, Kernel)
+            return _piece(piece, schedule[step.name])
+
+        parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
+        kernels = "\n".join(parts.texts)
+        text = definitions(f"{prelude(kernels)}\n{kernels}", parts.names)
+        around, runner = around_steps(schedule)
+        text = f"{text}\n\n{around}" if around else text
+        return Emitted(IMPORTS, text, parts.launches, runner)
+
+
+def _simplified(step: Kernel | Contraction) -> Kernel:
+    """The step as it is scheduled: few axes, inclusive scans, products as loops."""
+    kernel = as_loops(step) if isinstance(step, Contraction) else inclusive(step)
+    return collapse(kernel)
+
+
+def _choices(step: Own) -> list[Knobs]:
+    if isinstance(step, Recurrence):
+        return recurrence.choices(step)
+    return kernel_choices(_simplified(step))
+
+
+def _neighbours(step: Own, knobs: Knobs) -> Iterator[Knobs]:
+    if isinstance(step, Recurrence):
+        return recurrence.neighbours(step, knobs)
+    return kernel_neighbours(_simplified(step), knobs)
+
+
+def _staged(step: Own, knobs: Knobs) -> Stages:
+    """The kernels that do the step: one, or more where its rows are cut into parts."""
+    if isinstance(step, Recurrence):
+        return Stages((step,))
+    simple = _simplified(step)
+    parts = knobs.get("parts", 1)
+    if parts == 1:
+        return Stages((simple,))
+    stages = split(simple, parts)
+    return Stages(tuple(collapse(k) for k in stages.steps), stages.workspace)
+
+
+def _piece(piece: Kernel, knobs: Knobs) -> Launched:
+    """One kernel of a step. The step's knobs are for its main kernel; the small ones that add
+    parts take the first choice, and a vector that the main one cannot use is narrowed."""
+    choices = kernel_choices(piece)
+    if knobs.get("parts", 1) > 1 and "_parts" not in piece.name:
+        return emit_kernel(piece, choices[0])
+    if knobs.get("parts", 1) > 1 and knobs.get("vector", 1) > 1:
+        widest = max(option.get("vector", 1) for option in choices)
+        knobs = {**knobs, "vector": min(knobs["vector"], widest)}
+    return emit_kernel(piece, knobs)

@@ -1,0 +1,400 @@
+"""A loop nest as one CUDA kernel.
+
+Three layouts of threads. ``lanes``: a thread per point of the outer axes, or per pack of
+neighbours; it walks the inner axes alone. ``row``: the threads of a block, or of a warp, stand
+along one row. ``column``: a block is a tile, x runs over neighbouring rows, y along the inner axes.
+Rows that fit are kept in registers between passes, if need be in those of several blocks together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kernelwright.compiler.codegen.cuda import groups
+from kernelwright.compiler.codegen.cuda.body import Body, Point, Value, at_lane, packed_tensors
+from kernelwright.compiler.codegen.cuda.ops import TYPES, held, neutral
+from kernelwright.compiler.codegen.cuda.reserved import COMBINE, RESERVED
+from kernelwright.compiler.codegen.gpu.axes import size_of, tensors_of
+from kernelwright.compiler.codegen.gpu.launch import Launched
+from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
+from kernelwright.compiler.codegen.gpu.passes import Pass, kept_values, passes
+from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, needs_int64
+from kernelwright.compiler.codegen.gpu.stages import dtypes
+from kernelwright.compiler.codegen.gpu.text import decomposed, row_number
+from kernelwright.compiler.codegen.rounding import opposed_products
+from kernelwright.compiler.ir.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
+
+_MAX_BLOCKS = 32 * N_PROCESSORS
+"""Blocks of a grid-stride loop: as many as can be resident, so that none waits for a place."""
+
+
+def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any]) -> Launched:
+    """``kernel`` in CUDA C++ under ``knobs``: shape, threads, vector, rows, keep."""
+    writer = _Writer(kernel, knobs)
+    text = writer.text()
+    written = {t.name for t in kernel.writes}
+    tensors = [
+        f"aligned({t.name})" if t.name in writer.packed - written else t.name
+        for t in writer.tensors
+    ]
+    blocks, threads = writer.grid
+    before = ""
+    if writer.together > 1:
+        before = groups.exchange_text(kernel, writer.together)
+        tensors += [f"{kernel.name}_exchange", "together=True"]
+    launch = f'KERNELS.launch("{writer.name}", {blocks}, {threads}, {", ".join(tensors)})'
+    return Launched(text, before + launch)
+
+
+class _Writer:
+    """Builds one kernel's text."""
+
+    def __init__(self, kernel: Kernel, knobs: Mapping[str, Any]) -> None:
+        self.kernel = kernel
+        self.name = function_name(kernel)
+        self.tensors = tensors_of(kernel)
+        self.shape = knobs["shape"]
+        self.threads = int(knobs["threads"])
+        self.vector = int(knobs.get("vector", 1))
+        self.rows = int(knobs.get("rows", 1))
+        self.n_rows = size_of(kernel.outer)
+        self.n_columns = size_of(kernel.inner)
+        self.has_scan = any(isinstance(op, Scan) for op in kernel.body)
+        self.keep = bool(knobs.get("keep", False))
+        self.together = int(knobs.get("together", 1))
+        self.passes = passes(kernel, keep=self.keep)
+        self.kept = kept_values(self.passes) if self.keep else set()
+        self.dtypes = dtypes(kernel)
+        self.index = "long long" if needs_int64(kernel) else "int"
+        self.lines = Lines(1)
+        names = Names([*RESERVED, *(t.name for t in self.tensors)])
+        self.body = Body(self.lines, names, opposed_products(kernel.body))
+        self.point = Point({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
+        along = kernel.outer if self.shape == "lanes" else kernel.inner
+        self.packed = packed_tensors(kernel, along, self.vector)
+
+    @property
+    def items(self) -> int:
+        """How many packs of a row one thread keeps."""
+        return -(-self.n_columns // (self.threads * self.vector * self.together))
+
+    @property
+    def grid(self) -> tuple[int, tuple[int, int]]:
+        """Blocks, and threads of a block along x and y."""
+        if self.shape == "lanes":
+            wanted = -(-self.n_rows // (self.threads * self.vector))
+            return min(wanted, _MAX_BLOCKS), (self.threads, 1)
+        if self.shape == "column":
+            return -(-self.n_rows // self.threads), (self.threads, self.rows)
+        if self.together > 1:
+            return groups.n_blocks(self.n_rows, self.together), (self.threads, 1)
+        return -(-self.n_rows // self.rows), (self.threads, self.rows)
+
+    def text(self) -> str:
+        if self.shape == "lanes":
+            self._lanes()
+        else:
+            self._start_row()
+            for part in self.passes:
+                self._outer(part)
+                if part.inner:
+                    self._walk_row(part)
+            if self.together > 1:
+                self._close()
+        x, y = self.grid[1]
+        least = ", 2" if self.together > 1 else ""
+        head = Lines()
+        head.add(*(f"// {line}" for line in self.kernel.origin))
+        head.add(f'extern "C" __global__ void __launch_bounds__({x * y}{least})')
+        head.add(f"{self.name}({', '.join(self._parameters())}) {{")
+        return f"{head.text()}\n{self.lines.text()}\n}}\n"
+
+    def _parameters(self) -> list[str]:
+        written = {t.name for t in self.kernel.writes}
+        parameters = [
+            f"{'' if t.name in written else 'const '}{TYPES[t.dtype]}* __restrict__ {t.name}"
+            for t in self.tensors
+        ]
+        return [*parameters, *(["float* __restrict__ exchange"] if self.together > 1 else [])]
+
+    def _open(self, text: str) -> None:
+        self.lines.add(text)
+        self.lines.depth += 1
+
+    def _close(self) -> None:
+        self.lines.depth -= 1
+        self.lines.add("}")
+
+    def _axes(self, linear: str, axes: tuple[Axis, ...], point: Point) -> None:
+        """Name the axes as functions of their row-major number."""
+        for axis, text in decomposed(linear, axes, "/").items():
+            name = linear if text == linear else self.body.names.new(axis)
+            if text != linear:
+                self.lines.add(f"const {self.index} {name} = {text};")
+            point.axis_text[axis] = name
+
+    # --- lanes -----------------------------------------------------------------------------
+
+    def _lanes(self) -> None:
+        """A grid-stride loop over points of the outer axes, or over packs of them."""
+        step = f" * {self.vector}" if self.vector > 1 else ""
+        self.lines.add(f"constexpr {self.index} POINTS = {self.n_rows}, THREADS = {self.threads};")
+        block = "blockIdx.x" if self.index == "int" else "(long long)blockIdx.x"
+        self._open(
+            f"for ({self.index} place = ({block} * THREADS + threadIdx.x){step}; place < POINTS; "
+            f"place += THREADS * ({self.index})gridDim.x{step}) {{"
+        )
+        self._axes("place", self.kernel.outer, self.point)
+        if self.vector > 1:
+            self._vector_of_points()
+        else:
+            for part in self.passes:
+                self._outer(part)
+                if part.inner:
+                    self._walk_window(part)
+        self._close()
+
+    def _vector_of_points(self) -> None:
+        """A pointwise body on a pack of neighbours."""
+        along = self.kernel.outer[-1].name
+        point = Point(self.point.axis_text, self.point.sizes, vector=self.vector, along=along)
+        self._over_lanes(self.kernel.body, point)
+
+    def _walk_window(self, part: Pass) -> None:
+        """Nested loops over the inner axes; scans run along."""
+        own = {op.name: self._accumulator(op) for op in part.reduces}
+        scans = [op for op in part.inner if isinstance(op, Scan)]
+        carries = {op.name: self._carry(op) for op in scans}
+        outside, self.body = self.body, self.body.fork()
+        point = Point(dict(self.point.axis_text), self.point.sizes)
+        for axis in self.kernel.inner:
+            name = self.body.names.new(axis.name)
+            point.axis_text[axis.name] = name
+            if self.n_columns <= 64:
+                self.lines.add("#pragma unroll")
+            if any(op.reverse for op in scans):
+                self._open(f"for (int {name} = {axis.size - 1}; {name} >= 0; --{name}) {{")
+            else:
+                self._open(f"for (int {name} = 0; {name} < {axis.size}; ++{name}) {{")
+        at = row_number(self.kernel.inner, point.axis_text)
+        for op in part.inner:
+            if isinstance(op, Reduce):
+                self._accumulate(op, own[op.name], at)
+            elif isinstance(op, Scan):
+                self._accumulate(op, carries[op.name], at)
+                self.body.define(op.name, carries[op.name], op.dtype)
+            else:
+                self.body.emit(op, point)
+        for _ in self.kernel.inner:
+            self._close()
+        self.body = outside
+        for op in part.reduces:
+            place = ".at" if op.op.startswith("arg") else ""
+            self.body.values[op.name] = Value(own[op.name] + place, held(op.dtype))
+
+    # --- rows and columns ------------------------------------------------------------------
+
+    def _start_row(self) -> None:
+        """Which row the thread works on; threads past the last one repeat it and store nothing."""
+        block = "blockIdx.x" if self.index == "int" else "(long long)blockIdx.x"
+        row, together = block, self.rows
+        if self.shape == "column":
+            self.lines.add(f"constexpr int LANES = {self.threads}, HEIGHT = {self.rows};")
+            row, together = f"{block} * LANES + threadIdx.x", self.threads
+        else:
+            self.lines.add(f"constexpr int THREADS = {self.threads};")
+            if self.rows > 1:
+                row = f"{block} * {self.rows} + threadIdx.y"
+        self.lines.add(f"constexpr int COLUMNS = {self.n_columns};")
+        self.live = ""
+        if self.together > 1:
+            self.lines.add(*groups.head(self.n_rows, self.together, self.index))
+            self.lines.depth += 1
+            self._axes("row", self.kernel.outer, self.point)
+            return
+        if self.n_rows % together:
+            last = self.n_rows - 1
+            self.lines.add(f"const {self.index} place = {row};")
+            self.lines.add(f"const {self.index} row = place < {last} ? place : {last};")
+            self.live = f"place <= {last}"
+        else:
+            self.lines.add(f"const {self.index} row = {row};")
+        self._axes("row", self.kernel.outer, self.point)
+
+    @property
+    def _own_column(self) -> str:
+        return "threadIdx.y" if self.shape == "column" else "threadIdx.x"
+
+    def _outer(self, part: Pass) -> None:
+        """What stands before a pass; one thread of the row stores."""
+        point = Point(self.point.axis_text, self.point.sizes)
+        if self.shape != "lanes":
+            own = "part == 0" if self.together > 1 else self.live
+            point.guard = " && ".join(filter(None, (f"{self._own_column} == 0", own)))
+        for op in part.outer:
+            self.body.emit(op, point)
+
+    def _walk_row(self, part: Pass) -> None:
+        own = {op.name: self._accumulator(op) for op in part.reduces}
+        carries = {op.name: self._carry(op) for op in part.inner if isinstance(op, Scan)}
+        for op in part.inner:
+            if not isinstance(op, Store) and op.name in self.kept:
+                ctype, name = TYPES[held(self.dtypes[op.name])], f"{op.name}_kept"
+                self.lines.add(f"{ctype} {name}[{self.items * self.vector}];")
+        outside, self.body = self.body, self.body.fork()
+        point = Point(
+            dict(self.point.axis_text), self.point.sizes,
+            vector=self.vector, along=self.kernel.inner[-1].name, guard=self.live,
+        )  # fmt: skip
+        n_open = self._open_columns(bool(carries), point)
+        self._axes("column", self.kernel.inner, point)
+        self._over_lanes(part.inner, point, own=own, carries=carries)
+        for _ in range(n_open):
+            self._close()
+        self.body = outside
+        for op in part.reduces:
+            self._combine(op, own[op.name])
+        for op in part.inner:
+            if not isinstance(op, Store) and op.name in self.kept:
+                number = f"item * {self.vector} + lane" if self.vector > 1 else "item"
+                text = f"{op.name}_kept[{number}]"
+                self.body.values[op.name] = Value(text, held(self.dtypes[op.name]))
+
+    def _open_columns(self, is_scan: bool, point: Point) -> int:
+        """The loop over the thread's columns; how many braces it opens."""
+        step = f" * {self.vector}" if self.vector > 1 else ""
+        if is_scan:
+            self._open("for (int start = 0; start < COLUMNS; start += THREADS) {")
+            self.lines.add("const int position = start + threadIdx.x;")
+            self.lines.add("const bool live = position < COLUMNS;")
+            reverse = any(op.reverse for op in self.kernel.body if isinstance(op, Scan))
+            text = "COLUMNS - 1 - position" if reverse else "position"
+            edge = "0" if reverse else "COLUMNS - 1"
+            self.lines.add(f"const int column = live ? {text} : {edge};")
+            point.guard = " && ".join(filter(None, ("live", self.live)))
+            return 1
+        if self.keep:
+            self.lines.add("#pragma unroll")
+            self._open(f"for (int item = 0; item < {self.items}; ++item) {{")
+            item = f"(part * {self.items} + item)" if self.together > 1 else "item"
+            self.lines.add(f"const int column = ({item} * THREADS + threadIdx.x){step};")
+            if self.items * self.threads * self.vector * self.together == self.n_columns:
+                return 1
+            self._open("if (column < COLUMNS) {")
+            return 2
+        stride = "HEIGHT" if self.shape == "column" else "THREADS"
+        self._open(
+            f"for (int column = {self._own_column}{step}; column < COLUMNS; "
+            f"column += {stride}{step}) {{"
+        )
+        return 1
+
+    def _over_lanes(
+        self,
+        ops: tuple[Op, ...],
+        point: Point,
+        *,
+        own: Mapping[str, str] | None = None,
+        carries: Mapping[str, str] | None = None,
+    ) -> None:
+        """The ops for every lane of a pack, or for one point where the vector is 1."""
+        own, carries = own or {}, carries or {}
+        is_vector = self.vector > 1
+        loaded = self.body.load_packs(ops, point)
+        filled = self.body.declare_packs(ops, point)
+        if is_vector:
+            self.lines.add("#pragma unroll")
+            self._open(f"for (int lane = 0; lane < {self.vector}; ++lane) {{")
+        lane = at_lane(point)
+        for op in ops:
+            if isinstance(op, Reduce):
+                # threads past the end of a scanned row go along, and see its last element again
+                live = "live" if carries and self.n_columns % self.threads else ""
+                at = "column + lane" if is_vector else "column"
+                self._accumulate(op, own[op.name], at, live=live)
+            elif isinstance(op, Scan):
+                self._scan(op, carries[op.name])
+            elif isinstance(op, Load) and op.name in loaded:
+                self.body.from_pack(op, loaded[op.name])
+            elif isinstance(op, Store) and id(op) in filled:
+                self.body.into_pack(op, filled[id(op)])
+            else:
+                self.body.emit(op, lane)
+            if not isinstance(op, (Store, Reduce)) and op.name in self.kept:
+                number = f"item * {self.vector} + lane" if is_vector else "item"
+                value = self.body.argument(op.name, held(self.dtypes[op.name]))
+                self.lines.add(f"{op.name}_kept[{number}] = {value};")
+        if is_vector:
+            self._close()
+        if point.guard and filled:
+            self._open(f"if ({point.guard}) {{")
+            self.body.store_packs(ops, point, filled)
+            self._close()
+        else:
+            self.body.store_packs(ops, point, filled)
+
+    # --- reductions and scans --------------------------------------------------------------
+
+    def _dtype(self, op: Reduce | Scan) -> str:
+        """The dtype in which a reduction runs."""
+        return held(self.dtypes[op.arg] if op.op.startswith("arg") else op.dtype)
+
+    def _start_of(self, op: Reduce | Scan) -> str:
+        return neutral(op.op, self._dtype(op))
+
+    def _accumulator(self, op: Reduce) -> str:
+        """The thread's own part of a reduction; for argmax with the place of the best."""
+        name = self.body.names.new(f"{op.name}_own")
+        ctype = TYPES[self._dtype(op)]
+        if op.op.startswith("arg"):
+            start = f"{{{self._start_of(op)}, {self.n_columns}}}"
+            self.lines.add(f"Place<{ctype}> {name} = {start};")
+        else:
+            self.lines.add(f"{ctype} {name} = {self._start_of(op)};")
+        return name
+
+    def _carry(self, op: Scan) -> str:
+        name = self.body.names.new(f"{op.name}_carry")
+        self.lines.add(f"{TYPES[held(op.dtype)]} {name} = {self._start_of(op)};")
+        return name
+
+    def _accumulate(self, op: Reduce | Scan, name: str, at: str, *, live: str = "") -> None:
+        value = self.body.argument(op.arg, self._dtype(op))
+        if live and not op.op.startswith("arg"):  # there an element seen again keeps its place
+            value = f"({live} ? {value} : {self._start_of(op)})"
+        match op.op:
+            case "sum":
+                self.lines.add(f"{name} += {value};")
+            case "prod":
+                self.lines.add(f"{name} *= {value};")
+            case "argmax" | "argmin":
+                self.lines.add(f"{name} = {COMBINE[op.op]}()({name}, {{{value}, {at}}});")
+            case _:
+                self.lines.add(f"{name} = {COMBINE[op.op]}()({name}, {value});")
+
+    def _combine(self, op: Reduce, own: str) -> None:
+        """The threads' parts into one value that all of them have."""
+        combine = f"{own}, {COMBINE[op.op]}()"
+        if self.shape == "column":
+            text = f"column_reduce<LANES, HEIGHT>({combine})"
+        elif self.threads == 32:
+            text = f"warp_reduce({combine})"
+        else:
+            text = f"block_reduce<THREADS>({combine})"
+        if self.together > 1:
+            text = groups.group_text(self.kernel, op, text, self._start_of(op), self.together)
+        place = ".at" if op.op.startswith("arg") else ""
+        self.body.define(op.name, text + place, op.dtype)
+
+    def _scan(self, op: Scan, carry: str) -> None:
+        """One block of a scan: the threads' values on top of all blocks before."""
+        dtype = held(op.dtype)
+        ctype, combine = TYPES[dtype], COMBINE[op.op]
+        total = self.body.names.new(f"{op.name}_total")
+        value = self.body.argument(op.arg, dtype)
+        start = self._start_of(op)
+        self.lines.add(f"{ctype} {total};")
+        text = f"block_scan<THREADS>(live ? {value} : {start}, {start}, {total}, {combine}())"
+        self.body.define(op.name, f"{combine}()({carry}, {text})", op.dtype)
+        self.lines.add(f"{carry} = {combine}()({carry}, {total});")

@@ -1,0 +1,144 @@
+"""Which knobs a CUDA kernel gets: a first few from its sizes, and the neighbours of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kernelwright.compiler.codegen.cuda.body import widest
+from kernelwright.compiler.codegen.cuda.groups import GROUP_THREADS, blocks_together
+from kernelwright.compiler.codegen.gpu.schedule import (
+    N_PROCESSORS,
+    PART_COLUMNS,
+    Knobs,
+    Nest,
+    more_parts,
+    nest,
+    parts_wanted,
+    power_of_two,
+)
+from kernelwright.compiler.codegen.gpu.stages import can_split
+from kernelwright.compiler.ir.ir import Kernel, Load, Store
+
+MAX_KEPT = 32
+"""Values of one row that a thread keeps in registers; more would spill."""
+
+
+def kernel_choices(kernel: Kernel) -> list[Knobs]:
+    """Knobs for a collapsed kernel, the most promising first."""
+    shape = nest(kernel)
+    if shape.kind == "point":
+        options = _points(kernel, shape)
+    elif shape.kind == "window" or (shape.has_scan and shape.kind == "column"):
+        options = [{"shape": "lanes", "threads": threads} for threads in (256, 128, 512)]
+    elif shape.kind == "row":
+        options = _rows(kernel, shape)
+    else:
+        options = _columns(kernel, shape)
+    return options
+
+
+def _vector(kernel: Kernel, *, inner: bool) -> int:
+    axes = kernel.inner if inner else kernel.outer
+    if not axes:
+        return 1
+    moved = [op for op in kernel.body if isinstance(op, (Load, Store))]
+    return widest(moved, axes[-1].name, axes[-1].size)
+
+
+def _points(kernel: Kernel, shape: Nest) -> list[Knobs]:
+    vector = _vector(kernel, inner=False)
+    threads = 256 if shape.n_rows >= 256 * vector * N_PROCESSORS else 128
+    options: list[Knobs] = []
+    for width in (vector, vector // 2 or 1):
+        for count in (threads, 2 * threads):
+            options.append({"shape": "lanes", "threads": count, "vector": width})
+    return options
+
+
+def _row(threads: int, vector: int, *, rows: int = 1, keep: bool = False, parts: int = 1) -> Knobs:
+    knobs = {"shape": "row", "threads": threads, "vector": vector, "rows": rows, "keep": keep}
+    return {**knobs, "parts": parts} if parts > 1 else knobs
+
+
+def _rows(kernel: Kernel, shape: Nest) -> list[Knobs]:
+    """A warp per short row, a block per long one; kept in registers while that fits."""
+    if shape.has_scan:
+        wanted = max(32, min(512, power_of_two(shape.n_columns)))
+        return [
+            _row(threads, 1) for threads in (wanted, max(32, wanted // 2), min(1024, 2 * wanted))
+        ]
+    vector = _vector(kernel, inner=True)
+    parts = parts_wanted(shape, shape.n_rows, PART_COLUMNS) if can_split(kernel) else 1
+    if parts > 1:
+        return [
+            _row(256, vector, parts=parts),
+            _row(512, vector, parts=parts),
+            _row(256, vector, parts=2 * parts),
+        ]
+    options: list[Knobs] = []
+    together = blocks_together(kernel, vector)
+    if together > 1:
+        options.append({**_row(GROUP_THREADS, vector, keep=True), "together": together})
+    if shape.n_columns <= 32 * MAX_KEPT:
+        rows = 4 if shape.n_rows >= 4 * N_PROCESSORS else 1
+        options.append(_row(32, vector, rows=rows, keep=True))
+        options.append(_row(32, vector, rows=2 * rows, keep=True))
+    wanted = power_of_two(math.ceil(shape.n_columns / (2 * vector)))
+    for threads in (wanted, wanted // 2, wanted // 4):
+        threads = max(64, min(1024, threads))
+        if math.ceil(shape.n_columns / (threads * vector)) * vector <= MAX_KEPT:
+            options.append(_row(threads, vector, keep=True))
+    options.append(_row(max(64, min(512, wanted)), vector))
+    return options
+
+
+def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
+    """Threads side by side on neighbouring rows, several of them down the inner axes."""
+    parts = 1
+    if can_split(kernel):
+        parts = parts_wanted(shape, math.ceil(shape.n_rows / 32), 64)
+    more = {"parts": parts} if parts > 1 else {}
+    tiles = ((32, 8), (32, 16), (64, 4), (32, 4))
+    options: list[Knobs] = [
+        {"shape": "column", "threads": lanes, "rows": height, **more} for lanes, height in tiles
+    ]
+    if shape.n_rows >= 128 * N_PROCESSORS:
+        options.insert(0, {"shape": "lanes", "threads": 128})
+    return options
+
+
+def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
+    """One knob changed by a factor of two, or rows read again instead of kept."""
+    inner = knobs["shape"] != "lanes"
+    widest_vector = _vector(kernel, inner=inner) if knobs["shape"] != "column" else 1
+    limits = {
+        "threads": (32, 1024), "vector": (1, widest_vector), "rows": (1, 32), "parts": (2, 4096)
+    }  # fmt: skip
+    for name, (low, high) in limits.items():
+        if name not in knobs:
+            continue
+        for value in (knobs[name] * 2, knobs[name] // 2):
+            changed = {**knobs, name: value}
+            if low <= value <= high and _is_legal(kernel, changed):
+                yield changed
+    if knobs.get("keep"):
+        yield {**{k: v for k, v in knobs.items() if k != "together"}, "keep": False}
+    if not knobs.get("together"):
+        for parts in more_parts(kernel, knobs):
+            yield {**{k: v for k, v in knobs.items() if k != "keep"}, "parts": parts}
+
+
+def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:
+    """At most 1024 threads in a block, whole warps in a reduction, kept rows in registers."""
+    rows = knobs.get("rows", 1)
+    if knobs["threads"] * rows > 1024:
+        return False
+    if knobs["shape"] == "row" and rows > 1 and knobs["threads"] != 32:
+        return False
+    if knobs.get("together"):
+        return knobs["threads"] == GROUP_THREADS and rows == 1
+    if knobs.get("keep"):
+        packs = math.ceil(nest(kernel).n_columns / (knobs["threads"] * knobs["vector"]))
+        return packs * knobs["vector"] <= 2 * MAX_KEPT
+    return True

@@ -1,0 +1,177 @@
+"""Loop nests rewritten before GPU emission: fewer axes, shifted scans, small products as loops.
+
+Everything here maps a step to an equivalent one; what the emitters see is simpler, not different.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from kernelwright.compiler.ir.axes import in_terms_of, joined
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Axis,
+    Bound,
+    Compute,
+    Const,
+    Contraction,
+    Iota,
+    Kernel,
+    Load,
+    Op,
+    Reduce,
+    Scan,
+    Store,
+    Tensor,
+)
+from kernelwright.compiler.ir.ops import arguments, indices, with_indices, with_names
+
+SCAN_START = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}
+
+
+def size_of(axes: Iterable[Axis]) -> int:
+    """The number of points of a loop nest."""
+    return math.prod(axis.size for axis in axes)
+
+
+def tensors_of(kernel: Kernel) -> tuple[Tensor, ...]:
+    """The tensors that a kernel is given, each once: those it reads, then those it writes."""
+    return tuple({t.name: t for t in (*kernel.reads, *kernel.writes)}.values())
+
+
+def cone(
+    body: tuple[Op, ...], roots: Iterable[str], stop: frozenset[str] = frozenset()
+) -> set[str]:
+    """The named values that ``roots`` are computed from, themselves included, down to ``stop``."""
+    by_name = {op.name: op for op in body if not isinstance(op, Store)}
+    found: set[str] = set()
+    pending = list(roots)
+    while pending:
+        name = pending.pop()
+        if name in found or name in stop or name not in by_name:
+            continue
+        found.add(name)
+        pending.extend(arguments(by_name[name]))
+    return found
+
+
+def collapse(kernel: Kernel) -> Kernel:
+    """``kernel`` with neighbouring axes joined where every index expression allows it.
+
+    Axes of size one vanish. The order of the inner axes stays, so argmax means the same.
+    """
+    used = [e for op in kernel.body for e in indices(op)]
+    outer, outer_names = joined((axis for axis in kernel.outer if axis.size != 1), used)
+    inner, inner_names = joined((axis for axis in kernel.inner if axis.size != 1), used)
+    names = outer_names | inner_names
+    body = tuple(with_indices(op, lambda index: in_terms_of(index, names)) for op in kernel.body)
+    if kernel.inner and not inner:
+        inner = (Axis(kernel.inner[-1].name, 1),)
+    return replace(kernel, outer=outer, inner=inner, body=body)
+
+
+def inclusive(kernel: Kernel) -> Kernel:
+    """``kernel`` with exclusive scans made inclusive scans of the argument one position earlier."""
+    body = kernel.body
+    for scan in [op for op in body if isinstance(op, Scan) and op.exclusive]:
+        body = _shifted(body, scan, kernel.inner[0])
+    return replace(kernel, body=body)
+
+
+def _shifted(body: tuple[Op, ...], scan: Scan, axis: Axis) -> tuple[Op, ...]:
+    """``body`` where ``scan`` runs over a copy of its argument's values, shifted by one."""
+    step = 1 if scan.reverse else -1
+    position = Affine.of({axis.name: 1}, step)
+
+    def change(index: Affine) -> Affine:
+        return replace(index, offset=index.offset + step * index.coefficient(axis.name))
+
+    def before(name: str) -> str:
+        return f"{name}_before_{scan.name}" if name in names else name
+
+    inner = {name for name, s in Kernel("", (), (axis,), body).scopes().items() if s == "inner"}
+    names = cone(body, [scan.arg]) & inner
+    shifted: list[Op] = []
+    for op in body:
+        if isinstance(op, Store) or op.name not in names:
+            continue
+        copy = with_indices(op, change)
+        if isinstance(copy, Load):
+            copy = replace(copy, bounds=(*copy.bounds, Bound(position, 0, axis.size)))
+        shifted.append(with_names(copy, before))
+    first, start, edge, inside, arg = (
+        f"{scan.name}_{part}" for part in ("position", "start", "edge", "inside", "arg")
+    )
+    value = scan.arg + f"_before_{scan.name}" if scan.arg in names else scan.arg
+    limit = axis.size if scan.reverse else 0
+    guard: list[Op] = [
+        Iota(first, position),
+        Const(edge, limit, "int64"),
+        Const(start, start_value(scan.op, scan.dtype), scan.dtype),
+        Compute(inside, "lt" if scan.reverse else "ge", (first, edge), "bool"),
+        Compute(arg, "where", (inside, value, start), scan.dtype),
+        replace(scan, arg=arg, exclusive=False),
+    ]
+    at = body.index(scan)
+    return (*body[:at], *shifted, *guard, *body[at + 1 :])
+
+
+def start_value(op: str, dtype: str) -> float | int:
+    """What a scan with ``op`` holds before its first element."""
+    value = SCAN_START[op]
+    if dtype.startswith("float") or dtype == "bfloat16":
+        return float(value)
+    largest = 2 ** (63 if dtype == "int64" else 31) - 1
+    return int(value) if math.isfinite(value) else (largest if value > 0 else -largest - 1)
+
+
+def is_thin(step: Contraction) -> bool:
+    """Whether tiles on tensor cores would not suit it: a matrix times a vector, or float64."""
+    dtypes = {step.a.tensor.dtype, step.b.tensor.dtype}
+    if not dtypes <= {"float32", "float16", "bfloat16"}:
+        return True
+    return min(size_of(step.m), size_of(step.n)) < 4
+
+
+def as_loops(step: Contraction) -> Kernel:
+    """The contraction as a plain reduction: right for a matrix times a vector, which is bound by
+    memory and gains nothing from tiles.
+
+    Not covered: transposed convolutions, whose positions no index expression gives.
+    """
+    wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
+    product: list[Op] = [
+        step.a,
+        step.b,
+        Compute("a_wide", "cast", (step.a.name,), wide),
+        Compute("b_wide", "cast", (step.b.name,), wide),
+        Compute("a_times_b", "mul", ("a_wide", "b_wide"), wide),
+        Reduce("acc", "sum", "a_times_b", wide),
+    ]
+    outer = (*step.batch, *step.m, *step.n)
+    return Kernel(step.name, outer, step.k, (*product, *step.body), step.origin)
+
+
+def split_axis(
+    op: Op, axis: str, pieces: Mapping[str, int], size: int, *, covers_exactly: bool
+) -> Op:
+    """``op`` with ``axis`` written as a sum of other axes with coefficients ``pieces``.
+
+    Where the pieces cover more than ``size`` points, loads get a bound.
+    """
+
+    def change(index: Affine) -> Affine:
+        coefficient = index.coefficient(axis)
+        terms = {a: c for a, c in index.terms if a != axis}
+        for piece, factor in pieces.items():
+            terms[piece] = coefficient * factor
+        return Affine.of(terms, index.offset)
+
+    touched = any(e.coefficient(axis) for e in indices(op))
+    result = with_indices(op, change)
+    if touched and isinstance(result, Load) and not covers_exactly:
+        whole = Affine.of(dict(pieces))
+        return replace(result, bounds=(*result.bounds, Bound(whole, 0, size)))
+    return result

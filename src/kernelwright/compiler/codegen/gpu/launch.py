@@ -1,0 +1,132 @@
+"""What stands around kernels: the tensors that a step makes, and kernels that steps share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from kernelwright.compiler.codegen.anonymous import anonymous
+from kernelwright.compiler.codegen.base import Derived
+from kernelwright.compiler.codegen.gpu.names import function_name
+from kernelwright.compiler.codegen.gpu.stages import Stages
+from kernelwright.compiler.ir.ir import (
+    Attention,
+    Call,
+    Contraction,
+    Kernel,
+    Program,
+    Recurrence,
+    Tensor,
+    contiguous,
+)
+from kernelwright.compiler.ir.prepared import overwritten
+
+Own = Kernel | Contraction | Recurrence | Attention
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A kernel's text, and the statements that launch it."""
+
+    text: str
+    launch: str
+    derived: tuple[Derived, ...] = ()
+    """What the launch needs made before."""
+    others: tuple[str, ...] = ()
+    """Functions in the text beside the one that has the step's name; their names begin with it."""
+
+
+@dataclass
+class Parts:
+    """What an emitter makes of a program."""
+
+    texts: list[str] = field(default_factory=list)
+    """Kernels, each once."""
+    names: list[str] = field(default_factory=list)
+    """Their functions' names."""
+    launches: dict[str, str] = field(default_factory=dict)
+    """By step: the statements that allocate its outputs and run it."""
+    derived: list[Derived] = field(default_factory=list)
+    """What the launches need made before, each once."""
+
+    def share(self, launched: Launched, step: str, changing: set[str]) -> str:
+        """The launch, with what it needs noted; what another step needs too is made once."""
+        launch = launched.launch
+        renamed: dict[str, str] = {}
+        for new in launched.derived:
+            for old, name in renamed.items():  # what this one follows from may be shared already
+                new = replace(new, text=_renamed(new.text, old, name))
+            at = self._same(new) if new.source not in changing else None
+            if at is None:
+                self.derived.append(replace(new, steps=(step,)))
+                continue
+            known = self.derived[at]
+            self.derived[at] = replace(known, steps=tuple(dict.fromkeys((*known.steps, step))))
+            renamed[new.name] = known.name
+            launch = _renamed(launch, new.name, known.name)
+        return launch
+
+    def _same(self, new: Derived) -> int | None:
+        for at, known in enumerate(self.derived):
+            if known.source == new.source and known.text == _renamed(
+                new.text, new.name, known.name
+            ):
+                return at
+        return None
+
+
+def _renamed(text: str, old: str, new: str) -> str:
+    return re.sub(rf"\b{re.escape(old)}\b", new, text)
+
+
+def assemble(
+    program: Program,
+    stages_of: Callable[[Own], Stages],
+    emit: Callable[[Own, Own], Launched],
+) -> Parts:
+    """Every own step as kernels and launches.
+
+    ``emit(piece, step)`` emits one of the kernels that ``stages_of(step)`` names. Steps that do the
+    same to other tensors (the layers of a network) share one kernel: it is compiled once.
+    """
+    parts = Parts()
+    existing, changing = _made_before(program), overwritten(program)
+    known: dict[Launched, str] = {}
+    for step in program.own():
+        stages = stages_of(step)
+        new = [t for t in step.writes if t.name not in existing[step.name]]
+        device_of = step.reads[0].name if step.reads else program.inputs[0].name
+        lines = [allocation(t, device_of) for t in (*new, *stages.workspace)]
+        for piece in stages.steps:
+            launched, own = emit(piece, step), function_name(piece)
+            kind = emit(anonymous(piece, piece.name.replace(step.name, "step", 1)), step)
+            if kind not in known:
+                known[kind] = own
+                parts.texts.append(launched.text)
+                parts.names += [own, *launched.others]
+            launch = parts.share(launched, step.name, changing)
+            lines.extend(launch.replace(own, known[kind]).split("\n"))
+        parts.launches[step.name] = "\n".join(lines)
+    return parts
+
+
+def _made_before(program: Program) -> dict[str, set[str]]:
+    """By own step: the names of the tensors that exist before it runs."""
+    known = {t.name for t in program.inputs} | {t.name for t, _ in program.attributes}
+    before: dict[str, set[str]] = {}
+    for step in program.steps:
+        if isinstance(step, Call):
+            known |= {t.name for t in step.outputs}
+        else:
+            before[step.name] = set(known)
+            known |= {t.name for t in step.writes}
+    return before
+
+
+def allocation(tensor: Tensor, device_of: str) -> str:
+    """The statement that makes ``tensor``, uninitialised."""
+    options = f"dtype=torch.{tensor.dtype}, device={device_of}.device"
+    if tensor.strides == contiguous("", tensor.shape, tensor.dtype).strides:
+        return f"{tensor.name} = torch.empty({tensor.shape}, {options})"
+    return f"{tensor.name} = torch.empty_strided({tensor.shape}, {tensor.strides}, {options})"

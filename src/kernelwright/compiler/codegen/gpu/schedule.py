@@ -1,0 +1,220 @@
+"""What both GPU emitters decide alike: which shape of tile a loop nest wants, and how programs of
+several steps are scheduled together.
+
+A program's schedule maps the name of every own step to that step's knobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kernelwright.compiler.codegen.base import Emitted, Schedule
+from kernelwright.compiler.codegen.gpu.axes import size_of
+from kernelwright.compiler.codegen.gpu.stages import can_split
+from kernelwright.compiler.ir.ir import (
+    Attention,
+    Call,
+    Contraction,
+    Kernel,
+    Load,
+    Program,
+    Recurrence,
+    Scan,
+)
+from kernelwright.compiler.ir.steps import references
+
+Knobs = Mapping[str, Any]
+
+N_PROCESSORS = 132
+"""Streaming multiprocessors of an H100 SXM or H200 (NVIDIA H100 datasheet)."""
+N_WANTED = 4 * N_PROCESSORS
+"""Blocks that keep such a GPU busy: a few for every processor."""
+PART_COLUMNS = 4096
+"""Elements of a row below which cutting it costs more than it brings."""
+LEAST_PART = 512
+"""Elements of a part below which no neighbour of a schedule cuts either: chosen, two values for
+each of 256 threads."""
+MAX_WINDOW = 512
+"""Inner points that one lane walks alone; more take a tile."""
+MAX_SCHEDULES = 6
+CONVOLVED_BYTES_S = 4e11
+"""What the library's convolutions are taken to write a second: a tenth of what a copy does."""
+LAUNCH_S = 10e-6
+"""What a launch from Python is taken to cost. It only says what is tried first: with a CUDA graph
+or without, both are tried, and the judge decides."""
+NEAR = 6.0
+"""Times the launches' cost, up to which a graph is tried first: a guess, not measured."""
+COPY_BYTES_S = 4.28e12
+"""Measured on an H200."""
+QUICKER = {"bf16x3_6": 1.9, "fp16x2_3": 3.6}
+"""Than a product in float32: measured at 4096 x 4096 x 4096 on an H200."""
+TIME_STEP_S = 1.5e-6
+"""A time step of a recurrent network: a state goes through the L2 cache to other processors. A
+guess, not measured."""
+
+
+@dataclass(frozen=True)
+class Nest:
+    """The sizes that decide a loop nest's schedule."""
+
+    kind: str
+    """'point' (no inner axes), 'window' (few inner points, neighbouring lanes share them), 'row'
+    (memory runs along the inner axes), 'column' (memory runs along the outer axes)."""
+    n_rows: int
+    n_columns: int
+    has_scan: bool
+
+
+def nest(kernel: Kernel) -> Nest:
+    """What a collapsed kernel looks like to a scheduler."""
+    n_rows, n_columns = size_of(kernel.outer), size_of(kernel.inner)
+    has_scan = any(isinstance(op, Scan) for op in kernel.body)
+    if not kernel.inner:
+        return Nest("point", n_rows, 1, False)
+    loads = [op for op in kernel.body if isinstance(op, Load)]
+    outer = {a.name for a in kernel.outer}
+    inner = {a.name for a in kernel.inner}
+    deep = [op for op in loads if op.index.axes & inner]
+    largest = max(deep, key=lambda op: (len(op.index.axes), op.tensor.n_elements), default=None)
+    if largest is None:
+        return Nest("row", n_rows, n_columns, has_scan)
+    nearest_outer = min((abs(c) for a, c in largest.index.terms if a in outer), default=1 << 62)
+    nearest_inner = min(abs(c) for a, c in largest.index.terms if a in inner)
+    is_window = n_columns <= MAX_WINDOW and len(kernel.inner) > 1 and nearest_outer <= 8
+    if (is_window or (nearest_outer == 1 and n_columns <= 64)) and not has_scan:
+        return Nest("window", n_rows, n_columns, has_scan)
+    kind = "column" if nearest_outer < nearest_inner else "row"
+    return Nest(kind, n_rows, n_columns, has_scan)
+
+
+def needs_int64(step: Kernel | Contraction) -> bool:
+    """Whether an index can pass 2^31."""
+    limit = 2**31 - 2**20  # a tile may reach past the end before its mask is applied
+    points = max(size_of(step.outer), size_of(step.inner)) if isinstance(step, Kernel) else 0
+    extents = [
+        1 + sum((n - 1) * abs(s) for n, s in zip(t.shape, t.strides, strict=True))
+        for t in (*step.reads, *step.writes)
+    ]
+    return max([points, *extents]) >= limit
+
+
+def parts_wanted(shape: Nest, n_programs: int, least: int) -> int:
+    """Into how many parts to cut each row so that a GPU is busy; 1 where it is without that."""
+    if n_programs >= N_PROCESSORS or shape.has_scan:
+        return 1
+    return max(1, min(N_WANTED // n_programs, shape.n_columns // least))
+
+
+def more_parts(kernel: Kernel, knobs: Knobs) -> list[int]:
+    """Into how many parts to cut rows that ``knobs`` leave whole, where whole ones leave half of
+    the processors idle or more: two or four. It costs a launch or two, and so only what did well
+    otherwise is tried so."""
+    shape = nest(kernel)
+    is_whole = knobs.get("shape") in ("row", "rows", "column") and "parts" not in knobs
+    if not is_whole or shape.has_scan or 2 * shape.n_rows > N_PROCESSORS or not can_split(kernel):
+        return []
+    return [parts for parts in (2, 4) if shape.n_columns >= parts * LEAST_PART]
+
+
+def power_of_two(n: int) -> int:
+    """The smallest power of two that is not below ``n``."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def combine(
+    program: Program, choices: Callable[[Any], list[Knobs]], *, can_graph: bool
+) -> Iterator[Schedule]:
+    """Schedules of a program: the best choice for every step, then every step's next; as CUDA
+    graphs where launching is what takes long, the best one then also without."""
+    by_step = {step.name: choices(step) for step in program.own()}
+    if not by_step:
+        return
+    longest = max(len(options) for options in by_step.values())
+    ranked = [
+        {
+            name: dict(options[rank] if rank < len(options) else options[0])
+            for name, options in by_step.items()
+        }
+        for rank in range(min(longest, MAX_SCHEDULES))
+    ]
+    if not can_graph or not _gains_by_graph(program, ranked[0]):
+        yield from ranked
+        return
+    graphs = [{**schedule, "graph": True} for schedule in ranked]
+    yield from (*graphs[:2], ranked[0], *graphs[2:])
+
+
+def neighbours(
+    program: Program,
+    schedule: Schedule,
+    steps: Callable[[Any, Knobs], Iterator[Knobs]],
+    *,
+    can_graph: bool,
+) -> Iterator[Schedule]:
+    """Schedules that differ from ``schedule`` in one step, the costliest step first, or in whether
+    forward is a CUDA graph."""
+    if schedule.get("graph"):
+        yield {name: knobs for name, knobs in schedule.items() if name != "graph"}
+    elif can_graph:
+        yield {**schedule, "graph": True}
+    own = sorted(program.own(), key=_cost, reverse=True)
+    for step in own:
+        for knobs in steps(step, schedule[step.name]):
+            if knobs != schedule[step.name]:
+                yield {**schedule, step.name: dict(knobs)}
+
+
+def distinct(
+    schedules: Iterator[Schedule], emit: Callable[[Schedule], Emitted], *known: Schedule
+) -> Iterator[Schedule]:
+    """The schedules whose text differs from that of those before, and of the known ones."""
+    seen: set[str] = {repr(emit(schedule)) for schedule in known}
+    for schedule in schedules:
+        text = repr(emit(schedule))
+        if text not in seen:
+            seen.add(text)
+            yield schedule
+
+
+def _gains_by_graph(program: Program, schedule: Schedule) -> bool:
+    """Whether the processor needs longer to launch the steps than the GPU to run them; or not much
+    less, so that the first steps wait for it, and copies in and out cost little beside that."""
+    own = [(step, schedule[step.name]) for step in program.own()]
+    n_split = sum(bool(_form(knobs)) for _, knobs in own)  # one operand each: the other is a weight
+    n_launches = len(program.steps) + n_split
+    own_s = sum(_cost(step) / QUICKER.get(_form(k), 1.0) for step, k in own)
+    calls = [step for step in program.steps if isinstance(step, Call)]
+    made = sum(4.0 * t.n_elements for step in calls for t in step.outputs if ".conv" in step.target)
+    library_s = made / CONVOLVED_BYTES_S
+    launches_s, device_s = LAUNCH_S * n_launches, own_s + library_s
+    is_near = device_s < NEAR * launches_s and 3 * _copies_s(program) < launches_s
+    return n_launches > 1 and (device_s < launches_s or is_near)
+
+
+def _copies_s(program: Program) -> float:
+    """Seconds to copy a graph's inputs and outputs."""
+    returned = set(references(program.outputs))
+    made = [t for s in program.steps for t in (s.outputs if isinstance(s, Call) else s.writes)]
+    moved = {t.name: t.n_elements for t in (*program.inputs, *made) if t.name in returned}
+    moved |= {t.name: t.n_elements for t in program.inputs}
+    return 2 * 4.0 * sum(moved.values()) / COPY_BYTES_S
+
+
+def _form(knobs: Knobs) -> str:
+    return str(knobs.get("precision", "")) if knobs.get("split") == "before" else ""
+
+
+def _cost(step: Kernel | Contraction | Recurrence | Attention) -> float:
+    """Seconds that a step takes at least, to order steps by."""
+    if isinstance(step, Recurrence):
+        return TIME_STEP_S * step.x.shape[1 if step.batch_first else 0]
+    if isinstance(step, Attention):
+        return 4.0 * step.q.n_elements * step.k.shape[2] / 60e12
+    moved_bytes = 4.0 * sum(t.n_elements for t in (*step.reads, *step.writes))
+    seconds = moved_bytes / COPY_BYTES_S
+    if isinstance(step, Contraction):
+        points = size_of(step.batch) * size_of(step.m) * size_of(step.n) * size_of(step.k)
+        seconds = max(seconds, 2.0 * points / 60e12)  # fp32 peak, NVIDIA H200 datasheet (67e12)
+    return seconds

@@ -1,0 +1,53 @@
+"""The dialect 'torch': the rewritten program as library calls, run as it is or by torch.compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
+from kernelwright.compiler.codegen.gpu.runners import around_steps, searches
+from kernelwright.compiler.ir.ir import Program, Step
+from kernelwright.compiler.rewrite import BIASES
+
+COMPILED = {
+    "cpu": ("dynamic=False",),
+    "cuda": ("dynamic=False", 'mode="max-autotune-no-cudagraphs"'),
+}
+"""Arguments of torch.compile by kind of device, the cheapest to compile first."""
+_FOR_OTHERS = frozenset(rule.name for rule in BIASES)
+"""Rules that gain something only where own kernels follow."""
+
+
+class LibraryEmitter:
+    """Emits no kernels; a schedule says with which arguments torch.compile runs the forward."""
+
+    dialect = "torch"
+
+    def supports(self, step: Step) -> bool:
+        return False
+
+    def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
+        """As it is, then compiled; as it is only where a rule changed something or the library has
+        algorithms to choose from.
+
+        A program with checks decides anew at every call, which is not for a compiler.
+        """
+        changed = set(program.lineage) - _FOR_OTHERS
+        if program.lineage and not changed:
+            return
+        if searches(program, target, least=3):
+            yield {"search": True}
+        if changed:
+            yield {}
+        for arguments in COMPILED.get(target.device.partition(":")[0], ()):
+            if program.checks:
+                continue
+            if changed or "mode" in arguments:
+                yield {"compile": arguments}
+
+    def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+        return iter(())
+
+    def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
+        around, runner = around_steps(schedule)
+        return Emitted((), around, {}, runner)

@@ -1,0 +1,149 @@
+"""Attention in float32 as one Triton kernel: scores, softmax and weighted sum, a tile of queries at
+a time, on the tensor cores.
+
+Every factor is cut into three bfloat16 parts, of which six products matter (see triton_product).
+The softmax runs along: a greater maximum scales down what has been summed so far (Milakov and
+Gimelshein, 2018). A tile that ends as NaN may have met infinities, whose parts are NaN; it is made
+again from the operands themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kernelwright.compiler.codegen.gpu.launch import Launched
+from kernelwright.compiler.codegen.gpu.names import function_name, wrapped
+from kernelwright.compiler.codegen.gpu.schedule import Knobs, power_of_two
+from kernelwright.compiler.codegen.triton.split import PRODUCTS, split_inside
+from kernelwright.compiler.ir.ir import Attention, Tensor
+
+WIDEST = 128
+"""Columns of a head that a program keeps: more leave no registers for scores."""
+_LARGE = 2**31 - 2**20
+
+
+def supports(step: Attention) -> bool:
+    """float32, narrow heads, indices of 32 bits."""
+    tensors = (*step.reads, *step.writes)
+    batch, heads, _, width = step.q.shape
+    alike = step.k.shape == step.v.shape and step.k.shape[:2] == (batch, heads)
+    if not alike or step.k.shape[3] != width or any(t.dtype != "float32" for t in tensors):
+        return False
+    extents = (sum((n - 1) * s for n, s in zip(t.shape, t.strides, strict=True)) for t in tensors)
+    return width <= WIDEST and max(extents) < _LARGE
+
+
+def choices(step: Attention) -> list[Knobs]:
+    """Knobs, the most promising first; none was measured."""
+    sizes = [(128, 64, 8, 2), (64, 64, 4, 2), (128, 32, 8, 2), (64, 32, 4, 3)]
+    if step.q.shape[3] > 64:
+        sizes = [(128, 32, 8, 1), (64, 32, 4, 1), (64, 64, 4, 1), (128, 64, 8, 1)]
+    names = ("block_m", "block_n", "warps", "stages")
+    return [dict(zip(names, size, strict=True)) for size in sizes]
+
+
+def neighbours(step: Attention, knobs: Knobs) -> Iterator[Knobs]:
+    """The other choices, and more or fewer stages."""
+    yield from (other for other in choices(step) if other != knobs)
+    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
+        if 1 <= stages <= 3:
+            yield {**knobs, "stages": stages}
+
+
+def emit_attention(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
+    """``step`` in Triton under ``knobs``: block_m, block_n, warps, stages."""
+    batch, heads, length, width = step.q.shape
+    tiles = math.ceil(length / knobs["block_m"])
+    name, pointers = function_name(step), ["q_ptr", "k_ptr", "v_ptr", "out_ptr"]
+    constants = {
+        "BLOCK_M": knobs["block_m"], "BLOCK_N": knobs["block_n"],
+        "BLOCK_D": max(16, power_of_two(width)),
+    }  # fmt: skip
+    head = ", ".join([*pointers, *(f"{constant}: tl.constexpr" for constant in constants)])
+    body = [*_start(step, tiles), *_loop(step, exact=False, interpreted=interpreted)]
+    body += ["if tl.max((out != out).to(tl.int32)) > 0:  # infinities have no parts"]
+    body += [f"    {line}" for line in _loop(step, exact=True, interpreted=interpreted)]
+    body += [f"tl.store(out_ptr + {_index(step.result, 'rows', 'd')}, out, mask=live_q)"]
+    about = [f"# {line}" for line in step.origin]
+    lines = "".join(f"    {line}\n" for line in [*about, *body])
+    text = f"@triton.jit\ndef {name}({head}):\n{lines}"
+    given = [tensor.name for tensor in (step.q, step.k, step.v, step.result)]
+    options = [f"{key}={value}" for key, value in constants.items()]
+    options += [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
+    return Launched(text, wrapped(f"{name}[({batch * heads * tiles},)](", [given, options], ")"))
+
+
+def _start(step: Attention, tiles: int) -> list[str]:
+    """Which queries the program is for."""
+    length, width = step.q.shape[2:]
+    return [
+        f"tile = tl.program_id(0) % {tiles}",
+        f"head = tl.program_id(0) // {tiles} % {step.q.shape[1]}",
+        f"image = tl.program_id(0) // {tiles * step.q.shape[1]}",
+        "rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)",
+        "d = tl.arange(0, BLOCK_D)",
+        f"live_q = (rows < {length})[:, None] & (d < {width})[None, :]",
+        f"q = tl.load(q_ptr + {_index(step.q, 'rows', 'd')}, mask=live_q, other=0.0)",
+        f"q = q * {step.scale * math.log2(math.e)!r}  # powers of two below",
+    ]
+
+
+def _index(tensor: Tensor, rows: str, columns: str, *, turned: bool = False) -> str:
+    """The places of a tile of a head; ``turned``: rows run across."""
+    image, head, row, column = tensor.strides
+    first, second = ("[None, :]", "[:, None]") if turned else ("[:, None]", "[None, :]")
+    return (
+        f"image * {image} + head * {head} + "
+        f"({rows} * {row}){first} + ({columns} * {column}){second}"
+    )
+
+
+def _loop(step: Attention, *, exact: bool, interpreted: bool) -> list[str]:
+    """The pass over keys and values, and its result ``out``."""
+    n_keys, width = step.k.shape[2:]
+    end = f"min({n_keys}, (tile + 1) * BLOCK_M)" if step.causal else str(n_keys)
+    kept = [f"(columns < {n_keys})[None, :]"]
+    kept += ["(columns[None, :] <= rows[:, None])"] if step.causal else []
+    keys = _index(step.k, "columns", "d", turned=True)
+    inside = [
+        "columns = start + tl.arange(0, BLOCK_N)",
+        f"live = (columns < {n_keys})[:, None] & (d < {width})[None, :]",
+        f"live_k = (d < {width})[:, None] & (columns < {n_keys})[None, :]",
+        f"k = tl.load(k_ptr + {keys}, mask=live_k, other=0.0)",
+        *_product("s", "q", "k", exact=exact, interpreted=interpreted),
+        f's = tl.where({" & ".join(kept)}, s, float("-inf"))',
+        "above = tl.maximum(top, tl.max(s, 1))",
+        'near = tl.where(above == float("-inf"), 0.0, above)  # where no score is above that yet',
+        "p = tl.exp2(s - near[:, None])",
+        "less = tl.exp2(top - near)",
+        "total = total * less + tl.sum(p, 1)",
+        f"v = tl.load(v_ptr + {_index(step.v, 'columns', 'd')}, mask=live, other=0.0)",
+        *_product("o", "p", "v", exact=exact, interpreted=interpreted),
+        "acc = acc * less[:, None] + o",
+        "top = above",
+    ]
+    before = [] if exact else split_inside("q", interpreted=interpreted)
+    return [
+        *before,
+        'top = tl.full((BLOCK_M,), float("-inf"), tl.float32)',
+        "total = tl.zeros((BLOCK_M,), tl.float32)",
+        "acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)",
+        f"for start in range(0, {end}, BLOCK_N):",
+        *(f"    {line}" for line in inside),
+        "out = acc / total[:, None]",
+    ]
+
+
+def _product(to: str, a: str, b: str, *, exact: bool, interpreted: bool) -> list[str]:
+    """``to`` is the product of two tiles; q has its parts already."""
+    if exact:
+        return [f'{to} = tl.dot({a}, {b}, input_precision="ieee")']
+    lines = [line for x in (a, b) if x != "q" for line in split_inside(x, interpreted=interpreted)]
+    wide = ".to(tl.float32)" if interpreted else ""
+    precision = ', input_precision="ieee"' if interpreted else ""
+    for i, (left, right) in enumerate(PRODUCTS):
+        so_far = f", {to}" if i else ""
+        lines.append(f"{to} = tl.dot({a}{left}{wide}, {b}{right}{wide}{so_far}{precision})")
+    return lines

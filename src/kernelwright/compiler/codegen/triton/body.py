@@ -1,0 +1,211 @@
+"""The body of a loop nest as Triton statements over tiles.
+
+A tile has one dimension for the outer axes and one for the inner axes, or only one of them; a
+``Tile`` says which, and every axis is a Triton expression that is already shaped for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kernelwright.compiler.codegen.gpu.names import Lines, Names
+from kernelwright.compiler.codegen.gpu.text import affine, grouped
+from kernelwright.compiler.codegen.triton.ops import HALF, TYPES, held, literal, pointwise
+from kernelwright.compiler.ir.indexing import extent
+from kernelwright.compiler.ir.ir import (
+    Bound,
+    Compute,
+    Const,
+    Iota,
+    Load,
+    Op,
+    Store,
+    Tensor,
+)
+
+_COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "not"})
+_LIBRARY = frozenset({"pow", "fmod", "atan2", "exp", "log", "expm1", "log1p", "tanh", "sigmoid"})
+
+
+@dataclass
+class Value:
+    """A named value: its text, its dtype as held, and the axes that it varies along."""
+
+    text: str
+    dtype: str
+    axes: frozenset[str] = frozenset()
+    number: float | int | bool | None = None
+    """Its value, if it is a literal."""
+
+    @property
+    def is_literal(self) -> bool:
+        return self.number is not None
+
+
+@dataclass
+class Tile:
+    """Where statements are emitted: how an axis is written, and what masks guard it."""
+
+    axis_text: dict[str, str]
+    """By axis: a Triton expression, shaped for the tile."""
+    sizes: dict[str, int]
+    masks: dict[str, str] = field(default_factory=dict)
+    """By axis: the name of the mask that guards it; axes that never run over have none."""
+
+    def copy(self) -> Tile:
+        """A tile of its own that is written like this one so far."""
+        return Tile(dict(self.axis_text), self.sizes, dict(self.masks))
+
+
+def tile_name(tensor: Tensor) -> str:
+    """The name of a tensor's pointer among a kernel's parameters."""
+    return f"{tensor.name}_ptr"
+
+
+class Body:
+    """Emits ops into ``lines``; remembers what every named value is."""
+
+    def __init__(self, lines: Lines, names: Names, *, interpreted: bool) -> None:
+        self.lines = lines
+        self.names = names
+        self.interpreted = interpreted
+        self.values: dict[str, Value] = {}
+
+    def fork(self) -> Body:
+        """A copy that may redefine values (a loop that is run several times)."""
+        other = Body(self.lines, self.names.fork(), interpreted=self.interpreted)
+        other.values = dict(self.values)
+        return other
+
+    def emit(self, op: Op, tile: Tile) -> None:
+        """One op that is neither a Reduce nor a Scan."""
+        match op:
+            case Load():
+                self._load(op, tile)
+            case Const():
+                text = literal(op.value, held(op.dtype))
+                self.values[op.name] = Value(text, held(op.dtype), number=op.value)
+            case Iota():
+                text = affine(op.index, tile.axis_text)
+                self.define(op.name, text, "int64", op.index.axes)
+            case Compute():
+                self._compute(op)
+            case Store():
+                self._store(op, tile)
+
+    def define(self, name: str, text: str, dtype: str, axes: Iterable[str]) -> Value:
+        """A statement that gives ``text`` a name."""
+        value = Value(self.names.new(name), held(dtype), frozenset(axes))
+        self.lines.add(f"{value.text} = {text}")
+        self.values[name] = value
+        return value
+
+    def _mask(self, axes: Iterable[str], tile: Tile) -> list[str]:
+        used = set(axes)
+        guards = (mask for axis, mask in tile.masks.items() if axis in used)
+        return list(dict.fromkeys(guards))
+
+    def _load(self, op: Load, tile: Tile) -> None:
+        bound_axes = frozenset(a for bound in op.bounds for a in bound.index.axes)
+        axes = op.index.axes | bound_axes
+        index = affine(op.index, tile.axis_text)
+        for value, stride in op.gather:
+            index += f" + {self.argument(value, 'int64')}" + (f" * {stride}" if stride != 1 else "")
+            axes |= self.values[value].axes
+        for axis in sorted(bound_axes - op.index.axes):
+            index += f" + 0 * ({tile.axis_text[axis]})"  # gives the pointer the mask's shape
+        masks = self._mask(axes, tile)
+        for bound in op.bounds:
+            masks.extend(inside(bound, tile))
+        text = f"tl.load({tile_name(op.tensor)} + {grouped(index)}"
+        if masks:
+            fill = literal(op.fill, "float32" if "float" in op.tensor.dtype else op.tensor.dtype)
+            text += f", mask={' & '.join(masks)}, other={fill}"
+        text += ")"
+        if op.tensor.dtype in HALF:
+            text += ".to(tl.float32)"
+        self.define(op.name, text, op.tensor.dtype, axes)
+
+    def argument(self, name: str, dtype: str) -> str:
+        """A value's text, converted to ``dtype``."""
+        value = self.values[name]
+        if value.dtype == dtype:
+            return value.text
+        if value.number is not None:
+            return literal(value.number, dtype)
+        return f"{value.text}.to({TYPES[dtype]})"
+
+    def _compute(self, op: Compute) -> None:
+        args = [self.values[arg] for arg in op.args]
+        axes = frozenset[str]().union(*(value.axes for value in args))
+        if op.op == "cast":
+            self._cast(op, args[0])
+            return
+        inside = self._computes_in(op, args)
+        texts = [
+            value.text if (op.op == "where" and i == 0) else self.argument(name, inside)
+            for i, (name, value) in enumerate(zip(op.args, args, strict=True))
+        ]
+        if op.op in _LIBRARY or all(value.is_literal for value in args):
+            texts = [
+                f"tl.full((), {text}, {TYPES[inside]})"
+                if value.is_literal and not text.startswith("tl.full")
+                else text
+                for text, value in zip(texts, args, strict=True)
+            ]
+        text = pointwise(op.op, texts, inside, interpreted=self.interpreted)
+        result = "bool" if op.op in _COMPARISONS else inside
+        if held(op.dtype) != result:
+            text = f"({text}).to({TYPES[held(op.dtype)]})"
+        self.define(op.name, text, op.dtype, axes)
+
+    def _computes_in(self, op: Compute, args: list[Value]) -> str:
+        """The dtype that the operands of ``op`` are brought to."""
+        if op.op not in _COMPARISONS:
+            return held(op.dtype)
+        order = list(TYPES)
+        return min((value.dtype for value in args), key=order.index)
+
+    def _cast(self, op: Compute, arg: Value) -> None:
+        """A cast to a half type rounds, then goes on in float32."""
+        target = held(op.dtype)
+        text = arg.text
+        if arg.is_literal:
+            text = f"tl.full((), {arg.text}, {TYPES[target]})"
+        elif op.dtype == "bool":
+            text = f"{arg.text} != 0"
+        elif op.dtype in HALF:
+            text = f"{self.rounded(arg, op.dtype)}.to(tl.float32)"
+        elif arg.dtype != target:
+            text = f"{arg.text}.to({TYPES[target]})"
+        if text == arg.text:
+            self.values[op.name] = arg
+        else:
+            self.define(op.name, text, op.dtype, arg.axes)
+
+    def rounded(self, value: Value, dtype: str) -> str:
+        """``value`` in the dtype that memory holds."""
+        if dtype == "bfloat16" and self.interpreted and not value.is_literal:
+            wide = value.text if value.dtype == "float32" else f"{value.text}.to(tl.float32)"
+            return f"to_bfloat16({wide})"
+        if value.is_literal or value.dtype == dtype:
+            return value.text
+        if dtype == "bool":
+            return f"({value.text} != 0)"
+        return f"{value.text}.to({TYPES[dtype]})"
+
+    def _store(self, op: Store, tile: Tile) -> None:
+        masks = self._mask(op.index.axes | self.values[op.value].axes, tile)
+        index = affine(op.index, tile.axis_text)
+        value = self.rounded(self.values[op.value], op.tensor.dtype)
+        guard = f", mask={' & '.join(masks)}" if masks else ""
+        self.lines.add(f"tl.store({tile_name(op.tensor)} + {grouped(index)}, {value}{guard})")
+
+
+def inside(bound: Bound, tile: Tile) -> list[str]:
+    """Conditions that keep a bound; none for a side that every point of the axes keeps."""
+    lowest, highest = extent(bound.index, tile.sizes)
+    text = grouped(affine(bound.index, tile.axis_text))
+    conditions = [] if lowest >= bound.low else [f"({text} >= {bound.low})"]
+    return conditions + ([] if highest < bound.high else [f"({text} < {bound.high})"])

@@ -1,0 +1,377 @@
+"""A convolution as one Triton kernel on tensor cores, with what follows it.
+
+The image is gathered into tiles: no im2col copy, padding is a mask. There are two precisions.
+``tf32`` is what the library's own convolutions round to by default; the weights are rounded once,
+and an image that is laid out anew is rounded on the way, because tensor cores would cut off the
+bits that they do not read. But for few channels the library often computes in float32. ``parts``
+is as exact as that: three bfloat16 parts of each operand hold all 24 bits, six of their products
+matter, and every block of k is summed afresh, because tensor cores cut bits off when they
+accumulate. Results that are not finite are made again from the operands themselves.
+
+A transposed convolution of stride s falls into phases: outputs that are s apart read the same taps
+of the kernel. A program has outputs of one phase only and walks over that phase's taps alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from kernelwright.compiler.codegen.gpu.axes import size_of
+from kernelwright.compiler.codegen.gpu.launch import Launched
+from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
+from kernelwright.compiler.codegen.gpu.schedule import needs_int64
+from kernelwright.compiler.codegen.gpu.text import affine, decomposed
+from kernelwright.compiler.codegen.triton.body import Body, Tile, Value, inside, tile_name
+from kernelwright.compiler.codegen.triton.grid import phase_axis
+from kernelwright.compiler.codegen.triton.image import (
+    Image,
+    image_name,
+    image_of,
+    laid_out,
+    parts_name,
+    weight_name,
+    weight_row,
+    weights,
+)
+from kernelwright.compiler.codegen.triton.kernel import RESERVED, function_text, launch_text
+from kernelwright.compiler.codegen.triton.parts import FORMS
+from kernelwright.compiler.codegen.triton.split import split_inside
+from kernelwright.compiler.ir.ir import Axis, Contraction, Load, Stretch
+
+_OWN = (
+    "m", "n", "k", "tap", "rest", "step", "live_m", "live_n", "live_k", "tile", "tile_m", "tile_n",
+    "phase", "acc", "chunk", "a", "b", "a_start", "b_start", "a_rest", "a_k", "b_k", "channel",
+    "n_taps", "live", "group", *(f"{letter}{part}" for letter in "ab" for part in range(3)),
+)  # fmt: skip
+"""Names that the convolution's own statements use."""
+_BLOCKS, _TILES, _SINGLY = "blocks of one tap's channels", "tiles of any k", "one k at a time"
+"""How a program walks along k."""
+
+
+def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
+    """``step`` in Triton under ``knobs``: block_m, block_n, block_k, layout, precision."""
+    writer = ConvolutionWriter(step, knobs, interpreted=interpreted)
+    text = writer.text()
+    launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
+    is_rounded = knobs["precision"] == "tf32" and not interpreted
+    in_parts = knobs["precision"] == "parts"
+    derived = weights(step, writer.image, writer.row, in_parts=in_parts, is_rounded=is_rounded)
+    if writer.image.is_copied:
+        derived.append(laid_out(step, writer.image, is_rounded=is_rounded))
+    return Launched(text, launch, tuple(derived))
+
+
+class ConvolutionWriter:
+    """Builds one convolution's text."""
+
+    def __init__(self, step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
+        self.step = step
+        self.interpreted = interpreted
+        self.in_parts = knobs["precision"] == "parts"
+        self.image: Image = image_of(step, knobs["layout"])
+        self.block = {x: int(knobs[f"block_{x}"]) for x in "mnk"}
+        self.row = weight_row(step, self.block["k"])
+        self.stretch_of = {s.out: s for s in step.stretches}
+        self.rows = tuple(phase_axis(axis, step.stretches) for axis in step.m)
+        self.n_rows, self.n_columns = size_of(self.rows), size_of(step.n)
+        self.tiles_n = math.ceil(self.n_columns / self.block["n"])
+        self.constants = {f"BLOCK_{x.upper()}": self.block[x] for x in "mnk"}
+        channels = self.image.channel.size if self.image.channel else 1
+        self.channels = channels
+        self.walk = _BLOCKS if channels % self.block["k"] == 0 else _TILES
+        self.pointers = self._pointers()
+        sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
+        self.tile = Tile({}, sizes)
+        self.names = Names([*RESERVED, *_OWN, function_name(step), *self.pointers, *self.constants])
+        self.lines = Lines(1)
+        self.axis: dict[str, str] = {}
+        self.first: dict[str, str] = {}
+        """By tap of a stretch: the first one of the program's phase."""
+        self.count: dict[str, str] = {axis.name: str(axis.size) for axis in self.image.taps}
+        """By tap: how many the program walks over."""
+        self.position: dict[str, str] = {}
+        """By tap of a stretch: the position in the image that the first tap reads."""
+
+    @property
+    def n_phases(self) -> int:
+        return math.prod(stretch.stride for stretch in self.step.stretches)
+
+    @property
+    def grid(self) -> int:
+        tiles = math.ceil(self.n_rows / self.block["m"]) * self.tiles_n
+        return tiles * self.n_phases * size_of(self.step.batch)
+
+    def _pointers(self) -> dict[str, str]:
+        step = self.step
+        image = image_name(step) if self.image.is_copied else step.a.tensor.name
+        named = {"image_ptr": image, "weight_ptr": weight_name(step)}
+        if self.in_parts:
+            named["parts_ptr"] = parts_name(step)
+        body = [op.tensor for op in step.body if isinstance(op, Load)]
+        return named | {tile_name(t): t.name for t in (*body, *step.writes)}
+
+    def text(self) -> str:
+        self._place()
+        self._starts()
+        self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
+        self._loop()
+        if self.in_parts:
+            self._again_where_not_finite()
+        self._epilogue()
+        return function_text(self.step, self.pointers, self.constants, self.lines)
+
+    # --- where a program works -------------------------------------------------------------
+
+    def _place(self) -> None:
+        """Which outputs this program computes, and the axes of its rows and columns."""
+        wide = ".to(tl.int64)" if needs_int64(self.step) else ""
+        self.lines.add(f"tile = tl.program_id(0){wide}")
+        if self.n_phases > 1:
+            self.lines.add(
+                "# neighbouring programs have different phases of the same outputs",
+                f"phase = (tile % {self.n_phases}).to(tl.int32)",
+                f"tile = tile // {self.n_phases}",
+            )
+        for group in self.step.batch:
+            self.lines.add(f"group = tile % {group.size}", f"tile = tile // {group.size}")
+            self.axis[group.name] = "group"
+        self.lines.add(f"tile_m = tile // {self.tiles_n}", f"tile_n = tile % {self.tiles_n}")
+        phases = tuple(Axis(s.out, s.stride) for s in self.step.stretches if s.stride > 1)
+        for out, text in decomposed("phase", phases, "//").items():
+            name = self.names.new(f"phase_{out}")
+            self.lines.add(f"{name} = {text}")
+            self.position[out] = name
+        self._side("m", self.rows, self.n_rows)
+        self._side("n", self.step.n, self.n_columns)
+
+    def _side(self, letter: str, axes: tuple[Axis, ...], size: int) -> None:
+        big = f"BLOCK_{letter.upper()}"
+        self.lines.add(f"{letter} = tile_{letter} * {big} + tl.arange(0, {big})")
+        self.lines.add(f"live_{letter} = {letter} < {size}")
+        for axis, text in decomposed(letter, axes, "//").items():
+            name = letter if text == letter else self.names.new(axis)
+            if text != letter:
+                self.lines.add(f"{name} = {text}")
+            self.axis[axis] = name
+            self.tile.masks[axis] = f"live_{letter}"
+
+    def _starts(self) -> None:
+        """What stays the same along k: where rows and columns begin."""
+        for stretch in self.step.stretches:
+            self._stretch(stretch)
+        names = {axis: text for axis, text in self.axis.items() if axis not in self.stretch_of}
+        start = affine(self.image.start, names) if self.image.start.terms else "0 * m"
+        offset = f" + {self.image.start.offset}" if not self.image.start.terms else ""
+        self.lines.add(f"a_start = {start}{offset}")
+        for stretch in self.step.stretches:
+            factor = self.image.coefficient[stretch.tap]
+            self.lines.add(f"a_start += {self.position[stretch.tap]} * {factor}")
+        column = f"(group * {self.n_columns} + n)" if self.step.batch else "n"
+        self.lines.add(f"b_start = {column} * {self.row}")
+
+    def _stretch(self, s: Stretch) -> None:
+        """The phase's first tap, how many taps it has, and where the first one reads."""
+        row = self.axis[s.out]
+        n_taps = next(axis.size for axis in self.image.taps if axis.name == s.tap)
+        if s.stride == 1:
+            self.first[s.tap] = "0"
+            self._reads_from(s, row, str(s.padding))
+            return
+        phase = self.position[s.out]
+        common = math.gcd(s.stride, s.dilation)
+        every, apart = s.stride // common, s.dilation // common
+        inverse = pow(apart, -1, every) if every > 1 else 0
+        first, count, out = (
+            self.names.new(f"{word}_{s.tap}") for word in ("first", "count", "out")
+        )
+        shifted = f"({phase} + {s.padding})"
+        near = shifted if common == 1 else f"({shifted} // {common})"
+        self.lines.add(
+            f"{first} = {near} * {inverse} % {every}",
+            f"{count} = ({n_taps} - {first} + {every - 1}) // {every}",
+        )
+        if common > 1:  # outputs between the positions that any tap reaches
+            self.lines.add(f"{count} = tl.where({shifted} % {common} == 0, {count}, 0)")
+        self._reads_from(s, row, f"({shifted} - {first} * {s.dilation}) // {s.stride}")
+        self.lines.add(f"{out} = {row} * {s.stride} + {phase}")
+        size = next(axis.size for axis in self.step.m if axis.name == s.out)
+        if size % s.stride:
+            self.lines.add(f"live_m = live_m & ({out} < {size})")
+        self.first[s.tap], self.count[s.tap] = first, count
+        self.axis[s.out] = out
+
+    def _reads_from(self, s: Stretch, row: str, start: str) -> None:
+        """Name where the phase's first tap reads for the row."""
+        name = self.names.new(f"from_{s.tap}")
+        self.lines.add(f"{name} = {row} + {start}")
+        self.position[s.tap] = name
+
+    # --- the loop over k -------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        n_taps = self._n_taps()
+        depth = _times(n_taps, self.channels)
+        blocks = self.channels // self.block["k"]
+        if self.walk == _BLOCKS:
+            self.lines.add(f"for step in range({_times(n_taps, blocks)}):")
+        else:
+            self.lines.add(f"for start in range(0, {depth}, BLOCK_K):")
+        self.lines.depth += 1
+        if self.walk == _BLOCKS:
+            inner = f"step % {blocks} * BLOCK_K + " if blocks > 1 else ""
+            self.lines.add(f"channel = {inner}tl.arange(0, BLOCK_K)")
+            self.lines.add(f"tap = step // {blocks}" if blocks > 1 else "tap = step")
+        else:
+            self.lines.add("k = start + tl.arange(0, BLOCK_K)", f"live_k = k < {depth}")
+            self.lines.add(f"channel = k % {self.channels}", f"tap = k // {self.channels}")
+        self._taps()
+        self.lines.add(f"a = {self._image_tile()}")
+        self._products()
+        self.lines.depth -= 1
+
+    def _products(self) -> None:
+        """Add what a block of k gives."""
+        if not self.in_parts:
+            precision = "ieee" if self.interpreted else "tf32"
+            self.lines.add(f"b = {self._weight_tile('weight_ptr')}")
+            self.lines.add(f'acc = tl.dot(a, b, acc, input_precision="{precision}")')
+            return
+        n = size_of(self.step.batch) * self.n_columns * self.row
+        for part in range(3):
+            pointer = "parts_ptr" + (f" + {part * n}" if part else "")
+            self.lines.add(f"b{part} = {self._weight_tile(pointer)}")
+        self.lines.add(*split_inside("a", interpreted=self.interpreted))
+        self.lines.add(*FORMS["bf16x3_6"].multiplied(interpreted=self.interpreted))
+
+    def _again_where_not_finite(self) -> None:
+        """The tile once more in float32 where an infinity or NaN spoiled more than it should."""
+        self.lines.add('if tl.min((tl.abs(acc) < float("inf")).to(tl.int32)) == 0:')
+        self.lines.depth += 1
+        self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
+        depth = _times(self.n_taps, self.channels)
+        self.lines.add(f"for k in range({depth}):")
+        self.lines.depth += 1
+        known, self.walk = self.walk, _SINGLY
+        self.lines.add(f"channel = k % {self.channels}", f"tap = k // {self.channels}")
+        self._taps()
+        self.lines.add(f"a_k = {self._image_tile()}", f"b_k = {self._weight_tile('weight_ptr')}")
+        self.lines.add("acc += a_k[:, None] * b_k[None, :]")
+        self.walk = known
+        self.lines.depth -= 2
+
+    def _n_taps(self) -> str:
+        """How many combinations of taps there are."""
+        numbers = [self.count[axis.name] for axis in self.image.taps]
+        known = math.prod(int(text) for text in numbers if text.isdigit())
+        others = [text for text in numbers if not text.isdigit()]
+        if others:
+            self.lines.add(f"n_taps = {' * '.join([*others, str(known)])}")
+        self.n_taps = "n_taps" if others else str(known)
+        return self.n_taps
+
+    def _taps(self) -> None:
+        """Name every dimension's tap, by its number among those of the phase."""
+        rest = "tap"
+        for axis in reversed(self.image.taps):
+            name = self.names.new(axis.name)
+            is_first = axis == self.image.taps[0]
+            count = self.count[axis.name]
+            if not count.isdigit():  # none in some phases, and a pipelined loop divides ahead
+                count = f"tl.maximum({count}, 1)"
+            self.lines.add(f"{name} = {rest}" if is_first else f"{name} = {rest} % {count}")
+            if not is_first:
+                self.lines.add(f"rest = {rest} // {count}")
+                rest = "rest"
+            self.axis[axis.name] = name
+
+    def _image_tile(self) -> str:
+        """The load of the rows' values at the present k."""
+        image, scalar = self.image, self.walk != _TILES
+        row, column = ("", "") if scalar else ("[:, None]", "[None, :]")
+        offsets = [f"{self.axis[a.name]} * {self._step(a)}" for a in image.taps]
+        if image.channel:
+            factor = image.coefficient[image.channel.name]
+            within = f"channel * {factor}" if factor != 1 else "channel"
+        else:
+            within = "0 * channel"
+        here = " + ".join(["a_start", *offsets])
+        if self.walk == _SINGLY:
+            index = f"{here} + {within}"
+        elif scalar:
+            index = f"({here})[:, None] + ({within})[None, :]"
+        else:
+            index = f"a_start[:, None] + ({' + '.join([*offsets, within])})[None, :]"
+        masks = [f"live_m{row}"] + ([] if scalar else ["live_k[None, :]"])
+        tile = Tile(self._shaped(row, column), self.tile.sizes)
+        for bound in self.step.a.bounds:
+            masks.extend(inside(bound, tile))
+        for stretch in self.step.stretches:
+            tap, apart = self.axis[stretch.tap], self._apart(stretch)
+            here = f"{self.position[stretch.tap]}{row} - {tap}{column} * {apart}"
+            masks += [f"({here} >= 0)", f"({here} < {stretch.size})"]
+        self.lines.add(f"live = {' & '.join(masks)}")
+        mask = "live[:, None]" if self.walk == _BLOCKS else "live"
+        return f"tl.load(image_ptr + {index}, mask={mask}, other=0.0)"
+
+    def _step(self, tap: Axis) -> int:
+        """How far apart in memory two taps of a dimension read."""
+        stretch = next((s for s in self.step.stretches if s.tap == tap.name), None)
+        factor = self.image.coefficient[tap.name]
+        return -factor * self._apart(stretch) if stretch else factor
+
+    @staticmethod
+    def _apart(stretch: Stretch) -> int:
+        return stretch.dilation // math.gcd(stretch.stride, stretch.dilation)
+
+    def _shaped(self, row: str, column: str) -> dict[str, str]:
+        rows = {axis.name: self.axis[axis.name] + row for axis in self.step.m}
+        return rows | {axis.name: self.axis[axis.name] + column for axis in self.image.taps}
+
+    def _weight_tile(self, pointer: str) -> str:
+        """The load of the columns' values at the present k."""
+        along = f"{self._tap_number()} * {self.channels} + channel"
+        if not self.step.stretches and self.walk != _BLOCKS:
+            along = "k"
+        if self.walk == _SINGLY:
+            return f"tl.load({pointer} + b_start + {along}, mask=live_n, other=0.0)"
+        is_short = self.walk == _TILES and self.step.stretches  # else the rows are padded
+        mask = "live_n[None, :]" + (" & live_k[:, None]" if is_short else "")
+        index = f"b_start[None, :] + ({along})[:, None]"
+        return f"tl.load({pointer} + {index}, mask={mask}, other=0.0)"
+
+    def _tap_number(self) -> str:
+        """The number of the present taps among all of them."""
+        if not self.step.stretches:
+            return "tap"
+        text = ""
+        for axis in self.image.taps:
+            stretch = next((s for s in self.step.stretches if s.tap == axis.name), None)
+            number = self.axis[axis.name]
+            if stretch:
+                every = stretch.stride // math.gcd(stretch.stride, stretch.dilation)
+                number = f"{self.first[axis.name]} + {number} * {every}"
+            text = f"({text}) * {axis.size} + {number}" if text else number
+        return f"({text})"
+
+    # --- what follows ----------------------------------------------------------------------
+
+    def _epilogue(self) -> None:
+        """The step's body on the tile of sums."""
+        tile = self.tile
+        for axis in self.step.batch:
+            tile.axis_text[axis.name] = self.axis[axis.name]
+        for axes, shape in ((self.step.m, "[:, None]"), (self.step.n, "[None, :]")):
+            for axis in axes:
+                tile.axis_text[axis.name] = self.axis[axis.name] + shape
+                tile.masks[axis.name] += shape
+        body = Body(self.lines, self.names, interpreted=self.interpreted)
+        outer = frozenset(a.name for a in (*self.step.batch, *self.step.m, *self.step.n))
+        body.values["acc"] = Value("acc", "float32", outer)
+        for op in self.step.body:
+            body.emit(op, tile)
+
+
+def _times(text: str, factor: int) -> str:
+    return str(int(text) * factor) if text.isdigit() else f"{text} * {factor}"

@@ -1,0 +1,121 @@
+"""Which knobs a convolution's Triton kernel gets, the most promising first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kernelwright.compiler.codegen.gpu.axes import size_of
+from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, power_of_two
+from kernelwright.compiler.codegen.triton.grid import grid_of
+from kernelwright.compiler.codegen.triton.image import image_of, layouts
+from kernelwright.compiler.codegen.triton.product_cost import SHARED_BYTES
+from kernelwright.compiler.codegen.triton.product_schedule import tile_neighbours
+from kernelwright.compiler.ir.ir import Compute, Contraction
+
+LEAST_COLUMNS = 16
+"""Of a tile on tensor cores."""
+LEAST_CHANNELS = 16
+"""With fewer a copy of the image with channels last gains nothing, and parts in bfloat16 are often
+as quick as TF32 (measured on an H200 at shapes of 3 and 8 channels)."""
+LONG_BODY = 4
+"""Values computed after the sums, up to which 128 sums a thread leave room for them (compiled for
+sm_90: three left 34 registers, ten spilled)."""
+FEW_PRODUCTS = 2**33
+"""Below this being exact costs less than half a millisecond. And a convolution that a rule made
+of a mean may not be rounded: the mean of many rounded terms is more exact than a rounded sum."""
+
+
+def is_convolution(step: Contraction) -> bool:
+    """Whether the step is one that this emitter writes."""
+    return step.tf32 and bool(layouts(step)) and size_of(step.n) > 1
+
+
+def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list[Knobs]:
+    """Products of shifted rows where there can be, then tiles as wide as the output channels: both
+    precisions, that one first which was quicker or must be."""
+    image = image_of(step, "as is")
+    channels = image.channel.size if image.channel else 1
+    n_products = size_of(step.m) * size_of(step.n) * size_of(step.k)
+    is_small = n_products < FEW_PRODUCTS
+    is_few = (channels < LEAST_CHANNELS and not step.stretches) or bool(step.batch)
+    rounded = [_knobs(step, "tf32", layout, rows) for layout, rows in _tiles(step, channels)]
+    exact = [_knobs(step, "parts", layout, rows) for layout, rows in _tiles(step, channels)]
+    pairs = zip(exact, rounded, strict=True)
+    others = [k for pair in pairs for k in (pair if is_small or is_few else reversed(pair))]
+    shifted = _shifted(step, descriptors=descriptors)
+    if is_small:
+        return [others[0], *shifted[:1], *others[1:], *shifted[1:]]
+    return [*shifted[:1], *others[:2], *shifted[1:], *others[2:]]
+
+
+def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
+    """Tiles of shifted rows, where there are outputs side by side. Measured on an H200 at seven
+    shapes: with 128 columns these two were first and third of nine, 445 to 620 TFLOP/s; with 64
+    the first was, 340 to 420. Two programs share a processor's shared memory."""
+    grid = grid_of(step) if descriptors else None
+    if grid is None:
+        return []
+    columns = min(128, max(LEAST_COLUMNS, power_of_two(size_of(step.n))))
+    tiles = ((256, 32, 8, 4), (128, 64, 4, 4))
+    if columns == 128:
+        tiles = ((128, 64, 8 if _is_long(step) else 4, 3), (256, 64, 8, 3))
+    found = []
+    for rows, deepest, warps, stages in tiles:
+        depths = [depth for depth in (64, 32) if depth <= deepest]
+        depth = min(depths, key=lambda d: (math.ceil(grid.width / d) * d, -d))
+        found.append({
+            "block_m": rows, "block_n": columns, "block_k": depth, "warps": warps,
+            "stages": stages, "precision": "tf32", "layout": "shifted",
+        })  # fmt: skip
+    return found
+
+
+def _is_long(step: Contraction) -> bool:
+    """Whether what follows holds so many values at once that 128 sums a thread leave no room: two
+    mish behind them spilled 1.3 KB of registers a thread with four warps, none with eight."""
+    return sum(isinstance(op, Compute) for op in step.body) > LONG_BODY
+
+
+def _tiles(step: Contraction, channels: int) -> list[tuple[str, int]]:
+    """Layouts and rows of tiles. From 16 to 31 channels the copy won, with more it did where few
+    phases share a position; elsewhere reading the image as it is (H200)."""
+    known = layouts(step)
+    wins = channels >= LEAST_CHANNELS and not step.stretches
+    first = "last" if wins and channels < 32 and "last" in known else "as is"
+    second = "last" if first == "as is" and "last" in known and wins else "as is"
+    return list(dict.fromkeys([(first, 128), (second, 128), (first, 64), (first, 256)]))
+
+
+def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
+    columns = min(128, max(LEAST_COLUMNS, power_of_two(size_of(step.n))))
+    image = image_of(step, layout)
+    depth = 32 if size_of(step.k) > 16 else 16
+    if layout == "last" and image.channel and image.channel.size % 32 == 16:
+        depth = 16
+    rows = min(rows, max(16, power_of_two(size_of(step.m) // N_PROCESSORS)))
+    if precision == "parts":  # sums and a chunk of them in registers
+        rows = min(rows, 128)
+    is_tight = precision == "parts" or _is_long(step)
+    warps = 8 if rows * columns > (128 * 64 if is_tight else 128 * 128) else 4
+    return {
+        "block_m": rows, "block_n": columns, "block_k": depth, "warps": warps, "stages": 3,
+        "precision": precision, "layout": layout,
+    }  # fmt: skip
+
+
+def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
+    """One knob changed: tiles by a factor of two, warps, stages, then the layout."""
+    limits = {"block_m": (16, 256), "warps": (2, 8), "block_k": (16, 64), "block_n": (16, 256)}
+    yield from filter(_fits, tile_neighbours(knobs, limits))
+    others = (layout for layout in layouts(step) if layout != knobs["layout"])
+    yield from filter(_fits, ({**knobs, "layout": layout} for layout in others))
+
+
+def _fits(knobs: Knobs) -> bool:
+    rows, columns, depth = (int(knobs[f"block_{x}"]) for x in "mnk")
+    in_parts = knobs["precision"] == "parts"
+    sums = math.ceil(rows * columns / (32 * int(knobs["warps"]))) * (2 if in_parts else 1)
+    of_image, of_weight = (2, 2) if knobs["layout"] == "shifted" else (4, 6 if in_parts else 4)
+    held_bytes = (of_image * rows + of_weight * columns) * depth * int(knobs["stages"])
+    return sums <= 128 and held_bytes <= SHARED_BYTES

@@ -1,0 +1,382 @@
+"""A loop nest as one Triton kernel.
+
+Three shapes of tile. ``lanes``: every lane of a 1-D tile is a point of the outer axes and walks
+the inner axes in a loop (pointwise kernels, pooling windows). ``row``: a program has one row, its
+tile runs along the inner axes. ``rows``: a 2-D tile of several rows by a block of columns. Rows
+that fit in a tile are loaded once and stay in registers; longer ones are passed over once for
+every level of reductions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kernelwright.compiler.codegen.gpu.axes import size_of, start_value, tensors_of
+from kernelwright.compiler.codegen.gpu.launch import Launched
+from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name, wrapped
+from kernelwright.compiler.codegen.gpu.passes import Pass, passes
+from kernelwright.compiler.codegen.gpu.schedule import needs_int64
+from kernelwright.compiler.codegen.gpu.stages import dtypes
+from kernelwright.compiler.codegen.gpu.text import decomposed, row_number
+from kernelwright.compiler.codegen.rounding import opposed_products
+from kernelwright.compiler.codegen.triton.body import Body, Tile, Value, tile_name
+from kernelwright.compiler.codegen.triton.ops import (
+    TYPES,
+    accumulate,
+    held,
+    literal,
+    reduce,
+    scan,
+)
+from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Reduce, Scan
+
+RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
+_BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
+_START = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+
+def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
+    """``kernel`` in Triton under ``knobs``: shape, block, rows, warps."""
+    writer = _Writer(kernel, knobs, interpreted=interpreted)
+    text = writer.text()
+    tensors = [tensor.name for tensor in writer.tensors]
+    return Launched(text, launch_text(kernel, writer.grid, tensors, writer.constants, knobs))
+
+
+def function_text(
+    step: Kernel | Contraction, pointers: Iterable[str], constants: Iterable[str], lines: Lines
+) -> str:
+    """A jitted function of ``lines``, named as the step, with where it comes from as comments."""
+    groups = [list(pointers), [f"{name}: tl.constexpr" for name in constants]]
+    head = Lines()
+    head.add("@triton.jit", *wrapped(f"def {function_name(step)}(", groups, "):").split("\n"))
+    head.depth = 1
+    head.add(*(f"# {line}" for line in step.origin))
+    return head.text() + "\n" + lines.text() + "\n"
+
+
+def launch_text(
+    step: Kernel | Contraction, grid: int, tensors: Iterable[str],
+    constants: Mapping[str, Any], knobs: Mapping[str, Any],
+) -> str:  # fmt: skip
+    """The statement that runs the step's function in ``grid`` programs."""
+    options = {f"num_{name}": knobs[name] for name in ("warps", "stages") if name in knobs}
+    # Not a product: its float32 sums are fused multiply-adds, and would take twice as long.
+    if isinstance(step, Kernel) and opposed_products(step.body):
+        options["enable_fp_fusion"] = False
+    named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
+    return wrapped(f"{function_name(step)}[({grid},)](", [list(tensors), named], ")")
+
+
+def neutral(op: str, dtype: str) -> str:
+    """The literal that a reduction starts from."""
+    if op in _START:
+        return literal(_START[op], held(dtype))
+    return literal(start_value(op, held(dtype)), held(dtype))
+
+
+class _Writer:
+    """Builds one kernel's text."""
+
+    def __init__(self, kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
+        self.kernel = kernel
+        self.tensors = tensors_of(kernel)
+        self.shape = knobs["shape"]
+        self.block = int(knobs["block"])
+        self.n_rows = size_of(kernel.outer)
+        self.n_columns = size_of(kernel.inner)
+        self.rows = int(knobs.get("rows", 1)) if self.shape == "rows" else 1
+        n_lead = int(knobs.get("lead", 0))
+        self.lead, self.lanes = kernel.outer[:n_lead], kernel.outer[n_lead:]
+        self.constants: dict[str, int] = {}
+        pointers = [tile_name(t) for t in self.tensors]
+        self.names = Names(
+            [*RESERVED, function_name(kernel), *pointers, "BLOCK", "ROWS", "N", "COLUMNS"]
+        )
+        self.lines = Lines(1)
+        self.body = Body(self.lines, self.names, interpreted=interpreted)
+        self.outer_tile = Tile({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
+        self.wide = needs_int64(kernel)
+
+    @property
+    def grid(self) -> int:
+        if self.shape == "lanes":
+            return size_of(self.lead) * -(-size_of(self.lanes) // self.block)
+        return -(-self.n_rows // self.rows)
+
+    @property
+    def axis(self) -> int:
+        """The tile's dimension of the inner axes."""
+        return 1 if self.shape == "rows" else 0
+
+    @property
+    def tile_shape(self) -> str:
+        return "(ROWS, BLOCK)" if self.shape == "rows" else "(BLOCK,)"
+
+    def text(self) -> str:
+        if self.shape == "lanes":
+            self._lanes()
+        elif self.n_columns <= self.block:
+            self._in_registers()
+        else:
+            self._over_blocks()
+        pointers = map(tile_name, self.tensors)
+        return function_text(self.kernel, pointers, self.constants, self.lines)
+
+    # --- where a program works -------------------------------------------------------------
+
+    def _program_id(self) -> str:
+        return "tl.program_id(0).to(tl.int64)" if self.wide else "tl.program_id(0)"
+
+    def _outer_axes(self, linear: str, mask: str, axes: tuple[Axis, ...] | None = None) -> None:
+        """Name the outer axes, or some of them, as functions of the row number."""
+        chosen = self.kernel.outer if axes is None else axes
+        for axis, text in decomposed(linear, chosen, "//").items():
+            name = linear if text == linear else self.names.new(axis)
+            if text != linear:
+                self.lines.add(f"{name} = {text}")
+            self.outer_tile.axis_text[axis] = name
+            if mask:
+                self.outer_tile.masks[axis] = mask
+
+    def _start_rows(self) -> None:
+        """One row (a scalar), or a column of ROWS rows."""
+        row = self.names.new("row")
+        if self.shape == "row":
+            self.lines.add(f"{row} = {self._program_id()}")
+            self._outer_axes(row, "")
+            return
+        self.constants["ROWS"] = self.rows
+        self.lines.add(f"{row} = ({self._program_id()} * ROWS + tl.arange(0, ROWS))[:, None]")
+        mask = ""
+        if self.n_rows % self.rows:
+            mask = self.names.new("row_live")
+            self.lines.add(f"{mask} = {row} < {self.n_rows}")
+        self._outer_axes(row, mask)
+
+    def _columns(self, start: str, *, reverse: bool = False) -> tuple[Tile, str, str]:
+        """The tile of a block of columns, the name of its column numbers, and of their mask."""
+        column = self.names.new("column")
+        numbers = "tl.arange(0, BLOCK)" + ("[None, :]" if self.shape == "rows" else "")
+        text = f"{start} + {numbers}" if start else numbers
+        if reverse:
+            text = f"COLUMNS - 1 - ({text})"
+            self.constants["COLUMNS"] = self.n_columns
+        self.lines.add(f"{column} = {text}")
+        tile = Tile(
+            dict(self.outer_tile.axis_text), self.outer_tile.sizes, dict(self.outer_tile.masks)
+        )
+        mask = ""
+        if self.n_columns % self.block:
+            mask = self.names.new("live")
+            self.constants["COLUMNS"] = self.n_columns
+            self.lines.add(f"{mask} = {column} >= 0" if reverse else f"{mask} = {column} < COLUMNS")
+        for axis, part in decomposed(column, self.kernel.inner, "//").items():
+            name = column if part == column else self.names.new(axis)
+            if part != column:
+                self.lines.add(f"{name} = {part}")
+            tile.axis_text[axis] = name
+            if mask:
+                tile.masks[axis] = mask
+        return tile, column, mask
+
+    # --- the three shapes ------------------------------------------------------------------
+
+    def _lanes(self) -> None:
+        """Every lane is one point of the outer axes; a program has one point of those that lead."""
+        self.constants["BLOCK"] = self.block
+        n_lanes, program = size_of(self.lanes), self._program_id()
+        if self.lead:
+            blocks, plane = -(-n_lanes // self.block), self.names.new("plane")
+            self.lines.add(f"{plane} = {program} // {blocks}")
+            self._outer_axes(plane, "", self.lead)
+            program = f"{program} % {blocks}"
+        lane = self.names.new("i")
+        self.lines.add(f"{lane} = {program} * BLOCK + tl.arange(0, BLOCK)")
+        mask = ""
+        if n_lanes % self.block:
+            mask = self.names.new("live")
+            self.lines.add(f"{mask} = {lane} < N")
+            self.constants["N"] = n_lanes
+        self._outer_axes(lane, mask, self.lanes)
+        self._passes(self._walk_window)
+
+    def _in_registers(self) -> None:
+        """The whole row is one block: every op once, in order."""
+        self._start_rows()
+        self.constants["BLOCK"] = self.block
+        backwards = {op.reverse for op in self.kernel.body if isinstance(op, Scan)}
+        tile, column, mask = self._columns("", reverse=backwards == {True})
+        for op in self.kernel.body:
+            match op:
+                case Reduce():
+                    self._reduce_tile(op, column, mask)
+                case Scan():
+                    self._scan_tile(op, mask, carry=None)
+                case _:
+                    self.body.emit(op, tile)
+
+    def _over_blocks(self) -> None:
+        """Blocks of columns in a loop, once per level of reductions."""
+        self._start_rows()
+        self.constants.update(BLOCK=self.block, COLUMNS=self.n_columns)
+        self._passes(self._walk_blocks)
+
+    def _passes(self, walk: Callable[[Pass], None]) -> None:
+        """Outer ops as soon as they are known, between passes over the inner axes."""
+        for part in passes(self.kernel):
+            for op in part.outer:
+                self.body.emit(op, self.outer_tile)
+            if part.inner:
+                walk(part)
+
+    # --- one pass over the inner axes ------------------------------------------------------
+
+    def _walk_blocks(self, part: Pass) -> None:
+        ops = part.inner
+        accumulators = {op.name: self._accumulators(op) for op in part.reduces}
+        carries = {op.name: self._carry(op) for op in ops if isinstance(op, Scan)}
+        backwards = any(op.reverse for op in ops if isinstance(op, Scan))
+        outside, self.body = self.body, self.body.fork()
+        self.names = self.body.names
+        self.lines.add("for start in range(0, COLUMNS, BLOCK):")
+        self.lines.depth += 1
+        tile, column, mask = self._columns("start", reverse=backwards)
+        for op in ops:
+            match op:
+                case Reduce():
+                    self._accumulate(op, accumulators[op.name], column, mask)
+                case Scan():
+                    self._scan_tile(op, mask, carry=carries[op.name])
+                case _:
+                    self.body.emit(op, tile)
+        self.lines.depth -= 1
+        self.body, self.names = outside, outside.names
+        for op in part.reduces:
+            self._reduce(op, accumulators[op.name])
+
+    def _walk_window(self, part: Pass) -> None:
+        ops = part.inner
+        accumulators = {op.name: self._accumulators(op) for op in part.reduces}
+        outside, self.body = self.body, self.body.fork()
+        self.names = self.body.names
+        tile = Tile(
+            dict(self.outer_tile.axis_text), self.outer_tile.sizes, dict(self.outer_tile.masks)
+        )
+        depth = self.lines.depth
+        unrolled = self.n_columns <= 32  # longer ones only make the compiler slow
+        for axis in self.kernel.inner:
+            name = self.names.new(axis.name)
+            loop = "tl.static_range" if unrolled else "range"
+            self.lines.add(f"for {name} in {loop}({axis.size}):")
+            self.lines.depth += 1
+            tile.axis_text[axis.name] = name
+        for op in ops:
+            if isinstance(op, Reduce):
+                position = row_number(self.kernel.inner, tile.axis_text)
+                self._accumulate(op, accumulators[op.name], position, "")
+            else:
+                self.body.emit(op, tile)
+        self.lines.depth = depth
+        self.body, self.names = outside, outside.names
+        axes = frozenset(a.name for a in self.kernel.outer)
+        for op in part.reduces:
+            self.body.values[op.name] = Value(accumulators[op.name][-1], held(op.dtype), axes)
+
+    # --- reductions and scans --------------------------------------------------------------
+
+    def _dtype(self, op: Reduce | Scan) -> str:
+        return held(dtypes(self.kernel)[op.arg])
+
+    def _accumulators(self, op: Reduce) -> list[str]:
+        """One accumulator per lane; for argmax the best value and where it was."""
+        name = self.names.new(op.name + "_lanes")
+        dtype = self._dtype(op) if op.op in _BEST else held(op.dtype)
+        start = neutral(_BEST[op.op][1] if op.op in _BEST else op.op, dtype)
+        self.lines.add(f"{name} = tl.full({self.tile_shape}, {start}, {TYPES[dtype]})")
+        if op.op not in _BEST:
+            return [name]
+        index = self.names.new(op.name + "_at")
+        self.lines.add(f"{index} = tl.full({self.tile_shape}, {self.n_columns}, tl.int64)")
+        return [name, index]
+
+    def _live_argument(self, op: Reduce | Scan, mask: str) -> str:
+        """The argument over the whole tile, with the operator's neutral element off the end."""
+        dtype = self._dtype(op) if op.op in _BEST else held(op.dtype)
+        value = self.body.values[op.arg]
+        text = self.body.argument(op.arg, dtype)
+        inner = {axis.name for axis in self.kernel.inner}
+        if self.shape != "lanes" and not value.axes & inner:
+            text = (
+                f"tl.full({self.tile_shape}, {text}, {TYPES[dtype]})"
+                if value.is_literal
+                else f"tl.broadcast_to({text}, {self.tile_shape})"
+            )
+        if not mask:
+            return text
+        start = neutral(_BEST[op.op][1] if op.op in _BEST else op.op, dtype)
+        return f"tl.where({mask}, {text}, {start})"
+
+    def _accumulate(self, op: Reduce, names: list[str], position: str, mask: str) -> None:
+        value = self._live_argument(op, mask)
+        if op.op in _BEST:
+            combine = _BEST[op.op][0]
+            best, at = names
+            self.lines.add(f"{best}, {at} = {combine}({best}, {at}, {value}, {position})")
+            return
+        self.lines.add(f"{names[0]} = {accumulate(op.op, names[0], value, held(op.dtype))}")
+
+    def _reduce_tile(self, op: Reduce, column: str, mask: str) -> None:
+        value = self._live_argument(op, mask)
+        if op.op not in _BEST:
+            if mask:
+                name = self.names.new(op.name + "_lanes")
+                self.lines.add(f"{name} = {value}")
+                value = name
+            self._reduce(op, [value])
+            return
+        name = self.names.new(op.name + "_lanes")
+        index = self.names.new(op.name + "_at")
+        self.lines.add(f"{name} = {value}")
+        self.lines.add(f"{index} = tl.broadcast_to({column}, {self.tile_shape}).to(tl.int64)")
+        self._reduce(op, [name, index])
+
+    def _reduce(self, op: Reduce, texts: list[str]) -> None:
+        axes = [a.name for a in self.kernel.outer]
+        keep = self.shape == "rows"
+        if op.op not in _BEST:
+            text = reduce(op.op, texts[0], self.axis, held(op.dtype), keep_dims=keep)
+            self.body.define(op.name, text, op.dtype, axes)
+            return
+        lanes, at = texts
+        best, hit = self.names.new(op.name + "_best"), self.names.new(op.name + "_hit")
+        dtype = self._dtype(op)
+        most = reduce(_BEST[op.op][1], lanes, self.axis, dtype, keep_dims=keep)
+        found = f"({lanes} == {best})"
+        if "float" in dtype:
+            found += f" | ({lanes} != {lanes})"  # where there is a NaN, best is one
+        self.lines.add(f"{best} = {most}", f"{hit} = tl.where({found}, {at}, {self.n_columns})")
+        text = reduce("min", hit, self.axis, "int64", keep_dims=keep)
+        self.body.define(op.name, text, op.dtype, axes)
+
+    def _carry(self, scanned: Scan) -> str:
+        name = self.names.new(scanned.name + "_carry")
+        shape = "(ROWS, 1)" if self.shape == "rows" else "()"
+        dtype = held(scanned.dtype)
+        self.lines.add(f"{name} = tl.full({shape}, {neutral(scanned.op, dtype)}, {TYPES[dtype]})")
+        return name
+
+    def _scan_tile(self, op: Scan, mask: str, carry: str | None) -> None:
+        """A scan of the block; with a carry, on top of all blocks before it."""
+        dtype = held(op.dtype)
+        value = self.names.new(op.name + "_lanes")
+        self.lines.add(f"{value} = {self._live_argument(op, mask)}")
+        text = scan(op.op, value, self.axis, dtype)
+        if carry:
+            text = accumulate(op.op, carry, text, dtype)
+        axes = [a.name for a in (*self.kernel.outer, *self.kernel.inner)]
+        self.body.define(op.name, text, op.dtype, axes)
+        if carry:
+            whole = reduce(op.op, value, self.axis, dtype, keep_dims=self.shape == "rows")
+            self.lines.add(f"{carry} = {accumulate(op.op, carry, whole, dtype)}")

@@ -1,0 +1,164 @@
+"""Which knobs a loop nest's Triton kernel gets: a first few by its sizes, then their neighbours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kernelwright.compiler.codegen.gpu.axes import size_of
+from kernelwright.compiler.codegen.gpu.schedule import (
+    N_PROCESSORS,
+    PART_COLUMNS,
+    Knobs,
+    Nest,
+    more_parts,
+    nest,
+    parts_wanted,
+    power_of_two,
+)
+from kernelwright.compiler.codegen.gpu.stages import can_split
+from kernelwright.compiler.ir.ir import Kernel, Load, Store
+
+MAX_IN_REGISTERS = 16384
+"""Columns of a row that stays in registers: 16 float32 values a thread with 32 warps."""
+LEAST_PLANE = 2048
+"""Points below which a plane leaves too many lanes of its last block idle."""
+LEAST_COLUMN, MOST_COLUMN = 64, 4096
+"""Columns of a thin matrix that one program reads: 8 by 4096 take some 1 us from the L2 cache."""
+SECTOR_FLOATS = 8
+"""What one access to memory brings at least: 32 bytes."""
+
+
+def kernel_choices(kernel: Kernel) -> list[Knobs]:
+    """Knobs for a collapsed kernel, the most promising first."""
+    shape = nest(kernel)
+    if shape.kind in ("point", "window"):
+        options = [*_planes(kernel, shape), *_lanes(shape)]
+    elif shape.kind == "row":
+        options = _rows(shape, splittable=can_split(kernel))
+    else:
+        options = _columns(shape, splittable=can_split(kernel))
+    return options
+
+
+def _planes(kernel: Kernel, shape: Nest) -> list[Knobs]:
+    """Where windows meet a small tensor that only the first axes choose from (a depthwise
+    convolution's weights): programs that keep those axes, so that its values are scalars."""
+    if shape.kind != "window":
+        return []
+    outer = [axis.name for axis in kernel.outer]
+    loads = [op for op in kernel.body if isinstance(op, Load)]
+    inner = {axis.name for axis in kernel.inner}
+    deep = [op for op in loads if op.index.axes & inner and op.index.axes & set(outer)]
+    last = [max(outer.index(a) for a in op.index.axes if a in outer) for op in deep]
+    lead = min(last, default=0) + 1
+    stores = [op for op in kernel.body if isinstance(op, Store)]
+    rest = set(outer[lead:])
+    if not rest or any(not op.index.axes & rest for op in stores):
+        return []
+    if size_of(axis for axis in kernel.outer[lead:]) < LEAST_PLANE:
+        return []
+    return [
+        {"shape": "lanes", "block": b, "warps": w, "lead": lead} for b, w in ((1024, 4), (512, 4))
+    ]
+
+
+def _lanes(shape: Nest) -> list[Knobs]:
+    if shape.n_rows <= 512 * N_PROCESSORS or shape.kind == "window":
+        sizes = ((256, 4), (128, 4), (512, 4), (1024, 8))
+    else:
+        sizes = ((1024, 4), (2048, 8), (512, 4), (1024, 8))
+    return [{"shape": "lanes", "block": block, "warps": warps} for block, warps in sizes]
+
+
+def _warps(tile: int) -> int:
+    """About eight values of a tile per thread."""
+    return max(1, min(16, power_of_two(tile // 256)))
+
+
+def _row(rows: int, block: int, warps: int, parts: int = 1) -> Knobs:
+    """Knobs of a row kernel; one row per program is a tile of one dimension."""
+    knobs = {"shape": "rows", "rows": rows, "block": block, "warps": warps}
+    if rows == 1:
+        knobs = {"shape": "row", "block": block, "warps": warps}
+    return {**knobs, "parts": parts} if parts > 1 else knobs
+
+
+def _rows(shape: Nest, *, splittable: bool) -> list[Knobs]:
+    """Memory runs along the row: whole rows in registers if they fit, else blocks of them."""
+    whole = power_of_two(shape.n_columns)
+    if splittable:
+        parts = parts_wanted(shape, shape.n_rows, PART_COLUMNS)
+        if parts > 1:
+            sizes = ((parts, 4096, 8), (2 * parts, 4096, 8), (parts, 2048, 8), (parts, 8192, 16))
+            return [_row(1, block, warps, n) for n, block, warps in sizes]
+    options: list[Knobs] = []
+    if whole <= MAX_IN_REGISTERS:
+        together = max(1, min(1024 // whole, shape.n_rows // N_PROCESSORS))
+        rows = power_of_two(together + 1) // 2
+        tile = rows * whole
+        options.append(_row(rows, whole, _warps(tile)))
+        options.append(_row(rows, whole, min(32, 2 * _warps(tile))))
+        if rows * 2 * whole <= MAX_IN_REGISTERS:
+            options.append(_row(rows * 2, whole, _warps(2 * tile)))
+        if rows > 1:
+            options.append(_row(1, whole, _warps(whole)))
+    if whole > 2048:
+        block = min(4096, whole // 2)
+        options.append(_row(1, block, _warps(block)))
+        options.append(_row(1, 2 * block, min(16, 2 * _warps(block))))
+    if 2 * MAX_IN_REGISTERS >= whole > MAX_IN_REGISTERS:
+        options.append(_row(1, whole, 32))
+    return options
+
+
+def _columns(shape: Nest, *, splittable: bool) -> list[Knobs]:
+    """Memory runs across rows: 64 rows by a few columns, so that loads are wide; fewer rows where
+    there are few, each of a few thousand columns."""
+    rows = min(64, power_of_two(shape.n_rows))
+    is_few = shape.n_rows < rows * N_PROCESSORS
+    if is_few and LEAST_COLUMN <= shape.n_columns <= MOST_COLUMN and not shape.has_scan:
+        return _short_columns(shape, rows)
+    block = min(32, power_of_two(shape.n_columns))
+    parts = parts_wanted(shape, math.ceil(shape.n_rows / rows), 64) if splittable else 1
+    sizes = (
+        (rows, block, 4, parts),
+        (2 * rows, block, 8, parts),
+        (rows, 2 * block, 8, parts),
+        (rows, max(1, block // 2), 4, parts),
+        (max(16, rows // 2), block, 4, parts),
+    )
+    tiles = [_row(max(2, r), b, w, n) for r, b, w, n in sizes if r <= 2 * shape.n_rows]
+    if shape.n_columns <= 256 and not shape.has_scan:
+        tiles.insert(1, {"shape": "lanes", "block": 128, "warps": 4})
+    return tiles
+
+
+def _short_columns(shape: Nest, rows: int) -> list[Knobs]:
+    """As many programs as a GPU has processors, if possible; whole columns in registers where they
+    fit."""
+    while rows > SECTOR_FLOATS and shape.n_rows < rows * N_PROCESSORS:
+        rows //= 2
+    whole = power_of_two(shape.n_columns)
+    tiles = (MAX_IN_REGISTERS, 2 * MAX_IN_REGISTERS, MAX_IN_REGISTERS // 2)
+    blocks = [max(1, min(whole, tile // rows)) for tile in tiles]
+    options = [_row(rows, block, _warps(rows * block)) for block in blocks]
+    least = blocks[-1]
+    return [*options, _row(2 * rows, max(1, least // 2), _warps(rows * least))]
+
+
+def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
+    """One knob changed by a factor of two."""
+    limits = {"warps": (1, 32), "block": (16, 32768), "rows": (2, 512), "parts": (2, 4096)}
+    for name in ("warps", "block", "rows", "parts"):
+        if name not in knobs:
+            continue
+        low, high = limits[name]
+        for value in (knobs[name] * 2, knobs[name] // 2):
+            changed = {**knobs, name: value}
+            tile = changed["block"] * changed.get("rows", 1)
+            if low <= value <= high and tile <= 2 * MAX_IN_REGISTERS:
+                yield changed
+    for parts in more_parts(kernel, knobs):
+        part = power_of_two(math.ceil(size_of(kernel.inner) / parts))
+        yield {**knobs, "block": min(knobs["block"], part), "parts": parts}

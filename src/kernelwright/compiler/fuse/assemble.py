@@ -1,0 +1,276 @@
+"""From nodes to a Program: what must be in memory, in which order, under what names."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import fx
+
+from kernelwright.compiler.capture.capture import Captured
+from kernelwright.compiler.capture.recurrent import own_recurrences
+from kernelwright.compiler.fuse.attention import own_attention
+from kernelwright.compiler.fuse.flow import Constant, Node, NoNest, Source
+from kernelwright.compiler.fuse.fuse import Fusion, Group, fuse
+from kernelwright.compiler.ir.ir import Call, Program, Ref, Step, Tensor
+from kernelwright.compiler.ir.reuse import reuse_memory
+from kernelwright.compiler.ir.steps import variable
+from kernelwright.compiler.lower.graph import Flow, is_view, name_of, tensor_of, to_flow
+
+
+def assemble(flow: Flow, fusion: Fusion, lineage: tuple[str, ...] = ()) -> Program:
+    """The program that does what the captured graph does."""
+    return reuse_memory(_Assembly(flow, fusion).program(lineage))
+
+
+def assemble_supported(
+    captured: Captured, fusion: Fusion, supports: Callable[[Step], bool], *, products: bool,
+    lineage: tuple[str, ...] = (),
+) -> Program:  # fmt: skip
+    """The program, with calls in place of every own step that is not supported."""
+    called: set[str] = set()
+    while True:
+        assembly = _Assembly(to_flow(captured, called, products=products), fusion)
+        try:
+            program = assembly.program(lineage)
+        except NoNest as error:
+            maker = assembly.flow.made_by.get(error.node)
+            if maker is None or maker.name in called:
+                raise
+            called.add(maker.name)
+            continue
+        refused = [step.name for step in program.own() if not supports(step)]
+        fresh = {node for name in refused for node in assembly.made_from[name]} - called
+        if not fresh:
+            program = own_recurrences(program, supports)
+            return reuse_memory(own_attention(program, supports) if products else program)
+        called |= fresh
+
+
+@dataclass
+class _Assembly:
+    flow: Flow
+    fusion: Fusion
+    called: dict[fx.Node, None] = field(default_factory=dict)
+    """Graph nodes that become calls: those that only PyTorch can do, views and new tensors."""
+    required: dict[Node, None] = field(default_factory=dict)
+    names: dict[Node, str] = field(default_factory=dict)
+    after: dict[Node, frozenset[Node]] = field(default_factory=dict)
+    made_from: dict[str, set[str]] = field(default_factory=dict)
+    """By name of a kernel: the names of the graph nodes that it does."""
+
+    def program(self, lineage: tuple[str, ...]) -> Program:
+        captured = self.flow.captured
+        by_name = {n.name: n for n in captured.graph.nodes}
+        for graph_node, value in self.flow.values.items():
+            if isinstance(value, Node):
+                self.names.setdefault(value, graph_node.name)
+        for root in self._roots():
+            self._require(root)
+        place = {
+            value: n for n, value in enumerate(self.flow.values.values()) if isinstance(value, Node)
+        }
+        required = sorted(self.required, key=lambda value: place.get(value, -1))
+        returned = {self.flow.values[node] for node in _nodes(captured.outputs)}
+        groups = fuse(required, self.names, self.after, self.fusion, returned)
+        steps: list[tuple[set[str], Step]] = []
+        taken: set[str] = set()
+        for graph_node in self.called:
+            call = self._call(graph_node)
+            steps.append(({ref.name for ref in _refs((call.args, call.kwargs))}, call))
+        checks = [self._check(by_name[name]) for name in captured.assumptions]
+        steps += [({ref.name for ref in _refs(c.args)}, c) for check in checks for c in check]
+        for group in groups:
+            assert group.kernel is not None
+            makers = self._makers(group)
+            origin = tuple(_plain(name_of(node)) for node in makers)
+            name = variable("_".join(["fused", *origin[-3:]]), taken)
+            self.made_from[name] = {node.name for node in makers}
+            kernel = replace(group.kernel, name=name, origin=origin)
+            steps.append(({tensor.name for tensor in kernel.reads}, kernel))
+        return Program(
+            inputs=tuple(self._tensor(by_name[name]) for name in captured.inputs),
+            attributes=tuple(
+                (self._tensor(by_name[name]), path)
+                for name, path in captured.attributes.items()
+                if by_name[name].users
+            ),
+            steps=tuple(_ordered(steps)),
+            outputs=self._references(captured.outputs),
+            mutations=tuple((self._name(by_name[n]), path) for n, path in captured.mutations),
+            lineage=lineage,
+            checks=tuple(check[-1].outputs[0].name for check in checks),
+        )
+
+    def _check(self, mask: fx.Node) -> list[Call]:
+        """The calls that find out whether ``mask`` is true exactly above its diagonal."""
+        name, like = self._name(mask), self._tensor(mask)
+        ones, upper = (replace(like, name=f"{name}_{part}") for part in ("ones", "upper"))
+        holds = Tensor(f"{name}_is_causal", (), "", ())
+        return [
+            Call("torch.ops.aten.ones_like.default", (Ref(name),), (), (ones,)),
+            Call("torch.ops.aten.triu.default", (Ref(ones.name), 1), (), (upper,)),
+            Call("torch.ops.aten.equal.default", (Ref(name), Ref(upper.name)), (), (holds,)),
+        ]
+
+    def _makers(self, group: Group) -> list[fx.Node]:
+        """The graph nodes that a group does, in order."""
+        makers = {self.flow.made_by.get(node) for node in group.everything}
+        return [node for node in self.flow.captured.graph.nodes if node in makers]
+
+    def _roots(self) -> Iterator[fx.Node]:
+        """What the caller and the updated buffers need in memory."""
+        captured = self.flow.captured
+        yield from _nodes(captured.outputs)
+        names = {name for name, _ in captured.mutations} | set(captured.assumptions)
+        yield from (n for n in captured.graph.nodes if n.name in names)
+
+    def _require(self, graph_node: fx.Node) -> frozenset[Node]:
+        """Have this value in memory; returns the kept nodes that it is or is a view of."""
+        value = self.flow.values.get(graph_node)
+        if graph_node.op == "placeholder":
+            return frozenset([value]) if value is not None else frozenset()
+        if graph_node in self.called:
+            pass
+        elif (
+            _is_part(graph_node) and not isinstance(value, Source) and not self._is_glue(graph_node)
+        ):
+            self.required[value] = None
+            self._require_below(value)
+            return frozenset([value])
+        elif _is_part(graph_node):
+            return self._require(graph_node.args[0])
+        elif graph_node in self.flow.calls or self._is_glue(graph_node):
+            needs = [self._require(arg) for arg in graph_node.all_input_nodes]
+            self.called[graph_node] = None
+            results = value if isinstance(value, tuple) else (value,)
+            for result in results:
+                if result is not None:
+                    self.after[result] = frozenset().union(*needs)
+        elif isinstance(value, Node):
+            self.required[value] = None
+            self._require_below(value)
+            return frozenset([value])
+        kept = value if isinstance(value, tuple) else (value,)
+        sources = frozenset(v for v in kept if isinstance(v, Source))
+        return sources or frozenset().union(*(self.after[v] for v in kept if v in self.after))
+
+    def _require_below(self, value: Node) -> None:
+        """The calls whose results computing ``value`` reads."""
+        stack, seen = [value], set()
+        producers = {s: n for n, sources in self.flow.calls.items() for s in sources if s}
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node in producers and producers[node] not in self.called:
+                self._require(producers[node])
+            stack.extend(node.args)
+
+    def _is_glue(self, graph_node: fx.Node) -> bool:
+        value = self.flow.values.get(graph_node)
+        if isinstance(value, Constant) or not graph_node.all_input_nodes:
+            return True
+        if _is_part(graph_node):
+            return is_view(graph_node.args[0])
+        return is_view(graph_node)
+
+    def _call(self, graph_node: fx.Node) -> Call:
+        args, kwargs = self._references((graph_node.args, dict(graph_node.kwargs)))
+        target = "torch.ops." + str(graph_node.target)
+        value = graph_node.meta["val"]
+        values = value if isinstance(value, (tuple, list)) else (value,)
+        outputs = tuple(
+            _output(f"{graph_node.name}_{i}" if values is value else graph_node.name, part)
+            for i, part in enumerate(values)
+        )
+        return Call(target, tuple(args), tuple(kwargs.items()), outputs, (name_of(graph_node),))
+
+    def _references(self, structure: Any) -> Any:
+        """``structure`` with graph nodes as references to tensors."""
+        match structure:
+            case fx.Node():
+                return Ref(self._name(structure))
+            case list() | tuple():
+                return (
+                    tuple(map(self._references, structure))
+                    if isinstance(structure, tuple)
+                    else [self._references(part) for part in structure]
+                )
+            case dict():
+                return {key: self._references(part) for key, part in structure.items()}
+        return structure
+
+    def _name(self, graph_node: fx.Node) -> str:
+        if graph_node.op == "placeholder":
+            return graph_node.name
+        value = self.flow.values.get(graph_node)
+        if graph_node in self.called:
+            return graph_node.name
+        if isinstance(value, Source):
+            return value.tensor.name
+        if _is_part(graph_node) and graph_node.args[0] in self.called:
+            return f"{graph_node.args[0].name}_{graph_node.args[1]}"
+        return self.names[value]
+
+    def _tensor(self, graph_node: fx.Node) -> Tensor:
+        return tensor_of(graph_node.name, graph_node.meta["val"])
+
+
+def _plain(operator: str) -> str:
+    """'batch_norm' for what torch calls _native_batch_norm_legit_functional."""
+    operator = operator.strip("_").removeprefix("native_")
+    return operator.removesuffix("_legit_functional").removesuffix("_with_indices")
+
+
+def _is_part(graph_node: fx.Node) -> bool:
+    """Whether the node takes one result of an operator that has several."""
+    return graph_node.target is operator.getitem
+
+
+def _output(name: str, value: Any) -> Tensor:
+    """The Tensor of one result; results that are not tensors have a name only."""
+    return tensor_of(name, value) if isinstance(value, torch.Tensor) else Tensor(name, (), "", ())
+
+
+def _nodes(structure: Any) -> Iterator[fx.Node]:
+    found: list[fx.Node] = []
+    fx.node.map_arg(structure, found.append)
+    return iter(found)
+
+
+def _refs(structure: Any) -> Iterator[Ref]:
+    match structure:
+        case Ref():
+            yield structure
+        case list() | tuple():
+            for part in structure:
+                yield from _refs(part)
+        case dict():
+            yield from _refs(list(structure.values()))
+
+
+def _ordered(steps: list[tuple[set[str], Step]]) -> Iterator[Step]:
+    """The steps so that each comes after those that make what it needs; otherwise as given."""
+    makers = {tensor.name: n for n, (_, step) in enumerate(steps) for tensor in _made(step)}
+    done: set[int] = set()
+
+    def visit(number: int) -> Iterator[Step]:
+        if number in done:
+            return
+        done.add(number)
+        for name in sorted(steps[number][0], key=lambda name: makers.get(name, -1)):
+            if name in makers and makers[name] != number:
+                yield from visit(makers[name])
+        yield steps[number][1]
+
+    for number in range(len(steps)):
+        yield from visit(number)
+
+
+def _made(step: Step) -> tuple[Tensor, ...]:
+    return step.outputs if isinstance(step, Call) else step.writes

@@ -1,0 +1,48 @@
+"""Attention as an own step where an emitter can: long float32 sequences without a mask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from kernelwright.compiler.ir.ir import Attention, Call, Program, Ref, Step, Tensor
+from kernelwright.compiler.ir.whole import own_calls
+
+WORTHWHILE = 2**30
+"""Products of pairs below which launching the library's kernel is what takes long."""
+_NAME = "torch.ops.aten.scaled_dot_product_attention"
+
+
+def own_attention(program: Program, supports: Callable[[Step], bool]) -> Program:
+    """``program`` with attention as own steps where ``supports`` says so."""
+
+    def made_of(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
+        own = _attention(call, tensors)
+        return own if own and _n_products(own) >= WORTHWHILE and supports(own) else None
+
+    return own_calls(program, made_of)
+
+
+def _n_products(step: Attention) -> int:
+    """Of a query's element and a key's."""
+    return math.prod(step.q.shape) * step.k.shape[2]
+
+
+def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
+    """The call as an Attention; None where it has a mask, drops values or groups heads."""
+    if not call.target.startswith(_NAME):
+        return None
+    named = dict(call.kwargs)
+    scale, grouped = named.pop("scale", None), named.pop("enable_gqa", False)
+    defaults = (None, 0.0, False)
+    q, k, v, mask, dropout, causal = (*call.args, *defaults[len(call.args) - 3 :])
+    refs = (q, k, v)
+    if named or mask is not None or dropout or grouped or not all(isinstance(r, Ref) for r in refs):
+        return None
+    tensor_q, tensor_k, tensor_v = (tensors[ref.name] for ref in refs)
+    if len(tensor_q.shape) != 4:
+        return None
+    factor = 1.0 / math.sqrt(tensor_q.shape[-1]) if scale is None else float(scale)
+    (result,) = call.outputs
+    return Attention("attention", tensor_q, tensor_k, tensor_v, result, factor, bool(causal),
+                     call.origin)  # fmt: skip

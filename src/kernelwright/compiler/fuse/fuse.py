@@ -1,0 +1,305 @@
+"""Fusion: which values are kept in memory, and which of them one kernel computes together.
+
+Everything pointwise is computed where it is used. Kept are: what calls, outputs and buffers need,
+reductions and scans, tables that are gathered from, and what would be computed twice at a price.
+Kept values join the kernel of a value that they depend on (or that reads the same tensors) where
+one loop nest can hold them: the attempt to build that nest is the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kernelwright.compiler.fuse.body import DoesNotFit
+from kernelwright.compiler.fuse.flow import (
+    Constant,
+    Fold,
+    Gather,
+    Laid,
+    Node,
+    NoNest,
+    Point,
+    Product,
+    Reshape,
+    Running,
+    Source,
+    Stretched,
+    View,
+    walk,
+)
+from kernelwright.compiler.fuse.group import lower_group
+from kernelwright.compiler.ir.ir import Contraction, Kernel, Tensor, contiguous
+
+EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
+                       "erf", "pow", "atan2", "div", "sqrt", "rsqrt", "fmod"})  # fmt: skip
+MAX_SIBLINGS = 4
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """How eagerly to fuse; the proposer tries several."""
+
+    name: str = "fused"
+    join_rows: int = 1
+    """A full-size value joins a reduction's kernel where that has at least so many rows."""
+    short_row: int = 0
+    """A quarter of those rows will do where each folds no more values than this."""
+    recompute_cost: int = 12
+    """A value costlier than this (one per operation, eight per EXPENSIVE one) is kept rather than
+    computed in two kernels, or again in each overlapping window."""
+    siblings: bool = True
+    """Whether values that only share an input may share a kernel."""
+
+
+@dataclass
+class Group:
+    """Nodes that one kernel computes, arguments before users."""
+
+    nodes: list[Node] = field(default_factory=list)
+    kernel: Kernel | Contraction | None = None
+    everything: list[Node] = field(default_factory=list)
+    """The nodes and all that is computed on the way to them."""
+
+
+def fuse(
+    required: Sequence[Node], names: Mapping[Node, str], after: Mapping[Node, frozenset[Node]],
+    fusion: Fusion, returned: Collection[Node] = (),
+) -> list[Group]:  # fmt: skip
+    """The kernels that compute ``required``; those in ``returned`` are laid out in row-major order.
+
+    ``after`` says for the result of a call which nodes the call needs (its kept arguments).
+    """
+    extra: set[Node] = set()
+    while True:
+        plan = _Plan(required, names, after, fusion, extra, set(returned))
+        costly = set(plan.run()) or set(plan.computed_twice())
+        if not costly:
+            return plan.finished()
+        extra |= costly
+
+
+class _Plan:
+    def __init__(
+        self, required: Sequence[Node], names: Mapping[Node, str],
+        after: Mapping[Node, frozenset[Node]], fusion: Fusion, extra: set[Node],
+        returned: set[Node],
+    ) -> None:  # fmt: skip
+        self.required = set(required)
+        self.after = after
+        self.fusion = fusion
+        self.order = list(walk(required))
+        self.kept = _kept(self.order, self.required | extra, names, returned)
+        self.groups: list[Group] = []
+        self.group_of: dict[Node, Group] = {}
+        self.reads = {node: self._reads(node) for node in self.order if node in self.kept}
+        self.readers: dict[Node, list[Node]] = {}
+        for node, reads in self.reads.items():
+            for read in reads:
+                self.readers.setdefault(read, []).append(node)
+
+    def run(self) -> Iterator[Node]:
+        """Assign every kept node to a group; yields values to keep first where one cannot be."""
+        for node in self.order:
+            if node in self.kept and not isinstance(node, Source) and not self._assign(node):
+                yield from self._to_keep(node)
+                return
+
+    def finished(self) -> list[Group]:
+        for number, group in enumerate(self.groups):
+            group.kernel = self._lower(group.nodes, f"kernel_{number}")
+            inlined = {arg for node in group.nodes for arg in self._inlined(node)}
+            group.everything = [n for n in self.order if n in inlined or n in group.nodes]
+        return self.groups
+
+    def computed_twice(self) -> Iterator[Node]:
+        """Values outside memory that cost too much to be computed as often as they are."""
+        users: dict[Node, set[int]] = {}
+        for number, group in enumerate(self.groups):
+            for node in group.nodes:
+                for inlined in self._inlined(node):
+                    users.setdefault(inlined, set()).add(number)
+                    yield from self._overlapping(inlined)
+                yield from self._overlapping(node)
+        for node, numbers in users.items():
+            if len(numbers) > 1 and isinstance(node, Point) and self._is_costly(node):
+                yield node
+
+    def _overlapping(self, node: Node) -> Iterator[Node]:
+        """The argument of an overlapping view, if it is computed and not cheap."""
+        for view in node.args:
+            if isinstance(view, View) and view not in self.kept:
+                arg = view.arg
+                again = view.n_elements > arg.n_elements and any(len(t) > 1 for t, _ in view.rows)
+                is_own = isinstance(arg, Point) and arg not in self.kept
+                if again and is_own and self._cost(arg) > self.fusion.recompute_cost // 4:
+                    yield arg
+
+    def _is_costly(self, node: Node) -> bool:
+        big = [s for s in self._reads(node) if s.n_elements * 2 > node.n_elements]
+        return len(big) > 1 or self._cost(node) > self.fusion.recompute_cost
+
+    def _cost(self, node: Node) -> int:
+        points = [n for n in (node, *self._inlined(node)) if isinstance(n, Point)]
+        return sum(8 if n.op in EXPENSIVE else 1 for n in points)
+
+    def _inlined(self, node: Node) -> Iterator[Node]:
+        """The nodes that computing ``node`` computes too."""
+        seen: set[Node] = set()
+        stack = list(node.args)
+        while stack:
+            arg = stack.pop()
+            if arg not in seen and arg not in self.kept:
+                seen.add(arg)
+                yield arg
+                stack.extend(arg.args)
+
+    def _reads(self, node: Node) -> set[Node]:
+        """The kept nodes that computing ``node`` needs."""
+        nodes = [node, *self._inlined(node)]
+        return {arg for n in nodes for arg in n.args if arg in self.kept}
+
+    def _to_keep(self, node: Node) -> list[Node]:
+        """What must be in memory before a kernel of ``node`` alone can be built: a computed value,
+        or one whose order of elements no view has. Never a product's operand in the space of all
+        its products, where it is repeated for every row or column of the other.
+
+        Raises:
+            NoNest: all of it is.
+        """
+        spread = node.args if isinstance(node, Product) else ()
+        inlined = [
+            arg
+            for arg in self._inlined(node)
+            if not isinstance(arg, Constant) and arg not in spread
+        ]
+        if not inlined:
+            raise NoNest(node)
+        kinds = (Point, Reshape, Node)
+        return [next(arg for kind in kinds for arg in inlined if isinstance(arg, kind))]
+
+    def _assign(self, node: Node) -> bool:
+        """Whether a kernel can compute ``node``."""
+        reads = self.reads[node]
+        for group in self._candidates(node, reads):
+            if self._may_join(node, reads, group):
+                try:
+                    self._lower([*group.nodes, node], "attempt")
+                except DoesNotFit:
+                    continue
+                group.nodes.append(node)
+                self.group_of[node] = group
+                return True
+        try:
+            self._lower([node], "attempt")
+        except DoesNotFit:
+            return False
+        self.group_of[node] = Group([node])
+        self.groups.append(self.group_of[node])
+        return True
+
+    def _candidates(self, node: Node, reads: set[Node]) -> list[Group]:
+        direct = {id(self.group_of[r]) for r in reads if r in self.group_of}
+        found = [group for group in reversed(self.groups) if id(group) in direct]
+        if self.fusion.siblings:
+            big = {r for r in reads if r.n_elements > 1}
+            shared = [
+                group for group in reversed(self.groups)
+                if id(group) not in direct and any(self.reads[n] & big for n in group.nodes)
+            ]  # fmt: skip
+            found += shared[:MAX_SIBLINGS]
+        return found
+
+    def _may_join(self, node: Node, reads: set[Node], group: Group) -> bool:
+        """No other unit between the group and the node, and enough rows to work on at once."""
+        others = {r for r in reads if self.group_of.get(r) is not group}
+        if any(self._depends(r, group) for r in others):
+            return False
+        folds = [n for n in group.nodes if isinstance(n, Fold)]
+        if not folds and isinstance(node, Fold):
+            return self._has_rows(node)
+        is_full = bool(folds) and node.n_elements > folds[0].n_elements
+        return not is_full or self._has_rows(folds[0])
+
+    def _has_rows(self, fold: Fold) -> bool:
+        is_short = fold.arg.n_elements <= self.fusion.short_row * fold.n_elements
+        return fold.n_elements >= self.fusion.join_rows // (4 if is_short else 1)
+
+    def _depends(self, node: Node, group: Group) -> bool:
+        """Whether computing ``node`` (kept) waits for ``group``."""
+        seen: set[Node] = set()
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            own = self.group_of.get(current)
+            if own is group:
+                return True
+            stack.extend(self.after.get(current, ()))
+            for member in own.nodes if own else ():
+                stack.extend(self.reads[member])
+        return False
+
+    def _lower(self, nodes: Sequence[Node], name: str) -> Kernel | Contraction:
+        members = set(nodes)
+        stored = [
+            node
+            for node in nodes
+            if node in self.required or not members.issuperset(self.readers.get(node, ()))
+        ]
+        return lower_group(name, nodes, stored or nodes[-1:], self.kept)
+
+
+def _layout(node: Node) -> tuple[int, ...] | None:
+    """The strides of the tensor that ``node`` is computed from element by element, if special."""
+    while isinstance(node, Point):
+        sources = [n for n in node.operands if n.shape == node.shape and not isinstance(n, View)]
+        if not sources:
+            return None
+        node = max(sources, key=lambda n: isinstance(n, Source))
+    if not isinstance(node, Source) or len(node.shape) < 4:
+        return None
+    plain = contiguous("", node.shape, node.dtype).strides
+    is_dense = sorted(node.tensor.strides) == sorted(_dense_strides(node.tensor))
+    return node.tensor.strides if node.tensor.strides != plain and is_dense else None
+
+
+def _dense_strides(tensor: Tensor) -> list[int]:
+    """The strides of a dense tensor whose dimensions lie in the order that ``tensor``'s do."""
+    order = sorted(range(len(tensor.shape)), key=lambda d: -tensor.strides[d])
+    dense = contiguous("", tuple(tensor.shape[d] for d in order), tensor.dtype)
+    return list(dense.strides)
+
+
+def _base(node: Node) -> Node:
+    """What a view is a view of."""
+    while isinstance(node, (View, Reshape, Stretched)):
+        node = node.arg
+    return node
+
+
+def _kept(
+    order: Sequence[Node], required: set[Node], names: Mapping[Node, str], returned: set[Node]
+) -> dict[Node, Tensor]:
+    tables = {node.table for node in order if isinstance(node, Gather)}
+    for node in order:
+        if isinstance(node, Product):
+            tables |= {_base(node.a), _base(node.b)}
+            if isinstance(node.a, Stretched):  # read at positions that no other view has
+                tables.add(node.a.arg)
+    kept: dict[Node, Tensor] = {}
+    for node in order:
+        if isinstance(node, Source):
+            kept[node] = node.tensor
+        elif node in required or node in tables or isinstance(node, (Fold, Running, Product)):
+            name = names.get(node, f"{type(node).__name__}_{len(kept)}")
+            strides = None if node in returned else _layout(node)
+            strides = node.strides if isinstance(node, Laid) else strides
+            tensor = contiguous(name, node.shape, node.dtype)
+            kept[node] = replace(tensor, strides=strides) if strides else tensor
+    return kept
+
+
+__all__ = ["Constant", "Fusion", "Group", "fuse"]

@@ -1,0 +1,219 @@
+"""One kernel from a group of nodes: choosing its axes, placing every member, storing results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from kernelwright.compiler.fuse.body import Body, Coordinates, DoesNotFit, infer
+from kernelwright.compiler.fuse.flow import Fold, Node, Product, Running, Stretched
+from kernelwright.compiler.ir.indexing import (
+    NeedsSplit,
+    NotAffine,
+    is_permutation,
+    plus,
+    ravel,
+    times,
+)
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Axis,
+    Compute,
+    Contraction,
+    Kernel,
+    Load,
+    Stretch,
+    Tensor,
+)
+from kernelwright.compiler.ir.tidy import tidy
+
+MAX_SPLITS = 12
+
+
+def lower_group(
+    name: str, nodes: Sequence[Node], stored: Sequence[Node], kept: Mapping[Node, Tensor]
+) -> Kernel | Contraction:
+    """The kernel that computes ``nodes`` (arguments before users) and stores those in ``stored``.
+
+    It is a Contraction where one of the nodes is a Product.
+
+    Raises:
+        DoesNotFit: the nodes cannot share one loop nest.
+    """
+    splits: dict[str, int] = {}
+    for _ in range(MAX_SPLITS):
+        try:
+            if any(isinstance(node, Product) for node in nodes):
+                return tidy(_product_nest(name, nodes, stored, kept, splits))
+            return tidy(_Nest(nodes, kept, splits).kernel(name, stored))
+        except NeedsSplit as need:
+            if need.axis in splits:
+                raise DoesNotFit(f"axis {need.axis} would be split twice") from need
+            splits[need.axis] = need.inner
+        except NotAffine as error:
+            raise DoesNotFit(str(error)) from error
+    raise DoesNotFit("too many splits")
+
+
+def _product_nest(
+    name: str, nodes: Sequence[Node], stored: Sequence[Node], kept: Mapping[Node, Tensor],
+    splits: Mapping[str, int],
+) -> Contraction:  # fmt: skip
+    """A product with the pointwise values that follow it."""
+    (anchor, *others) = (node for node in nodes if isinstance(node, Product))
+    if others or any(isinstance(node, (Fold, Running)) for node in nodes):
+        raise DoesNotFit("a second product, a reduction or a scan beside a product")
+    nest = _Nest(nodes, kept, splits)
+    body = nest.body
+    groups: dict[str, list[Axis]] = {"batch": [], "m": [], "n": [], "k": []}
+    coordinates: list[Affine] = []
+    for dim, size in enumerate((*anchor.shape, *anchor.folded)):
+        group = next((g for g in ("batch", "m", "n") if dim in getattr(anchor, g)), "k")
+        value, axes = body.axis(f"{group}{dim}", size)
+        coordinates.append(value)
+        groups[group].extend(axes)
+    at = tuple(coordinates)
+    b, stretches = _operand(nest, anchor.b, at), ()
+    if isinstance(anchor.a, Stretched):
+        a, stretches = _stretched(nest, anchor.a, at)
+    else:
+        a = _operand(nest, anchor.a, at)
+    body.define(anchor, tuple(coordinates[: len(anchor.shape)]), "acc")
+    nest.outer = [*groups["batch"], *groups["m"], *groups["n"]]
+    for node in nodes:
+        if node is not anchor:
+            nest.place(node)
+    for node in stored:
+        body.store(node, body.home[node])
+    axes = {group: tuple(members) for group, members in groups.items()}
+    return Contraction(
+        name, **axes, a=a, b=b, body=tuple(body.ops), stretches=stretches, tf32=anchor.tf32
+    )
+
+
+def _operand(nest: _Nest, node: Node, at: Coordinates) -> Load:
+    """The one load that ``node`` is; its bounds are the padding of a convolution."""
+    scratch = Body(nest.body.kept, (), nest.body.splits)
+    scratch.sizes = nest.body.sizes
+    scratch.value(node, at)
+    match scratch.ops:
+        case [Load() as load] | [Load() as load, Compute(op="cast")] if not load.gather:
+            return load
+    raise DoesNotFit("an operand of a product that is not in memory")
+
+
+def _stretched(nest: _Nest, node: Stretched, at: Coordinates) -> tuple[Load, tuple[Stretch, ...]]:
+    """The load of a transposed convolution, and how it reads along every dimension in space."""
+    tensor = nest.body.kept.get(node.arg)
+    if tensor is None:
+        raise DoesNotFit("an operand of a product that is not in memory")
+    spatial = len(node.stride)
+    out, taps = at[3 : 3 + spatial], at[4 + spatial :]
+    if any(len(c.terms) != 1 or c.terms[0][1] != 1 or c.offset for c in (*out, *taps)):
+        raise DoesNotFit("a dimension of a transposed convolution that is split, or of size one")
+    channel = plus(times(at[1], node.shape[3 + spatial]), at[3 + spatial])
+    places = (at[0], channel, *out)
+    steps = (times(c, s) for c, s in zip(places, tensor.strides, strict=True))
+    stretches = tuple(
+        Stretch(o.terms[0][0], k.terms[0][0], *numbers)
+        for o, k, *numbers in zip(
+            out, taps, tensor.shape[2:], node.stride, node.padding, node.dilation, strict=True
+        )
+    )
+    return Load("a", tensor, plus(*steps)), stretches
+
+
+class _Nest:
+    def __init__(
+        self, nodes: Sequence[Node], kept: Mapping[Node, Tensor], splits: Mapping[str, int]
+    ) -> None:
+        self.body = Body(kept, nodes, splits)
+        self.nodes = nodes
+        self.outer: list[Axis] = []
+        self.inner: list[Axis] = []
+
+    def kernel(self, name: str, stored: Sequence[Node]) -> Kernel:
+        folds = [node for node in self.nodes if isinstance(node, (Fold, Running))]
+        anchor = (folds or list(self.nodes))[0]
+        self._place_anchor(anchor)
+        for node in self.nodes:
+            if node is not anchor and node not in self.body.home:
+                self.place(node)
+        for node in stored:
+            self.body.store(node, self.body.home[node])
+        return Kernel(name, tuple(self.outer), tuple(self.inner), tuple(self.body.ops))
+
+    def _place_anchor(self, anchor: Node) -> None:
+        space = anchor.arg.shape if isinstance(anchor, Fold) else anchor.shape
+        inner_dims: tuple[int, ...] = ()
+        if isinstance(anchor, Fold):
+            inner_dims = anchor.dims
+        elif isinstance(anchor, Running):
+            inner_dims = (anchor.dim,)
+        coordinates: list[Affine] = []
+        for dim, size in enumerate(space):
+            value, axes = self.body.axis(f"{'r' if dim in inner_dims else 'i'}{dim}", size)
+            coordinates.append(value)
+            (self.inner if dim in inner_dims else self.outer).extend(axes)
+        if isinstance(anchor, Running) and len(self.inner) != 1:
+            raise DoesNotFit("a scan along an axis that had to be split")
+        at = tuple(coordinates)
+        if isinstance(anchor, Fold):
+            self._define_fold(anchor, at)
+        elif isinstance(anchor, Running):
+            self.body.define(anchor, at, self.body.scan(anchor, at))
+        else:
+            self.body.define(anchor, at, self.body.value(anchor, at))
+
+    def place(self, node: Node) -> None:
+        if isinstance(node, Running):
+            raise DoesNotFit("a second scan")
+        at = self._known(node.arg if isinstance(node, Fold) else node)
+        if isinstance(node, Fold):
+            self._check_fold(node, at)
+            self._define_fold(node, at)
+        else:
+            self._check_cover(node, at)
+            self.body.define(node, at, self.body.value(node, at))
+
+    def _known(self, node: Node) -> Coordinates:
+        coordinates = infer(self.body, node)
+        if any(c is None for c in coordinates):
+            raise DoesNotFit(f"{type(node).__name__} has no coordinates in this loop nest")
+        return tuple(c for c in coordinates if c is not None)
+
+    def _define_fold(self, node: Fold, at: Coordinates) -> None:
+        name = self.body.reduce(node, at)
+        self.body.seen.setdefault(node.arg, at)
+        self.body.define(node, tuple(c for d, c in enumerate(at) if d not in node.dims), name)
+
+    def _check_fold(self, node: Fold, at: Coordinates) -> None:
+        """The folded dimensions are exactly the inner axes, the others exactly the outer ones."""
+        folded = ravel([at[d] for d in node.dims], [node.arg.shape[d] for d in node.dims])
+        rest = [d for d in range(len(at)) if d not in node.dims]
+        kept = ravel([at[d] for d in rest], [node.arg.shape[d] for d in rest])
+        inner, outer = ({a.name for a in axes} for axes in (self.inner, self.outer))
+        if folded.axes != inner or kept.axes != outer:
+            raise DoesNotFit(f"{type(node).__name__} reduces over other axes")
+        if not is_permutation(
+            folded, self.body.sizes, math.prod(node.arg.shape[d] for d in node.dims)
+        ):
+            raise DoesNotFit(f"{type(node).__name__} reduces over more or other elements")
+        if node.op.startswith("arg") and folded != self._row_major_inner():
+            raise DoesNotFit(f"{type(node).__name__} counts positions in another order")
+        self._check_permutation(kept, node)
+
+    def _row_major_inner(self) -> Affine:
+        return ravel([Affine(((a.name, 1),)) for a in self.inner], [a.size for a in self.inner])
+
+    def _check_cover(self, node: Node, at: Coordinates) -> None:
+        """Every element is computed once: the axes used are all of a scope, and in a bijection."""
+        position = ravel(at, node.shape)
+        outer = {axis.name for axis in self.outer}
+        if position.axes not in (outer, outer | {axis.name for axis in self.inner}):
+            raise DoesNotFit(f"{type(node).__name__} does not use every axis")
+        self._check_permutation(position, node)
+
+    def _check_permutation(self, position: Affine, node: Node) -> None:
+        if not is_permutation(position, self.body.sizes, node.n_elements):
+            raise DoesNotFit(f"{type(node).__name__} is not computed once per element")

@@ -1,0 +1,35 @@
+"""Neighbouring axes of a loop nest that every index runs through as one, taken together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from kernelwright.compiler.ir.ir import Affine, Axis
+
+
+def joined(axes: Iterable[Axis], used: Iterable[Affine]) -> tuple[tuple[Axis, ...], dict[str, str]]:
+    """The axes after joining, and by name of an old axis whose terms stay its new name.
+
+    Of the axes that become one only the innermost's terms stay: they imply the others'.
+    """
+    used = tuple(used)
+    groups: list[list[Axis]] = []
+    for axis in axes:
+        if groups and all(
+            index.coefficient(groups[-1][-1].name) == index.coefficient(axis.name) * axis.size
+            for index in used
+        ):
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    whole = tuple(
+        Axis("_".join(axis.name for axis in group), math.prod(axis.size for axis in group))
+        for group in groups
+    )
+    return whole, {group[-1].name: axis.name for group, axis in zip(groups, whole, strict=True)}
+
+
+def in_terms_of(index: Affine, names: Mapping[str, str]) -> Affine:
+    """``index`` with its axes renamed, and the terms of those that ``names`` lacks left out."""
+    return Affine.of({names[a]: c for a, c in index.terms if a in names}, index.offset)

@@ -1,0 +1,284 @@
+"""The meaning of a Program, run with whole-tensor torch operations: slow, exact, and readable.
+
+Emitted code and the front half are both tested against it. It materialises every loop nest, so it
+is for small sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Attention,
+    Axis,
+    Call,
+    Compute,
+    Const,
+    Contraction,
+    Iota,
+    Kernel,
+    Load,
+    Op,
+    Program,
+    Recurrence,
+    Reduce,
+    Ref,
+    Scan,
+    Step,
+    Store,
+    Tensor,
+)
+
+Memory = dict[str, torch.Tensor]
+"""The tensors of a program by name; a step adds what it makes."""
+
+_POINTWISE = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow,
+    "maximum": torch.maximum, "minimum": torch.minimum, "fmod": torch.fmod, "atan2": torch.atan2,
+    "neg": torch.neg, "abs": torch.abs, "exp": torch.exp, "expm1": torch.expm1, "log": torch.log,
+    "log1p": torch.log1p, "log2": torch.log2, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt,
+    "reciprocal": torch.reciprocal, "sin": torch.sin, "cos": torch.cos, "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid, "erf": torch.erf, "floor": torch.floor, "ceil": torch.ceil,
+    "round": torch.round, "trunc": torch.trunc, "sign": torch.sign, "square": torch.square,
+    "relu": torch.relu, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge,
+    "eq": torch.eq, "ne": torch.ne, "and": torch.bitwise_and, "or": torch.bitwise_or,
+    "xor": torch.bitwise_xor, "not": torch.logical_not, "isnan": torch.isnan,
+    "isinf": torch.isinf, "where": torch.where, "cast": lambda value: value,
+}  # fmt: skip
+
+_REDUCTIONS = {
+    "sum": torch.sum, "prod": torch.prod, "max": torch.amax, "min": torch.amin,
+    "argmax": torch.argmax, "argmin": torch.argmin, "any": torch.any, "all": torch.all,
+}  # fmt: skip
+
+_SCANS = {
+    "sum": torch.cumsum,
+    "prod": torch.cumprod,
+    "max": lambda value, dim: torch.cummax(value, dim).values,
+    "min": lambda value, dim: torch.cummin(value, dim).values,
+}
+
+_SCAN_START = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
+
+
+def interpret(
+    program: Program, inputs: list[torch.Tensor], attributes: Mapping[str, torch.Tensor]
+) -> Any:
+    """What ``program`` returns for ``inputs``; ``attributes`` are the module's, by path.
+
+    Buffers that the program updates are updated in place.
+
+    Raises:
+        ValueError: an input or attribute does not have the strides that the program was made for.
+    """
+    memory: Memory = {}
+    for tensor, value in zip(program.inputs, inputs, strict=True):
+        memory[tensor.name] = _checked(tensor, value)
+    for tensor, path in program.attributes:
+        memory[tensor.name] = _checked(tensor, attributes[path])
+    for step in program.steps:
+        run_step(step, memory)
+    for name, path in program.mutations:
+        attributes[path].copy_(memory[name])
+    return resolve(program.outputs, memory)
+
+
+def run_step(step: Step, memory: Memory) -> None:
+    """Run one step; its results are added to ``memory`` (or written in place where they are)."""
+    match step:
+        case Call():
+            _run_call(step, memory)
+        case Kernel():
+            _run_body(step.outer, step.inner, step.body, {}, memory)
+        case Contraction():
+            _run_contraction(step, memory)
+        case Recurrence():
+            _run_recurrence(step, memory)
+        case Attention():
+            q, k, v = (memory[tensor.name] for tensor in (step.q, step.k, step.v))
+            result = torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=step.causal, scale=step.scale
+            )
+            memory[step.result.name] = _laid_out(result, step.result)
+
+
+def resolve(structure: Any, memory: Memory) -> Any:
+    """``structure`` with every Ref replaced by its tensor; literals stay."""
+    match structure:
+        case Ref(name):
+            return memory[name]
+        case tuple() | list():
+            return type(structure)(resolve(part, memory) for part in structure)
+        case dict():
+            return {key: resolve(part, memory) for key, part in structure.items()}
+    return structure
+
+
+def _checked(tensor: Tensor, value: torch.Tensor) -> torch.Tensor:
+    seen = (tuple(value.shape), tuple(value.stride()), dtype_name(value.dtype))
+    strides = tuple(
+        have if size == 1 else want
+        for size, have, want in zip(tensor.shape, value.stride(), tensor.strides, strict=False)
+    )
+    if seen != (tensor.shape, strides, tensor.dtype):
+        raise ValueError(f"{tensor} was given shape, strides and dtype {seen}")
+    return value
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """'float32' for torch.float32."""
+    return str(dtype).removeprefix("torch.")
+
+
+def _run_call(call: Call, memory: Memory) -> None:
+    target: Any = torch
+    for part in call.target.split(".")[1:]:
+        target = getattr(target, part)
+    kwargs = {key: resolve(value, memory) for key, value in call.kwargs}
+    results = target(*(resolve(arg, memory) for arg in call.args), **kwargs)
+    results = results if isinstance(results, (tuple, list)) else (results,)
+    for tensor, result in zip(call.outputs, results, strict=False):
+        memory[tensor.name] = result
+
+
+def _run_contraction(step: Contraction, memory: Memory) -> None:
+    def operand(load: Load, rows: tuple[Axis, ...], columns: tuple[Axis, ...]) -> torch.Tensor:
+        axes = (*step.batch, *rows, *columns)
+        sizes = [math.prod(a.size for a in group) for group in (step.batch, rows, columns)]
+        value = _load(load, axes, {}, memory).expand([a.size for a in axes])
+        return value.reshape(sizes)
+
+    if step.stretches:
+        groups = (step.batch, step.m, step.k)
+        sizes = [math.prod(axis.size for axis in group) for group in groups]
+        a = _stretched(step, memory).reshape(sizes)
+    else:
+        a = operand(step.a, step.m, step.k)
+    b = operand(step.b, step.k, step.n)
+    outer = (*step.batch, *step.m, *step.n)
+    acc = torch.bmm(a.float(), b.float()) if a.dtype != torch.float64 else torch.bmm(a, b)
+    _run_body(outer, (), step.body, {"acc": acc.reshape([x.size for x in outer])}, memory)
+
+
+def _run_recurrence(step: Recurrence, memory: Memory) -> None:
+    states = [memory[tensor.name] for tensor in step.states]
+    results = getattr(torch.ops.aten, step.cell).input(
+        memory[step.x.name],
+        states if step.cell == "lstm" else states[0],
+        [memory[tensor.name] for tensor in step.weights],
+        step.biased, step.n_layers, 0.0, False, step.bidirectional, step.batch_first,
+    )  # fmt: skip
+    for tensor, result in zip(step.results, results, strict=True):
+        memory[tensor.name] = result
+
+
+def _stretched(step: Contraction, memory: Memory) -> torch.Tensor:
+    """The operand ``a`` of a transposed convolution, at every point of batch, m and k."""
+    axes = (*step.batch, *step.m, *step.k)
+    stretched = {s.out for s in step.stretches}
+    index = _index(Affine(tuple(t for t in step.a.index.terms if t[0] not in stretched)), axes)
+    inside = torch.ones([1] * len(axes), dtype=torch.bool)
+    for s in step.stretches:
+        far = _index(Affine(((s.out, 1), (s.tap, -s.dilation)), s.padding), axes)
+        at = far.div(s.stride, rounding_mode="floor")
+        inside = inside & (at * s.stride == far) & (at >= 0) & (at < s.size)
+        index = index + at * step.a.index.coefficient(s.out)
+    index, inside = torch.broadcast_tensors(index, inside)
+    loaded = _memory_of(memory[step.a.tensor.name])[torch.where(inside, index, 0)]
+    return torch.where(inside, loaded, 0.0).expand([a.size for a in axes])
+
+
+def _laid_out(value: torch.Tensor, tensor: Tensor) -> torch.Tensor:
+    return torch.empty_strided(tensor.shape, tensor.strides, dtype=value.dtype).copy_(value)
+
+
+def _run_body(
+    outer: tuple[Axis, ...],
+    inner: tuple[Axis, ...],
+    body: tuple[Op, ...],
+    values: Memory,
+    memory: Memory,
+) -> None:
+    """Every value has one dimension per axis, of size 1 where it does not depend on the axis."""
+    axes = (*outer, *inner)
+    sizes = [axis.size for axis in axes]
+    inner_dims = list(range(len(outer), len(axes)))
+    for op in body:
+        match op:
+            case Load():
+                values[op.name] = _load(op, axes, values, memory)
+            case Const():
+                constant = torch.tensor(op.value, dtype=getattr(torch, op.dtype))
+                values[op.name] = constant.reshape([1] * len(axes))
+            case Iota():
+                values[op.name] = _index(op.index, axes)
+            case Compute():
+                result = _POINTWISE[op.op](*(values[arg] for arg in op.args))
+                values[op.name] = result.to(getattr(torch, op.dtype))
+            case Reduce():
+                values[op.name] = _reduce(op, values[op.arg], inner_dims, sizes)
+            case Scan():
+                values[op.name] = _scan(op, values[op.arg], sizes)
+            case Store():
+                _store(op, axes, values, memory)
+
+
+def _index(index: Affine, axes: tuple[Axis, ...]) -> torch.Tensor:
+    result = torch.full([1] * len(axes), index.offset, dtype=torch.int64)
+    for dim, axis in enumerate(axes):
+        if coefficient := index.coefficient(axis.name):
+            shape = [axis.size if d == dim else 1 for d in range(len(axes))]
+            result = result + coefficient * torch.arange(axis.size).reshape(shape)
+    return result
+
+
+def _memory_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements from the tensor's first to its last, as one flat view."""
+    extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((extent,), (1,))
+
+
+def _load(op: Load, axes: tuple[Axis, ...], values: Memory, memory: Memory) -> torch.Tensor:
+    index = _index(op.index, axes)
+    for value, stride in op.gather:
+        index = index + stride * values[value].long()
+    inside: torch.Tensor | None = None
+    for bound in op.bounds:
+        position = _index(bound.index, axes)
+        holds = (position >= bound.low) & (position < bound.high)
+        inside = holds if inside is None else inside & holds
+    if inside is None:
+        return _memory_of(memory[op.tensor.name])[index]
+    loaded = _memory_of(memory[op.tensor.name])[torch.where(inside, index, 0)]
+    return torch.where(inside, loaded, torch.tensor(op.fill, dtype=loaded.dtype))
+
+
+def _reduce(op: Reduce, value: torch.Tensor, dims: list[int], sizes: list[int]) -> torch.Tensor:
+    spread = [sizes[d] if d in dims else value.shape[d] for d in range(len(sizes))]
+    rows = value.expand(spread).flatten(dims[0]) if dims else value.unsqueeze(-1)
+    result = _REDUCTIONS[op.op](rows, dim=-1).to(getattr(torch, op.dtype))
+    return result.reshape(*result.shape, *([1] * len(dims)))
+
+
+def _scan(op: Scan, value: torch.Tensor, sizes: list[int]) -> torch.Tensor:
+    value = value.expand(*value.shape[:-1], sizes[-1])
+    value = value.flip(-1) if op.reverse else value
+    result = _SCANS[op.op](value, dim=-1).to(getattr(torch, op.dtype))
+    if op.exclusive:
+        start = torch.full_like(result[..., :1], _SCAN_START[op.op])
+        result = torch.cat([start, result[..., :-1]], dim=-1)
+    return result.flip(-1) if op.reverse else result
+
+
+def _store(op: Store, axes: tuple[Axis, ...], values: Memory, memory: Memory) -> None:
+    name = op.tensor.name
+    if name not in memory:
+        dtype = getattr(torch, op.tensor.dtype)
+        memory[name] = torch.empty_strided(op.tensor.shape, op.tensor.strides, dtype=dtype)
+    index, value = torch.broadcast_tensors(_index(op.index, axes), values[op.value])
+    _memory_of(memory[name])[index.flatten()] = value.flatten().to(memory[name].dtype)

@@ -1,0 +1,89 @@
+"""Operations of a loop nest: what one reads, which axes it steps along, copies of other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Compute,
+    Const,
+    Iota,
+    Load,
+    Op,
+    Reduce,
+    Scan,
+    Store,
+    Stretch,
+    Tensor,
+)
+
+AnyOp = TypeVar("AnyOp", bound=Op)
+
+
+def arguments(op: Op) -> tuple[str, ...]:
+    """The named values that ``op`` reads."""
+    match op:
+        case Load():
+            return tuple(value for value, _ in op.gather)
+        case Compute():
+            return op.args
+        case Reduce() | Scan():
+            return (op.arg,)
+        case Store():
+            return (op.value,)
+    return ()
+
+
+def indices(op: Op) -> tuple[Affine, ...]:
+    """The index expressions in ``op``."""
+    match op:
+        case Load():
+            return (op.index, *(bound.index for bound in op.bounds))
+        case Iota() | Store():
+            return (op.index,)
+    return ()
+
+
+def with_indices(op: AnyOp, change: Callable[[Affine], Affine]) -> AnyOp:
+    """``op`` with ``change`` of every index expression in its place."""
+    match op:
+        case Load():
+            bounds = tuple(replace(b, index=change(b.index)) for b in op.bounds)
+            return replace(op, index=change(op.index), bounds=bounds)
+        case Iota() | Store():
+            return replace(op, index=change(op.index))
+    return op
+
+
+def with_names(
+    op: AnyOp, value: Callable[[str], str], tensor: Callable[[str], str] = lambda name: name
+) -> AnyOp:
+    """``op`` with its values and its tensor, if it has one, under other names."""
+
+    def named(given: Tensor) -> Tensor:
+        return replace(given, name=tensor(given.name))
+
+    other: Any = op
+    match op:
+        case Load():
+            gather = tuple((value(name), stride) for name, stride in op.gather)
+            other = replace(op, name=value(op.name), tensor=named(op.tensor), gather=gather)
+        case Compute():
+            other = replace(op, name=value(op.name), args=tuple(map(value, op.args)))
+        case Reduce() | Scan():
+            other = replace(op, name=value(op.name), arg=value(op.arg))
+        case Iota() | Const():
+            other = replace(op, name=value(op.name))
+        case Store():
+            other = replace(op, tensor=named(op.tensor), value=value(op.value))
+    return other
+
+
+def stretches_named(
+    stretches: tuple[Stretch, ...], name: Callable[[str], str]
+) -> tuple[Stretch, ...]:
+    """Stretches over axes with other names."""
+    return tuple(replace(s, out=name(s.out), tap=name(s.tap)) for s in stretches)

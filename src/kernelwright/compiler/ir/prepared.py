@@ -1,0 +1,100 @@
+"""Steps that follow from parameters alone: done once, and again when a parameter changes.
+
+Not covered: a change behind torch's back (``parameter.data.copy_(...)``) does not count as one.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from kernelwright.compiler.ir.ir import Call, Program, Step
+from kernelwright.compiler.ir.steps import references
+
+_RANDOM = ("dropout", "bernoulli", "rand", "multinomial", "normal")
+
+
+def needs(step: Step) -> set[str]:
+    """The names of the tensors that a step reads or writes."""
+    if isinstance(step, Call):
+        return set(references((step.args, dict(step.kwargs))))
+    return {tensor.name for tensor in (*step.reads, *step.writes)}
+
+
+def made(step: Step) -> list[str]:
+    """The names of the tensors that a step makes."""
+    return [t.name for t in (step.outputs if isinstance(step, Call) else step.writes)]
+
+
+def prepared_steps(program: Program) -> list[Step]:
+    """The steps that need nothing but attributes which forward does not change."""
+    return _prepared(program)[0]
+
+
+def lasting(program: Program) -> set[str]:
+    """The tensors that stay the same from call to call until a parameter changes."""
+    return _prepared(program)[1] - overwritten(program)
+
+
+def overwritten(program: Program) -> set[str]:
+    """The tensors that a step changes although it did not make them."""
+    return set().union(*_overwritten_by_step(program))
+
+
+def _overwritten_by_step(program: Program) -> list[set[str]]:
+    seen = {t.name for t in (*program.inputs, *(t for t, _ in program.attributes))}
+    changes: list[set[str]] = []
+    for step in program.steps:
+        changes.append(_overwritten(step, seen))
+        seen |= set(made(step))
+    return changes
+
+
+def _prepared(program: Program) -> tuple[list[Step], set[str]]:
+    changes = _overwritten_by_step(program)
+    changed = {path for _, path in program.mutations}
+    known = {tensor.name for tensor, path in program.attributes if path not in changed}
+    known -= set().union(*changes)
+    found: list[Step] = []
+    for position, step in enumerate(program.steps):
+        inputs = needs(step) if isinstance(step, Call) else {t.name for t in step.reads}
+        is_random = isinstance(step, Call) and any(word in step.target for word in _RANDOM)
+        is_fresh = made(step) and not changes[position]
+        if inputs and inputs <= known and is_fresh and not is_random:
+            found.append(step)
+            known |= set(made(step))
+    return found, known
+
+
+def _overwritten(step: Step, seen: set[str]) -> set[str]:
+    """The tensors that a step changes although it did not make them."""
+    if isinstance(step, Call):
+        return needs(step) if not step.outputs else set()
+    return set(made(step)) & seen
+
+
+def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:
+    """The prepared tensors that other steps, or the caller, use."""
+    steps = list(prepared)
+    names = [name for step in steps for name in made(step)]
+    used = (set(references(program.outputs)) | set(program.checks)).union(
+        *(needs(step) for step in program.steps if step not in steps)
+    )
+    return [name for name in names if name in used]
+
+
+def method_text(lines: Iterable[str], sources: Iterable[str], results: Iterable[str]) -> str:
+    """The method ``_prepare``: ``lines`` make ``results`` from the parameters ``sources``."""
+    body = textwrap.indent("\n".join(lines), " " * 12)
+    values = ", ".join(results)
+    return f'''\
+    _prepared = _prepared_from = None
+
+    def _prepare(self):
+        """What follows from parameters alone: made once, and again when one of them changes."""
+        sources = ({", ".join(sources)},)
+        state = [(id(source), source.data_ptr(), source._version) for source in sources]
+        if self._prepared_from != state:
+{body}
+            self._prepared, self._prepared_from = ({values},), state
+        return self._prepared'''

@@ -1,0 +1,143 @@
+"""The text of a program's calls, as one would write them by hand."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from kernelwright.compiler.ir.ir import Call, Ref
+
+_METHODS = frozenset({
+    "view", "permute", "transpose", "t", "expand", "select", "diagonal", "unfold", "squeeze",
+    "unsqueeze", "split", "split_with_sizes", "chunk", "unbind", "detach", "reshape", "expand_as",
+    "add_",
+})  # fmt: skip
+_SPREAD = frozenset({"view", "permute", "expand", "reshape"})
+"""Methods that take a list's numbers one by one; ``split`` would take the second for an axis."""
+_FUNCTIONS = {
+    "linear": "F.linear", "gelu": "F.gelu", "silu": "F.silu",
+    "scaled_dot_product_attention": "F.scaled_dot_product_attention",
+    "_unsafe_view": "torch.reshape", "numpy_T": "torch.t",
+} | {name: f"torch.{name}" for name in (
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "matmul", "mm", "bmm", "addmm", "baddbmm", "zeros", "ones", "full", "dropout", "einsum",
+    "lstm", "gru", "rnn_tanh", "rnn_relu", "relu", "sigmoid", "tanh", "exp", "sum", "mean", "amax",
+    "softmax", "layer_norm", "group_norm", "cat", "stack", "clamp", "embedding", "masked_fill",
+    "clone", "logical_not", "full_like", "sqrt", "rsqrt", "cumsum",
+    "ones_like", "triu", "tril", "equal", "_foreach_add_",
+)}  # fmt: skip
+"""Spellings whose positional arguments are those of the ATen operator."""
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_LAID_BY_DEVICE = ("torch.ops.aten.scaled_dot_product_attention",)
+"""Operators whose results lie in memory as the kernel that torch chooses for the device has them:
+what a trace on a CPU says of their strides holds on no GPU."""
+_NO_NAMES: Mapping[str, str] = {}
+_DROPPED = frozenset({"pin_memory", "layout", "path"})  # torch.einsum finds its own
+
+
+def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
+    """``a, b = torch.f(x, 1)``.
+
+    ``device`` is the expression for the device to make tensors on; ``names`` has the expressions
+    for tensors that are no variables.
+    """
+    name = call.target.removeprefix("torch.ops.aten.").partition(".")[0]
+    args = [literal(arg, device, names) for arg in call.args]
+    if name in _OPERATORS and not call.kwargs:
+        text = f"{args[0]} {_OPERATORS[name]} {args[1]}"
+    elif name == "slice":
+        text = _slice_text(call, args)
+    elif name in _METHODS:
+        method = "reshape" if name == "view" else name.removesuffix("_with_sizes")
+        given = _spread(args[1:]) if name in _SPREAD else args[1:]
+        text = f"{args[0]}.{method}({', '.join(given)})"
+    else:
+        args += [
+            f"{key}={literal(value, device, names)}"
+            for key, value in call.kwargs
+            if key not in _DROPPED
+        ]
+        text = f"{_FUNCTIONS.get(name, call.target)}({', '.join(args)})"
+    results = ", ".join(tensor.name for tensor in call.outputs)
+    return f"{results} = {text}" if results else text
+
+
+def layout_text(call: Call) -> str:
+    """The statement that has the result as the program knows it; empty where it is so on every
+    device. It copies only where the result lies otherwise."""
+    if not call.target.startswith(_LAID_BY_DEVICE):
+        return ""
+    (result,) = call.outputs
+    order = sorted(range(len(result.shape)), key=lambda dim: -result.strides[dim])
+    if order == sorted(order):
+        return f"{result.name} = {result.name}.contiguous()"
+    there = ", ".join(map(str, order))
+    back = ", ".join(str(order.index(dim)) for dim in range(len(order)))
+    return f"{result.name} = {result.name}.permute({there}).contiguous().permute({back})"
+
+
+def _spread(args: list[str]) -> list[str]:
+    """A single list argument by its elements: ``x.view(2, 3)``."""
+    return [args[0][1:-1]] if len(args) == 1 and args[0].startswith("[") else args
+
+
+def _slice_text(call: Call, args: list[str]) -> str:
+    """``x[:, 1:3]``."""
+    dim, start, end, step = (*call.args[1:], *(0, None, None, 1)[len(call.args) - 1 :])
+    rank = len(call.outputs[0].shape)
+    first = "" if start in (None, 0) else str(start)
+    last = "" if end is None or end >= 2**62 else str(end)
+    cut = f"{first}:{last}" + (f":{step}" if step != 1 else "")
+    return f"{args[0]}[{', '.join([':'] * (dim % rank) + [cut])}]"
+
+
+def literal(value: Any, device: str = "", names: Mapping[str, str] = _NO_NAMES) -> str:
+    """Python text for an argument."""
+    match value:
+        case Ref(name):
+            return names.get(name, name)
+        case torch.device():
+            return device
+        case list():
+            return "[" + ", ".join(literal(part, device, names) for part in value) + "]"
+        case tuple():
+            inside = ", ".join(literal(part, device, names) for part in value)
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        case dict():
+            return (
+                "{"
+                + ", ".join(f"{k!r}: {literal(v, device, names)}" for k, v in value.items())
+                + "}"
+            )
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return f'float("{value}")'
+    return repr(value)
+
+
+def references(structure: Any) -> Iterator[str]:
+    """The names of the tensors that an argument or output structure refers to."""
+    match structure:
+        case Ref(name):
+            yield name
+        case list() | tuple():
+            for part in structure:
+                yield from references(part)
+        case dict():
+            yield from references(list(structure.values()))
+
+
+def variable(name: str, taken: set[str]) -> str:
+    """``name`` as a Python variable that is none of ``taken``; it is added there."""
+    if name[:1].isdigit():
+        name = f"layer_{name}"
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        name += "_"
+    fresh, n = name, 1
+    while fresh in taken:
+        n += 1
+        fresh = f"{name}_{n}"
+    taken.add(fresh)
+    return fresh

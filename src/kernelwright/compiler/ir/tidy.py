@@ -1,0 +1,96 @@
+"""Tidying of loop nests: dead values dropped, neighbouring axes joined, names made plain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kernelwright.compiler.ir.axes import in_terms_of, joined
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Axis,
+    Contraction,
+    Kernel,
+    Op,
+    Scan,
+    Store,
+)
+from kernelwright.compiler.ir.ops import (
+    arguments,
+    indices,
+    stretches_named,
+    with_indices,
+    with_names,
+)
+
+Nest = TypeVar("Nest", Kernel, Contraction)
+_LETTERS = {"outer": "i", "inner": "r", "batch": "b", "m": "m", "n": "n", "k": "k"}
+
+
+def tidy(nest: Nest) -> Nest:
+    """The same loop nest in its simplest form; axes are named by group, i0, i1, ... r0, r1, ..."""
+    nest = replace(nest, body=_live(nest.body))
+    if not any(isinstance(op, Scan) for op in nest.body):
+        nest = _joined(nest)
+    names = {
+        axis.name: f"{_LETTERS[group]}{position}"
+        for group in _groups(nest)
+        for position, axis in enumerate(getattr(nest, group))
+    }
+    nest = _with_indices(nest, lambda index: in_terms_of(index, names))
+    if isinstance(nest, Contraction):
+        nest = replace(nest, stretches=stretches_named(nest.stretches, names.__getitem__))
+    axes: dict[str, Any] = {
+        group: tuple(Axis(names[axis.name], axis.size) for axis in getattr(nest, group))
+        for group in _groups(nest)
+    }
+    return replace(nest, **axes, body=_numbered(nest.body))
+
+
+def _groups(nest: Kernel | Contraction) -> tuple[str, ...]:
+    return ("outer", "inner") if isinstance(nest, Kernel) else ("batch", "m", "n", "k")
+
+
+def _live(body: tuple[Op, ...]) -> tuple[Op, ...]:
+    live: set[str] = set()
+    kept: list[Op] = []
+    for op in reversed(body):
+        if isinstance(op, Store) or op.name in live:
+            live.update(arguments(op))
+            kept.append(op)
+    return tuple(reversed(kept))
+
+
+def _joined(nest: Nest) -> Nest:
+    """The same nest with the axes of each group joined where every index allows it."""
+    ops = nest.body if isinstance(nest, Kernel) else (nest.a, nest.b, *nest.body)
+    used = [index for op in ops for index in indices(op)]
+    if isinstance(nest, Contraction):  # what is stretched stays by itself
+        used += [Affine(((n, 1),)) for s in nest.stretches for n in (s.out, s.tap)]
+    axes: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for group in _groups(nest):
+        axes[group], kept = joined(getattr(nest, group), used)
+        names |= kept
+    if isinstance(nest, Contraction):
+        axes["stretches"] = stretches_named(nest.stretches, names.__getitem__)
+    return replace(_with_indices(nest, lambda index: in_terms_of(index, names)), **axes)
+
+
+def _with_indices(nest: Nest, change: Callable[[Affine], Affine]) -> Nest:
+    body = tuple(with_indices(op, change) for op in nest.body)
+    if isinstance(nest, Kernel):
+        return replace(nest, body=body)
+    return replace(nest, body=body, a=with_indices(nest.a, change), b=with_indices(nest.b, change))
+
+
+def _numbered(body: tuple[Op, ...]) -> tuple[Op, ...]:
+    """Values named by what they are and where they stand: exp_3 is an exp, defined fourth."""
+    names: dict[str, str] = {"acc": "acc"}
+    renamed: list[Op] = []
+    for position, op in enumerate(body):
+        if not isinstance(op, Store):
+            names[op.name] = f"{op.name.rpartition('_')[0]}_{position}"
+        renamed.append(with_names(op, names.__getitem__))
+    return tuple(renamed)

@@ -1,0 +1,44 @@
+"""Steps that are whole operators instead of loop nests, and how tensors are changed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from kernelwright.compiler.ir.ir import Attention, Call, Program, Recurrence, Step, Tensor
+from kernelwright.compiler.ir.steps import variable
+
+Whole = TypeVar("Whole", Recurrence, Attention)
+
+
+def own_calls(
+    program: Program, made_of: Callable[[Call, dict[str, Tensor]], Recurrence | Attention | None]
+) -> Program:
+    """``program`` with the calls as own steps that ``made_of`` gives for them and the tensors that
+    are there by then."""
+    tensors = {t.name: t for t in (*program.inputs, *(t for t, _ in program.attributes))}
+    taken = {step.name for step in program.own()}
+    steps: list[Step] = []
+    for step in program.steps:
+        made = step.outputs if isinstance(step, Call) else step.writes
+        tensors |= {tensor.name: tensor for tensor in made}
+        own = made_of(step, tensors) if isinstance(step, Call) else None
+        steps.append(replace(own, name=variable(own.name, taken)) if own else step)
+    return replace(program, steps=tuple(steps))
+
+
+def with_tensors(step: Whole, change: Callable[[Tensor], Tensor], name: str | None = None) -> Whole:
+    """``step`` with every tensor changed, and under another name."""
+    name = name or step.name
+    if isinstance(step, Attention):
+        q, k, v, result = map(change, (step.q, step.k, step.v, step.result))
+        return replace(step, name=name, q=q, k=k, v=v, result=result)
+    return replace(
+        step,
+        name=name,
+        x=change(step.x),
+        states=tuple(map(change, step.states)),
+        weights=tuple(map(change, step.weights)),
+        results=tuple(map(change, step.results)),
+    )

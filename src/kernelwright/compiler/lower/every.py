@@ -1,0 +1,23 @@
+"""The whole table: importing this module fills it."""
+
+from kernelwright.compiler.lower import (
+    attention,
+    einsums,
+    gathers,
+    pointwise,
+    reductions,
+    views,
+    windows,
+)
+from kernelwright.compiler.lower.table import HANDLERS
+
+__all__ = [
+    "HANDLERS",
+    "attention",
+    "einsums",
+    "gathers",
+    "pointwise",
+    "reductions",
+    "views",
+    "windows",
+]

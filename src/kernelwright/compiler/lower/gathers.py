@@ -1,0 +1,89 @@
+"""Loads at computed positions: embedding, gather, indexing with tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernelwright.compiler.fuse.flow import (
+    Gather,
+    Node,
+    Point,
+    Position,
+    Row,
+    Unsupported,
+    View,
+    broadcast,
+    fold,
+    row,
+)
+from kernelwright.compiler.lower.table import Result, cast, constant, lowers, point
+
+
+def _wrapped(index: Node, size: int) -> Node:
+    """Negative positions count from the end."""
+    index = cast(index, "int64")
+    negative = point("lt", index, constant(index, 0), dtype="bool")
+    return point(
+        "where", negative, point("add", index, constant(index, size)), index, dtype="int64"
+    )
+
+
+@lowers("embedding")
+def embedding(result: Result, table: Node, index: Node, *_: Any, **__: Any) -> Node:
+    rank = len(result.shape)
+    spread = View(result.shape, index.dtype, index, tuple(row(d) for d in range(rank - 1)))
+    rows: tuple[Row | Node, ...] = (spread, row(rank - 1))
+    return Gather(result.shape, table.dtype, table, rows)
+
+
+@lowers("gather")
+def gather(result: Result, table: Node, dim: int, index: Node, **_: Any) -> Node:
+    if not table.shape:
+        raise Unsupported("gather from a number")
+    dim %= len(table.shape)
+    others = [d for d in range(len(table.shape)) if d != dim]
+    is_one = index.shape[dim] == 1 and all(index.shape[d] == table.shape[d] for d in others)
+    if is_one and isinstance(table, Point) and "float" in table.dtype:
+        return _chosen(table, dim, index)
+    rows: list[Row | Node] = [row(d) for d in range(len(table.shape))]
+    rows[dim] = index
+    return Gather(result.shape, table.dtype, table, tuple(rows))
+
+
+def _chosen(table: Node, dim: int, index: Node) -> Node:
+    """One of a row of computed values: the sum of the row with zeros elsewhere, so that the row,
+    such as the logarithm of a softmax, need not be in memory."""
+    position = Position(table.shape, "int64", dim)
+    wanted = broadcast(cast(index, "int64"), table.shape)
+    is_it = point("eq", position, wanted, dtype="bool")
+    value = point("where", is_it, table, constant(table, 0.0), dtype=table.dtype)
+    return fold("sum", value, [dim], keepdim=True)
+
+
+@lowers("index_select")
+def index_select(result: Result, table: Node, dim: int, index: Node) -> Node:
+    dim %= len(table.shape)
+    rows: list[Row | Node] = [row(d) for d in range(len(table.shape))]
+    rows[dim] = View(result.shape, index.dtype, index, (row(dim),))
+    return Gather(result.shape, table.dtype, table, tuple(rows))
+
+
+@lowers("index")
+def index(result: Result, table: Node, indices: list[Node | None]) -> Node:
+    """Tensors in neighbouring positions, as torch places the result of indexing with them."""
+    given = [d for d, i in enumerate(indices) if i is not None]
+    tensors = [i for i in indices if i is not None]
+    if any(i.dtype == "bool" for i in tensors) or given != list(range(given[0], given[-1] + 1)):
+        raise Unsupported("indexing with masks, or with tensors apart")
+    spread = len(result.shape) - (len(table.shape) - len(given))
+    first = given[0]
+    rows: list[Row | Node] = []
+    for d in range(len(table.shape)):
+        if d not in given:
+            rows.append(row(d if d < first else d - len(given) + spread))
+            continue
+        shape = result.shape[first : first + spread]
+        local = broadcast(_wrapped(tensors[given.index(d)], table.shape[d]), shape)
+        place = tuple(row(first + k) for k in range(spread))
+        rows.append(View(result.shape, "int64", local, place))
+    return Gather(result.shape, table.dtype, table, tuple(rows))

@@ -1,0 +1,163 @@
+"""From a captured graph to nodes: what the table can do becomes own code, the rest is called."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from kernelwright.compiler.capture.capture import Captured
+from kernelwright.compiler.fuse.flow import Node, Source, Unsupported, walk
+from kernelwright.compiler.ir.interpret import dtype_name
+from kernelwright.compiler.ir.ir import Tensor
+from kernelwright.compiler.lower.every import HANDLERS
+from kernelwright.compiler.lower.products import PRODUCTS
+from kernelwright.compiler.lower.table import Handler, result_of
+
+VIEWS = frozenset({
+    "permute", "transpose", "t", "numpy_T", "view", "expand", "slice", "select", "diagonal",
+    "unfold", "squeeze", "unsqueeze", "split", "split_with_sizes", "chunk", "unbind", "alias",
+    "detach", "reshape", "_unsafe_view", "expand_as",
+})  # fmt: skip
+"""Operators that PyTorch does without a copy (reshape: where it can)."""
+
+
+@dataclass
+class Flow:
+    """A captured graph as nodes."""
+
+    captured: Captured
+    handlers: Mapping[str, Handler]
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    """The Node (or tuple of Nodes, None where a result is not made) of every graph node."""
+    calls: dict[fx.Node, tuple[Source | None, ...]] = field(default_factory=dict)
+    """Graph nodes that PyTorch runs, with their results."""
+    made_by: dict[Node, fx.Node] = field(default_factory=dict)
+    """The graph node that each node came from."""
+
+
+def name_of(node: fx.Node) -> str:
+    """'softmax' for aten.softmax.int; 'getitem' for operator.getitem."""
+    if isinstance(node.target, torch._ops.OpOverload):
+        return node.target.overloadpacket.__name__
+    return getattr(node.target, "__name__", str(node.target))
+
+
+def tensor_of(name: str, value: Any) -> Tensor:
+    """The Tensor for a (fake) tensor."""
+    shape = tuple(int(n) for n in value.shape)
+    return Tensor(name, shape, dtype_name(value.dtype), tuple(int(s) for s in value.stride()))
+
+
+def to_flow(captured: Captured, called: Collection[str] = (), *, products: bool = False) -> Flow:
+    """Nodes for ``captured``; operators of the graph nodes named in ``called`` are called.
+
+    With ``products``, matrix products and convolutions become nodes, too.
+    """
+    flow = Flow(captured, HANDLERS | PRODUCTS if products else HANDLERS)
+    for node in captured.graph.nodes:
+        if node.op == "placeholder":
+            if isinstance(node.meta.get("val"), torch.Tensor):
+                flow.values[node] = _source(node.name, node.meta["val"])
+        elif node.op == "call_function" and node.users:
+            _add(flow, node, node.name in called)
+        elif node.op not in ("call_function", "output"):
+            raise Unsupported(f"a graph node of kind {node.op}")
+    return flow
+
+
+def _source(name: str, value: torch.Tensor) -> Source:
+    tensor = tensor_of(name, value)
+    return Source(tensor.shape, tensor.dtype, tensor)
+
+
+def _add(flow: Flow, node: fx.Node, must_call: bool) -> None:
+    if node.target is operator.getitem:
+        whole, position = node.args
+        flow.values[node] = flow.values[whole][position]
+        return
+    try:
+        if must_call or _is_counter(node):
+            raise Unsupported("asked to be called, or not worth a kernel")
+        flow.values[node] = _handled(flow, node)
+    except Unsupported:
+        _call(flow, node)
+
+
+def _is_counter(node: fx.Node) -> bool:
+    """A single integer that is counted up, such as BatchNorm's num_batches_tracked."""
+    value = node.meta.get("val")
+    is_number = isinstance(value, torch.Tensor) and value.dim() == 0
+    return (
+        is_number
+        and not value.is_floating_point()
+        and bool(node.all_input_nodes)
+        and all(arg.op == "placeholder" for arg in node.all_input_nodes)
+    )
+
+
+def _handled(flow: Flow, node: fx.Node) -> Any:
+    name = name_of(node)
+    handler = flow.handlers.get(name)
+    if handler is None or not isinstance(node.target, torch._ops.OpOverload):
+        raise Unsupported(name)
+    args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda arg: flow.values[arg])
+    value = node.meta["val"]
+    first = value[0] if isinstance(value, (tuple, list)) else value
+    if not isinstance(first, torch.Tensor) or first.dtype.is_complex or first.numel() == 0:
+        raise Unsupported("a result that is not a real tensor with elements")
+    if any(map(_is_complex, node.all_input_nodes)):
+        raise Unsupported("complex numbers")
+    made = handler(result_of(first, name), *args, **kwargs)
+    _check(node, made, value)
+    parts = made if isinstance(made, tuple) else (made,)
+    for part in walk([part for part in parts if part is not None]):
+        flow.made_by.setdefault(part, node)
+    return made
+
+
+def _is_complex(node: fx.Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype.is_complex
+
+
+def _check(node: fx.Node, made: Any, value: Any) -> None:
+    """Every result must have the shape and dtype that torch says; else a handler is wrong."""
+    is_many = isinstance(value, (tuple, list))
+    pairs = zip(made, value, strict=False) if is_many else [(made, value)]
+    for position, (have, want) in enumerate(pairs):
+        if have is None:
+            if any(user.args[1] == position for user in node.users):
+                raise Unsupported(f"result {position} of {node.target}")
+        elif (have.shape, have.dtype) != (tuple(want.shape), dtype_name(want.dtype)):
+            seen = f"{have.shape} {have.dtype}, not {tuple(want.shape)} {want.dtype}"
+            raise AssertionError(f"the lowering of {node.target} gives {seen}")
+
+
+def _call(flow: Flow, node: fx.Node) -> None:
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        result = _source(node.name, value)
+        flow.values[node] = result
+        flow.calls[node] = (result,)
+        return
+    if not isinstance(value, (tuple, list)):
+        raise Unsupported(f"{node.target} returns no tensor")
+    results = tuple(
+        _source(f"{node.name}_{i}", part) if isinstance(part, torch.Tensor) else None
+        for i, part in enumerate(value)
+    )
+    flow.values[node] = results
+    flow.calls[node] = results
+
+
+def is_view(node: fx.Node) -> bool:
+    """Whether PyTorch gets this value without a copy from its first argument."""
+    return node.op == "call_function" and name_of(node) in VIEWS
+
+
+__all__ = ["Flow", "Node", "is_view", "name_of", "tensor_of", "to_flow"]

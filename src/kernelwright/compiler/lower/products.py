@@ -1,0 +1,176 @@
+"""Matrix products and convolutions as own code, where an emitter asks for them.
+
+This table is apart from the other one: a product is own code only in some program variants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kernelwright.compiler.fuse.flow import (
+    Node,
+    Product,
+    Row,
+    Stretched,
+    Unsupported,
+    View,
+    broadcast,
+    fixed,
+    fold,
+    permute,
+    reshape,
+    row,
+)
+from kernelwright.compiler.lower.reductions import compute
+from kernelwright.compiler.lower.table import Handler, Result, cast, point
+from kernelwright.compiler.lower.windows import spread, windows
+
+PRODUCTS: dict[str, Handler] = {}
+
+
+def _product(*operators: str) -> Any:
+    def register(handler: Handler) -> Handler:
+        PRODUCTS.update(dict.fromkeys(operators, handler))
+        return handler
+
+    return register
+
+
+def contract(a: Node, b: Node) -> Node:
+    """``a @ b`` for (..., m, k) and (..., k, n) with broadcasting over the leading dimensions."""
+    if len(a.shape) < 2 or len(b.shape) < 2 or "float" not in a.dtype:
+        raise Unsupported("a product with a vector, or of integers")
+    rank = max(len(a.shape), len(b.shape))
+    wide_a, wide_b = ((1,) * (rank - len(x.shape)) + x.shape for x in (a, b))
+    lead = tuple(max(x, y) for x, y in zip(wide_a[:-2], wide_b[:-2], strict=True))
+    shape = (*lead, wide_a[-2], wide_b[-1])
+    inner = wide_a[-1]
+    common = (*shape, inner)
+
+    def view(arg: Node, wide: tuple[int, ...], last: Sequence[int]) -> Node:
+        places = [*range(rank - 2), *last]
+        rows = [fixed(0) if n == 1 else row(place) for n, place in zip(wide, places, strict=True)]
+        return View(common, arg.dtype, arg, tuple(rows[rank - len(arg.shape) :]))
+
+    both = [d for d in range(rank - 2) if wide_a[d] > 1 and wide_b[d] > 1]
+    only_a = [d for d in range(rank - 2) if wide_b[d] == 1]
+    only_b = [d for d in range(rank - 2) if d not in (*both, *only_a)]
+    left, right = view(a, wide_a, [rank - 2, rank]), view(b, wide_b, [rank, rank - 1])
+    m, n = (*only_a, rank - 2), (*only_b, rank - 1)
+    return Product(shape, compute(a.dtype), left, right, (inner,), tuple(both), m, n)
+
+
+def _with_bias(value: Node, bias: Node | None, result: Result, shape: Sequence[int]) -> Node:
+    if bias is not None:
+        value = point(
+            "add", value, broadcast(reshape(cast(bias, value.dtype), tuple(shape)), value.shape)
+        )
+    return cast(value, result.dtype)
+
+
+@_product("linear")
+def linear(result: Result, x: Node, weight: Node, bias: Node | None = None) -> Node:
+    if len(weight.shape) != 2:
+        raise Unsupported("linear with a vector of weights")
+    return _with_bias(contract(x, permute(weight, [1, 0])), bias, result, weight.shape[:1])
+
+
+@_product("matmul", "mm", "bmm")
+def matmul(result: Result, a: Node, b: Node) -> Node:
+    return cast(contract(a, b), result.dtype)
+
+
+@_product("addmm", "baddbmm")
+def addmm(
+    result: Result, bias: Node, a: Node, b: Node, *, beta: float = 1, alpha: float = 1
+) -> Node:
+    if beta != 1 or alpha != 1:
+        raise Unsupported("a scaled product")
+    value = contract(a, b)
+    return cast(point("add", value, broadcast(cast(bias, value.dtype), value.shape)), result.dtype)
+
+
+@_product("conv1d", "conv2d", "conv3d")
+def conv(
+    result: Result, x: Node, weight: Node, bias: Node | None = None, stride: Any = 1,
+    padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> Node:  # fmt: skip
+    """Windows of the padded image times the weights; one channel a group is a plain reduction."""
+    spatial = len(weight.shape) - 2
+    if isinstance(padding, str) or len(x.shape) != spatial + 2:
+        raise Unsupported("padding by name, or an image without a batch")
+    kernel, out = weight.shape[2:], result.shape[2:]
+    steps, pads, gaps = (spread(v, spatial) for v in (stride, padding, dilation))
+    view = windows(x, kernel, steps, pads, dilation=gaps, out=out, fill=0.0)
+    if groups == x.shape[1] == weight.shape[0] and weight.shape[1] == 1:
+        value = _depthwise(view, weight, spatial)
+    else:
+        value = _dense(result, view, weight, groups)
+    return _with_bias(value, bias, result, (weight.shape[0], *[1] * spatial))
+
+
+def _depthwise(view: Node, weight: Node, spatial: int) -> Node:
+    """(n, c, *out, *kernel) times (c, 1, *kernel), summed over the kernel."""
+    rank = len(view.shape)
+    kernel_dims = range(rank - spatial, rank)
+    rows: list[Row] = [row(1), fixed(0), *(row(d) for d in kernel_dims)]
+    factor = View(view.shape, weight.dtype, weight, tuple(rows))
+    product = point("mul", cast(view, compute(view.dtype)), cast(factor, compute(view.dtype)))
+    return fold("sum", product, list(kernel_dims))
+
+
+def _space(result: Result, groups: int, folded: tuple[int, ...]) -> tuple[int, ...]:
+    """The space of a convolution's products: (image, group, output channel of the group, *out,
+    input channel of the group, *kernel)."""
+    images, channels, *out = result.shape
+    return (images, groups, channels // groups, *out, *folded)
+
+
+def _part(size: int, inner: int) -> Row:
+    """The channel that is number ``inner`` of the group, which has ``size``."""
+    return (((1, size), (inner, 1)), 0)
+
+
+def _dense(result: Result, view: Node, weight: Node, groups: int) -> Node:
+    """Rows are (image, *out), columns output channels, folded are (channel, *kernel)."""
+    folded = weight.shape[1:]
+    spatial = len(folded) - 1
+    common, rank = _space(result, groups, folded), spatial + 3
+    kernel = [row(rank + 1 + d) for d in range(spatial)]
+    out = [row(3 + d) for d in range(spatial)]
+    a = View(common, view.dtype, view, (row(0), _part(folded[0], rank), *out, *kernel))
+    columns = common[2]
+    b = View(common, weight.dtype, weight, (_part(columns, 2), row(rank), *kernel))
+    return _convolved(result, a, b, folded)
+
+
+def _convolved(result: Result, a: Node, b: Node, folded: tuple[int, ...]) -> Node:
+    """The products of ``a`` and ``b`` in one space, summed over ``folded``."""
+    shape = a.shape[: len(a.shape) - len(folded)]
+    m, is_single = (0, *range(3, len(shape))), a.dtype == "float32"
+    value = Product(shape, compute(a.dtype), a, b, folded, (1,), m, (2,), tf32=is_single)
+    return reshape(value, result.shape)
+
+
+@_product("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+def conv_transpose(
+    result: Result, x: Node, weight: Node, bias: Node | None = None, stride: Any = 1,
+    padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Node:  # fmt: skip
+    """The places of the image that every output is made from, times their weights."""
+    spatial = len(weight.shape) - 2
+    channels, columns, *kernel = weight.shape
+    if len(x.shape) != spatial + 2 or x.dtype != "float32":
+        raise Unsupported("a transposed convolution without a batch, or not in float32")
+    if 1 in (*kernel, *result.shape[2:]):
+        raise Unsupported("a transposed convolution with a dimension of one")
+    folded = (channels // groups, *kernel)
+    common, rank = _space(result, groups, folded), spatial + 3
+    a = Stretched(
+        common, x.dtype, x, *(tuple(spread(v, spatial)) for v in (stride, padding, dilation))
+    )
+    taps = [row(rank + 1 + d) for d in range(spatial)]
+    b = View(common, weight.dtype, weight, (_part(folded[0], rank), row(2), *taps))
+    value = _convolved(result, a, b, folded)
+    return _with_bias(value, bias, result, (groups * columns, *[1] * spatial))

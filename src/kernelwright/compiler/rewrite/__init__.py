@@ -1,0 +1,14 @@
+"""Algebraic rewriting of captured graphs: rules are rows of a table, the engine reads them."""
+
+from kernelwright.compiler.rewrite.engine import rewrite
+from kernelwright.compiler.rewrite.table import (
+    BIASES,
+    IMAGES_TOO,
+    LAYOUTS,
+    ORDINARY,
+    RULES,
+    STEPS,
+    Rule,
+)
+
+__all__ = ["BIASES", "IMAGES_TOO", "LAYOUTS", "ORDINARY", "RULES", "STEPS", "Rule", "rewrite"]

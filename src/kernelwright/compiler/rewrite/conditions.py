@@ -1,0 +1,193 @@
+"""Conditions of rules: each looks at a match and returns the names that the replacement needs
+besides the pattern's own, or None where the rule does not hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+
+from kernelwright.compiler.rewrite.pattern import Bindings
+from kernelwright.compiler.rewrite.terms import rank_of, real_value, shape_of, term_of
+
+ASSUMES = "assumes"
+"""Key under which a condition returns a node whose value it has looked at."""
+Condition = Callable[[Bindings], dict[str, Any] | None]
+_NON_NEGATIVE = ("relu", "sigmoid", "softmax", "exp", "abs", "square", "hardsigmoid")
+
+
+def always(found: Bindings) -> dict[str, Any] | None:
+    return {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_float(node: Any) -> bool:
+    return isinstance(node, fx.Node) and node.meta["val"].is_floating_point()
+
+
+def attention(found: Bindings) -> dict[str, Any] | None:
+    """Four dimensions, equal batches and heads, a number as scale, a mask that broadcasts."""
+    q, k, v = found["q"], found["k"], found["v"]
+    if not all(_is_float(x) and rank_of(x) == 4 for x in (q, k, v)):
+        return None
+    if len({shape_of(x)[:2] for x in (q, k, v)}) != 1 or shape_of(k)[2] != shape_of(v)[2]:
+        return None
+    factor = found.get("s", 1.0)
+    if "d" in found:
+        factor = 1.0 / found["d"] if _is_number(found["d"]) and found["d"] else None
+    if not _is_number(factor):
+        return None
+    mask = found.get("mask")
+    if mask is not None and not (isinstance(mask, fx.Node) and rank_of(mask) <= 4):
+        return None
+    if "infinite" in found and found["infinite"] != -math.inf:
+        return None
+    if mask is not None and "infinite" not in found and not _is_float(mask):
+        return None
+    return {"scale": float(factor)}  # type: ignore[arg-type]
+
+
+def attention_of_three(found: Bindings) -> dict[str, Any] | None:
+    """Three dimensions with equal first ones; whatever scales the scores is in q."""
+    q, k, v = found["q"], found["k"], found["v"]
+    if not all(_is_float(x) and rank_of(x) == 3 for x in (q, k, v)):
+        return None
+    alike = len({shape_of(x)[0] for x in (q, k, v)}) == 1 and shape_of(k)[1] == shape_of(v)[1]
+    return {"scale": 1.0} if alike else None
+
+
+def causal_attention(found: Bindings) -> dict[str, Any] | None:
+    """As ``attention``, and the mask is a buffer's: true exactly above the diagonal."""
+    extra = attention(found)
+    mask = found["mask"]
+    size = shape_of(found["q"])[2]
+    if extra is None or shape_of(found["k"])[2] != size or shape_of(mask)[-2:] != (size, size):
+        return None
+    value = real_value(mask)
+    if value is None or value.dtype != torch.bool or value.numel() != size * size:
+        return None
+    is_causal = torch.equal(value, torch.ones_like(value).triu(1))
+    return {**extra, ASSUMES: mask} if is_causal else None
+
+
+def computed(found: Bindings) -> dict[str, Any] | None:
+    """x is computed in the graph."""
+    return {} if found["x"].op == "call_function" else None
+
+
+def number(found: Bindings) -> dict[str, Any] | None:
+    """c is a finite number, not zero."""
+    return {} if _is_number(found["c"]) and found["c"] else None
+
+
+def product_of_numbers(found: Bindings) -> dict[str, Any] | None:
+    """Both are numbers and so is their product, far from overflow and underflow of float32."""
+    if not (_is_number(found["c"]) and _is_number(found["e"])) or not _is_float(found["x"]):
+        return None
+    product = found["c"] * found["e"]
+    return {"ce": product} if 1e-30 < abs(product) < 1e30 else None
+
+
+def number_of_linear(found: Bindings) -> dict[str, Any] | None:
+    """c is a number, and x is a linear map that can take the sum into its weights."""
+    term = term_of(found["x"])
+    return number(found) if term is not None and term.op in ("linear", "matmul") else None
+
+
+def last_dim(found: Bindings) -> dict[str, Any] | None:
+    """The last dimension alone, of more than one element; ``w`` is a plain matrix."""
+    if tuple(found["dims"]) != (-1,) or rank_of(found["w"]) != 2:
+        return None
+    return {"shape": _reduced_shape(found)}
+
+
+def shifted_last_dim(found: Bindings) -> dict[str, Any] | None:
+    """The last dimension alone, and along it a vector that is added to every row."""
+    vector, x = found["p"], found["x"]
+    if tuple(found["dims"]) != (-1,) or not isinstance(vector, fx.Node) or rank_of(vector) != 1:
+        return None
+    term = term_of(x)
+    is_linear = term is not None and term.op == "linear" and rank_of(term.args[1]) == 2
+    return {} if is_linear and shape_of(vector)[-1] == shape_of(x)[-1] else None
+
+
+def last_dim_of_product(found: Bindings) -> dict[str, Any] | None:
+    is_last = tuple(found["dims"]) == (-1,) and rank_of(found["b"]) >= 2 <= rank_of(found["a"])
+    return {"shape": _reduced_shape(found)} if is_last else None
+
+
+def rows_of_product(found: Bindings) -> dict[str, Any] | None:
+    is_row = tuple(found["dims"]) == (-2,) and rank_of(found["b"]) >= 2 <= rank_of(found["a"])
+    return {"shape": _reduced_shape(found)} if is_row else None
+
+
+def _reduced_shape(found: Bindings) -> list[int]:
+    """The shape of the whole match, to which the replacement is brought."""
+    return list(shape_of(found[""][0]))
+
+
+def never_negative(found: Bindings) -> dict[str, Any] | None:
+    """x is the result of an operator whose values are never below zero."""
+    term = term_of(found["x"]) if isinstance(found["x"], fx.Node) else None
+    if term is None:
+        return None
+    if term.op == "clamp":
+        return {} if term.args[1] is not None and term.args[1] >= 0 else None
+    return {} if term.op in _NON_NEGATIVE else None
+
+
+def nested_limits(found: Bindings) -> dict[str, Any] | None:
+    """Both ranges are given and the result is one range, not empty."""
+    a, b, c, d = (found[name] for name in ("low", "high", "low2", "high2"))
+    if any(limit is None for limit in (a, b, c, d)):
+        return None
+    low, high = max(a, c), min(b, d)
+    return {"lowest": low, "highest": high} if low <= high else None
+
+
+def empty_range(found: Bindings) -> dict[str, Any] | None:
+    """Everything is at most c, and raised to at least ``low``: a constant."""
+    low, c, high = found["low"], found["c"], found["high"]
+    if not _is_number(low) or not _is_number(c) or c > low or (high is not None and high < low):
+        return None
+    return {}
+
+
+def single_element(found: Bindings) -> dict[str, Any] | None:
+    """The reduction runs over dimensions of one element, which stay."""
+    shape = shape_of(found["x"])
+    return {} if found["keep"] and all(shape[d] == 1 for d in found["dims"]) else None
+
+
+def pooled_features(found: Bindings) -> dict[str, Any] | None:
+    """Windows of the features side by side, all inside: means of groups of rows of the weight."""
+    (size,), (far,) = found["size"], found["far"]
+    weight = found["w"]
+    if found["d1"] % 3 != 1 or size != far or rank_of(weight) != 2 or rank_of(found["x"]) != 2:
+        return None
+    features, inputs = shape_of(weight)
+    if features % size:
+        return None
+    groups = features // size
+    return {"grouped": [groups, size, inputs], "groups": [groups, size]}
+
+
+def plain_weight(found: Bindings) -> dict[str, Any] | None:
+    """w is a parameter as it is, with more than one channel to bring together."""
+    weight = found["w"]
+    if weight.op != "placeholder" or min(shape_of(weight)[:2]) == 1:
+        return None
+    return {"layout": {4: torch.channels_last, 5: torch.channels_last_3d}[rank_of(weight)]}
+
+
+def cheaper_as_one(found: Bindings) -> dict[str, Any] | None:
+    """Two maps in a row of which the first widens, so that the product of both is smaller."""
+    (hidden, inputs), (outputs, _) = shape_of(found["w"]), shape_of(found["w2"])
+    is_smaller = inputs * outputs < (inputs * hidden + hidden * outputs) // 2
+    return {} if is_smaller and found["b"] is not None and found["b2"] is not None else None

@@ -1,0 +1,167 @@
+"""The engine: applies rules to a copy of a captured graph until none applies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx
+
+from kernelwright.compiler.capture.capture import Captured
+from kernelwright.compiler.capture.recurrent import CELLS
+from kernelwright.compiler.lower.graph import name_of
+from kernelwright.compiler.rewrite.conditions import ASSUMES
+from kernelwright.compiler.rewrite.pattern import build, call, match, operator_of, parsed
+from kernelwright.compiler.rewrite.table import RULES, Rule
+from kernelwright.compiler.rewrite.terms import term_of
+
+MAX_STEPS = 200
+"""More than there are nodes. Every rule makes the graph smaller or moves an operator towards the
+inputs; this stops a table with a rule and its reverse."""
+
+
+def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured, tuple[str, ...]]:
+    """The rewritten graph, and the names of the rules in the order in which they were applied."""
+    captured = _copy(captured)
+    graph = captured.graph
+    applied: list[str] = []
+    strides = [node.meta["val"].stride() for node in _returned(captured.outputs)]
+    limit = MAX_STEPS + len(graph.nodes)
+    while len(applied) < limit:
+        rule = _apply_one(graph, rules)
+        if rule is None:
+            break
+        applied.append(rule.name)
+    _laid_out_once(graph)
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    returned, mutated, assumed = output.args[0]
+    mutations = tuple(
+        (node.name, path) for node, (_, path) in zip(mutated, captured.mutations, strict=True)
+    )
+    _propagate(graph)
+    returned = _laid_as_before(graph, returned, strides)
+    assumptions = tuple(dict.fromkeys(node.name for node in assumed))
+    rewritten = replace(
+        captured, graph=graph, outputs=returned, mutations=mutations, assumptions=assumptions
+    )
+    return rewritten, tuple(dict.fromkeys(applied))
+
+
+def _laid_out_once(graph: fx.Graph) -> None:
+    """What one operator wants in another layout all that follow read in that layout: it is written
+    once. What the module returns stays as it was."""
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    laid: dict[tuple[fx.Node, Any], fx.Node] = {}
+    for node in list(graph.nodes):
+        if node.target != torch.ops.aten.contiguous.default or not node.kwargs:
+            continue
+        (source,), layout = node.args, node.kwargs["memory_format"]
+        first = laid.setdefault((source, layout), node)
+        if first is not node:
+            node.replace_all_uses_with(first)
+            graph.erase_node(node)
+        elif source.op == "call_function" and isinstance(source.meta["val"], torch.Tensor):
+            source.append(node)
+            others = [user for user in source.users if user not in (node, output)]
+            for user in others:
+                user.replace_input_with(source, node)
+
+
+def _returned(structure: Any) -> list[fx.Node]:
+    found: list[fx.Node] = []
+    fx.node.map_arg(structure, found.append)
+    return found
+
+
+def _laid_as_before(graph: fx.Graph, returned: Any, strides: Sequence[tuple[int, ...]]) -> Any:
+    """``returned``, with copies where a layout that rules chose would leave the module."""
+    copies: dict[fx.Node, fx.Node] = {}
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    for node, wanted in zip(_returned(returned), strides, strict=True):
+        value = node.meta["val"]
+        if value.stride() != wanted and not value.is_contiguous():
+            with graph.inserting_before(output):
+                copies[node] = call(graph, "contiguous", node)
+    laid = fx.node.map_arg(returned, lambda node: copies.get(node, node))
+    output.args = ((laid, *output.args[0][1:]),)
+    return laid
+
+
+def _copy(captured: Captured) -> Captured:
+    """A copy to change; its graph's output is (returned, new buffers, assumed)."""
+    graph = fx.Graph()
+    copies: dict[fx.Node, fx.Node] = {}
+    for node in captured.graph.nodes:
+        if node.op != "output":
+            copies[node] = graph.node_copy(node, lambda arg: copies[arg])
+    names = {node.name: copy.name for node, copy in copies.items()}
+    by_name = {node.name: copy for node, copy in copies.items()}
+    mutated = [by_name[name] for name, _ in captured.mutations]
+    graph.output((fx.node.map_arg(captured.outputs, lambda node: copies[node]), mutated, []))
+    return replace(
+        captured,
+        graph=graph,
+        inputs=tuple(names[name] for name in captured.inputs),
+        arguments=tuple(
+            names[value] if value in captured.inputs else value for value in captured.arguments
+        ),
+        attributes={names[name]: path for name, path in captured.attributes.items()},
+    )
+
+
+def _propagate(graph: fx.Graph) -> None:
+    """Shapes stay, but strides may have changed: every value's description is made anew.
+
+    A view of a value in another layout may need a copy, which ``reshape`` makes where needed.
+    """
+    for node in graph.nodes:
+        if node.op != "call_function" or name_of(node) in CELLS:
+            continue  # torch would unroll a recurrent network, whose layout nothing changes
+        if node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
+            node.target = torch.ops.aten.reshape.default
+        values, named = fx.node.map_arg((node.args, node.kwargs), lambda arg: arg.meta["val"])
+        fake = next((arg.meta["val"] for arg in node.all_input_nodes), None)
+        if isinstance(fake, torch.Tensor):
+            with fake.fake_mode, torch.no_grad():
+                node.meta["val"] = node.target(*values, **named)
+        elif isinstance(fake, (tuple, list)):
+            node.meta["val"] = node.target(*values, **named)
+
+
+def _apply_one(graph: fx.Graph, rules: Sequence[Rule]) -> Rule | None:
+    """Apply the first rule that matches anywhere; None when none does."""
+    by_operator: dict[str, list[fx.Node]] = {}
+    for node in graph.nodes:
+        if (term := term_of(node)) is not None:
+            by_operator.setdefault(term.op, []).append(node)
+    for rule in rules:
+        for node in by_operator.get(operator_of(rule.pattern), ()):
+            for found in match(parsed(rule.pattern), node, {}):
+                extra = rule.when(found) if _is_closed(found[""]) else None
+                if extra is not None:
+                    _replace(graph, rule, node, {**found, **extra})
+                    return rule
+    return None
+
+
+def _is_closed(covered: tuple[fx.Node, ...]) -> bool:
+    """Whether nothing else needs the values inside the match: else they are computed twice."""
+    return all(set(node.users) <= set(covered) for node in covered[1:])
+
+
+def _replace(graph: fx.Graph, rule: Rule, node: fx.Node, found: dict[str, Any]) -> None:
+    with graph.inserting_before(node):
+        new = build(parsed(rule.replacement), graph, found)
+    old, value = node.meta["val"], new.meta["val"]
+    if (old.shape, old.dtype) != (value.shape, value.dtype):
+        raise AssertionError(
+            f"{rule.name}: {value.shape} {value.dtype} for {old.shape} {old.dtype}"
+        )
+    node.replace_all_uses_with(new)
+    if ASSUMES in found:
+        (output,) = (n for n in graph.nodes if n.op == "output")
+        returned, mutated, assumed = output.args[0]
+        output.args = ((returned, mutated, [*assumed, found[ASSUMES]]),)
+    graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))

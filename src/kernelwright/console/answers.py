@@ -1,0 +1,185 @@
+"""Answers of the command line: results and verdicts as JSON and as things to print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from rich.console import RenderableType
+
+from kernelwright.archive import Archive, ranking, without_password
+from kernelwright.archive.repetition import Repetition
+from kernelwright.console.terminal import Answer, error_facts
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import DeviceError
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.settings import Settings
+from kernelwright.report import facts, table
+from kernelwright.search.result import Result
+
+DONE, NOTHING_PASSED = 0, 1  # 2 is wrong use, 3 a machine that failed: core/errors.py
+STANDS = {
+    True: "stands",
+    False: "does not stand",
+    None: "could not be measured here, or not well enough",
+}
+STANDS_CODE = {True: DONE, False: NOTHING_PASSED, None: DeviceError.exit_code}
+
+
+def verdict(evaluation: Evaluation, candidate: Candidate, receipt: Path | None = None) -> Answer:
+    """What `judge TASK CANDIDATE` answers."""
+    rows = _verdict_rows(evaluation)
+    found = {"dialect": candidate.dialect, **facts.evaluation_facts(evaluation)}
+    if receipt is not None:
+        rows.append(("receipt", str(receipt)))
+        found["receipt"] = str(receipt)
+    code = DONE if evaluation.passed else NOTHING_PASSED
+    return Answer(found, code, [table.verdict_table(rows)])
+
+
+def repetition(again: Repetition) -> Answer:
+    """What `judge --repeat` answers."""
+    before = again.receipt.evaluation
+    found = {
+        "stands": again.stands,
+        "differences": list(again.differences),
+        "notes": list(again.notes),
+        "task": {"name": again.receipt.task.name, "digest": again.receipt.task.digest},
+        "receipt": facts.evaluation_facts(before),
+        "verdict": facts.evaluation_facts(again.evaluation),
+    }
+    rows = [("the receipt", STANDS[again.stands])]
+    rows += [("because", difference) for difference in again.differences]
+    rows += [("differs", note) for note in again.notes]
+    rows += [("task", again.receipt.task.name), ("it said", _in_short(before))]
+    shown: list[RenderableType] = [table.verdict_table(rows), "", "now:"]
+    shown.append(table.verdict_table(_verdict_rows(again.evaluation)))
+    return Answer(found, STANDS_CODE[again.stands], shown)
+
+
+def _in_short(evaluation: Evaluation) -> str:
+    if evaluation.speedup is None or evaluation.timing is None:
+        return "; ".join((evaluation.status.value, *evaluation.reasons))
+    return f"{evaluation.status.value}, {evaluation.speedup} × {evaluation.timing.strongest}"
+
+
+def _result_facts(result: Result) -> dict[str, Any]:
+    best = None
+    if result.best is not None and result.evaluation is not None:
+        best = {
+            "digest": result.best.candidate.digest,
+            "path": str(result.source_path),
+            "dialect": result.best.candidate.dialect,
+            "kinds": list(result.evaluation.kinds),
+            "speedup": facts.speedup_facts(result.evaluation),
+            "lineage": list(result.best.lineage),
+        }
+    return {
+        "best": best,
+        "candidates": result.counts,
+        "report": str(result.report_path) if result.report_path else None,
+        "task": {"name": result.task.name, "digest": result.task.digest},
+        "source": str(result.source_path) if result.source_path else None,
+        "strongest": result.strongest,
+        "baseline_ns": facts.baseline_ns(result.evaluated),
+        "archive": without_password(result.archive_url),
+        "interrupted": result.interrupted,
+    }
+
+
+def one_result(result: Result) -> Answer:
+    """What `optimize TASK` answers."""
+    pair = None
+    if result.best is not None and result.evaluation is not None:
+        pair = (result.best, result.evaluation)
+    where = "best source" if pair else "library setting"
+    lines = [_headline(result), f"{where}: {result.source_path}"]
+    if result.report_path is not None:
+        lines.append(f"report: {result.report_path}")
+    if result.interrupted:
+        lines.append("stopped early; the same command goes on from here")
+    code = DONE if pair or result.counts.get("passed") else NOTHING_PASSED
+    shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair), "\n".join(lines)]
+    return Answer(_result_facts(result), code, shown)
+
+
+def _headline(result: Result) -> str:
+    if not result.counts.get("passed"):
+        known = f"strongest library setting ({result.strongest})" if result.strongest else "library"
+        return f"{result.task.name}: {_why_none(result)}; here is the {known} as a file"
+    if not result.strongest:
+        return f"{result.task.name}: nothing was timed; here is the library as a file"
+    if result.evaluation is None or result.evaluation.speedup is None:
+        return (
+            f"{result.task.name}: nothing beats the strongest library setting "
+            f"({result.strongest}); here it is as a file"
+        )
+    return (
+        f"{result.task.name}: {facts.ratio_text(result.evaluation.speedup)} times as fast as the "
+        f"strongest library setting ({result.strongest}), on {result.evaluation.environment.device}"
+    )
+
+
+def _why_none(result: Result) -> str:
+    if result.evaluated:
+        counts = ", ".join(f"{n} {status}" for status, n in result.counts.items())
+        return f"no candidate passed ({counts})"
+    if result.interrupted:
+        return "no kernel was judged before it was stopped"
+    why = f": {'; '.join(result.reasons)}" if result.reasons else ""
+    return f"no kernel was proposed{why}"
+
+
+def suite_results(results: list[Result], settings: Settings) -> Answer:
+    """What `optimize --suite` answers; writes the report of the whole archive."""
+    path = None
+    if any(result.evaluated for result in results):
+        from kernelwright.report import page
+
+        with Archive(settings.archive) as archive:
+            path = page.write(archive, Path(settings.out) / page.NAME)
+    counts = sum((Counter(result.counts) for result in results), Counter())
+    done = [result for result in results if result.error is None]
+    found = [result.evaluation and result.evaluation.speedup for result in done]
+    gains = [speedup.median if speedup else 1.0 for speedup in found]
+    mean = geometric_mean(gains) if gains else None
+    tasks = [
+        {"error": error_facts(r.error), "task": {"name": r.task.name}}
+        if r.error
+        else _result_facts(r)
+        for r in results
+    ]
+    answer = {
+        "tasks": tasks,
+        "candidates": dict(counts),
+        "geometric_mean": mean,
+        "report": str(path) if path else None,
+        "archive": without_password(settings.archive),
+        "interrupted": any(result.interrupted for result in results),
+    }
+    lines = [f"report: {path}"] if path else []
+    if mean is not None:
+        lines.insert(0, f"geometric mean over the strongest library setting: {mean:.3f}")
+    shown: list[RenderableType] = [table.suite_table(tasks), "\n".join(lines)]
+    return Answer(answer, DONE if counts["passed"] else NOTHING_PASSED, shown)
+
+
+def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
+    rows = [("status", evaluation.status.value)]
+    rows += [("reason", reason) for reason in evaluation.reasons]
+    rows += [("warning", warning) for warning in evaluation.warnings]
+    if evaluation.kinds:
+        rows.append(("win" if ranking.wins(evaluation) else "kind", " ".join(evaluation.kinds)))
+    if evaluation.timing is not None:
+        for name, ratio in evaluation.timing.speedups.items():
+            mark = "  (the strongest)" if name == evaluation.timing.strongest else ""
+            rows.append((f"× {name}", facts.ratio_text(ratio) + mark))
+    found = evaluation.numerics
+    if found is not None and found.distributions:  # none where the first inputs showed an error
+        rows.append(("error", f"{found.max_error:.2g}; allowed {found.allowed_error:.2g}"))
+        rows.append(("inputs", ", ".join(found.distributions)))
+    rows.append(("device", evaluation.environment.device))
+    rows.append(("isolated", ", ".join(evaluation.guarantees) or "no guarantee held"))
+    return rows

@@ -1,0 +1,67 @@
+"""What is being done, shown on stderr while a command runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from kernelwright.report.facts import one_line, ratio_text
+from kernelwright.search.result import Progress
+
+
+def search_line(progress: Progress, since_s: float) -> str:
+    """What a search said last, ``since_s`` seconds later."""
+    left_s = max(0.0, progress.seconds_left - since_s)
+    best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
+    return (
+        f"{one_line(progress.task, 40)} · {best} · {progress.n_done} judged · "
+        f"{_spent(progress)}{left_s:.0f} s left · {one_line(progress.doing, 80)}"
+    )
+
+
+class ShowProgress:
+    """Shows what is being done on stderr: one living line on a terminal, else plain lines.
+
+    ``line`` makes the text of what was told last and the seconds since then.
+    """
+
+    def __init__(self, line: Callable[[Any, float], str] = search_line) -> None:
+        self._make_line = line
+        self._last: Any = None
+        self._told_s = time.monotonic()
+        console = Console(stderr=True, highlight=False)
+        self._is_terminal = console.is_terminal
+        self._live = Live(console=console, get_renderable=self._line, transient=True)
+
+    def __enter__(self) -> ShowProgress:
+        if self._is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def __call__(self, told: Any) -> None:
+        self._last, self._told_s = told, time.monotonic()
+        if not self._is_terminal:
+            click.echo(self._line().plain, err=True)
+
+    def _line(self) -> Text:
+        if self._last is None:
+            return Text("reading the task, starting the baselines")
+        text = self._make_line(self._last, time.monotonic() - self._told_s)
+        return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def _spent(progress: Progress) -> str:
+    """'12.3 ktok, 0.0412 USD · ' where models were asked."""
+    if not progress.tokens:
+        return ""
+    money = f", {progress.cost_usd:.4f} USD" if progress.cost_usd else ""
+    return f"{progress.tokens / 1000:.1f} ktok{money} · "

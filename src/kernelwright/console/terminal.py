@@ -1,0 +1,181 @@
+"""The face of the command line: one answer per command, clear errors."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+
+from kernelwright.console.signals import TERMINATED, Termination
+from kernelwright.console.streams import (
+    escape_what_cannot_be_written,
+    open_closed,
+    silence_stdout,
+    stdout_kept,
+)
+from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
+from kernelwright.judge.baselines import HUGE_PAGES
+
+PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
+INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame
+MACHINE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command has to say: as JSON, or as things to print; and what it exits with."""
+
+    facts: dict[str, Any]
+    exit_code: int
+    shown: Sequence[RenderableType]
+
+
+class Commands(click.Group):
+    """Commands that return an Answer. With ``--json`` stdout holds one JSON object, always."""
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in words
+        # Of the judge's own arithmetic in float64 half would be page faults. Torch looks at this
+        # when it first allocates; the judge's children have an environment of their own.
+        os.environ |= HUGE_PAGES
+        open_closed()
+        escape_what_cannot_be_written()
+        kept = stdout_kept() if as_json else contextlib.nullcontext(1)
+        with kept as stdout, Termination() as termination:
+            answer = self._answer(words, termination)
+            if isinstance(answer, Answer):
+                answer = _told(answer, stdout, as_json)
+        # If an exec of text was interrupted, as there are in imports, Python dies of SIGINT in the
+        # end, unless another has ended well (run_eval_code_obj in Python/pythonrun.c).
+        exec("")
+        if termination.has_come:
+            sys.exit(TERMINATED)
+        sys.exit(answer.exit_code if isinstance(answer, Answer) else answer)
+
+    def _answer(self, words: list[str], termination: Termination) -> Answer | int:
+        """What the command returned, its error as an answer, or 0 after --help and --version."""
+        try:
+            return super().main(words, prog_name="kernelwright", standalone_mode=False)
+        except click.ClickException as error:
+            return _failure(_from_click(error))
+        except (KeyboardInterrupt, click.Abort):
+            seen = "SIGTERM" if termination.has_come else "Ctrl-C"
+            facts = {"what": "interrupted", "seen": seen, "do": "run the same command again"}
+            click.echo(f"{facts['what']}; {facts['do']}", err=True)
+            return Answer({"error": facts}, INTERRUPTED, [])
+        except KernelwrightError as error:
+            return _failure(error)
+        except OSError as error:
+            return _failure(_from_system(error))
+        except Exception as error:  # the edge of the process: a program that called gets an answer
+            traceback.print_exc()
+            return _failure(_fault(error))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """A group that is called alone shows its help."""
+        return super().parse_args(ctx, args or ["--help"])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in known:
+            raise UsageError(f'no command "{args[0]}"', seen=args[0], do=nearest(args[0], known))
+        return super().resolve_command(ctx, args)
+
+
+def error_facts(error: KernelwrightError) -> dict[str, str]:
+    """The JSON form of an error."""
+    return {"what": error.what, "seen": error.seen, "do": error.do}
+
+
+def _told(answer: Answer, stdout: int, as_json: bool) -> Answer:
+    """The answer, once it is told; an error where stdout takes nothing."""
+    try:
+        if as_json:
+            with os.fdopen(os.dup(stdout), "w") as file:
+                file.write(json.dumps(_strict(answer.facts)) + "\n")
+        else:
+            _print(answer)
+            sys.stdout.flush()
+    except BrokenPipeError:  # who reads has seen enough
+        silence_stdout()
+    except OSError as error:
+        silence_stdout()
+        return _failure(_from_system(error))
+    return answer
+
+
+def _print(answer: Answer) -> None:
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PLAIN_WIDTH)
+    for thing in answer.shown:
+        if isinstance(thing, str):
+            click.echo(thing)
+        else:
+            console.print(thing)
+
+
+def _failure(error: KernelwrightError) -> Answer:
+    with contextlib.suppress(OSError):  # stderr takes nothing: the exit code says it alone
+        click.echo(str(error), err=True)
+    return Answer({"error": error_facts(error)}, error.exit_code, [])
+
+
+def _from_click(error: click.ClickException) -> KernelwrightError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "kernelwright"
+    if isinstance(error, click.NoSuchOption) and context:
+        known = [word for option in context.command.get_params(context) for word in option.opts]
+        remedy = nearest(error.option_name, [word for word in known if word.startswith("-")])
+        return UsageError(
+            f'no option "{error.option_name}"',
+            seen=error.option_name,
+            do=f"{remedy} See {path} --help",
+        )
+    return UsageError(error.format_message(), seen=path, do=f"see {path} --help")
+
+
+def _from_system(error: OSError) -> KernelwrightError:
+    """An error of the system outside any part: writing the source or the report, mostly."""
+    seen = str(error)
+    if error.errno in MACHINE_ERRORS:
+        return DeviceError(
+            "the machine has no room, or its disk fails",
+            seen=seen,
+            do="free some space and run the same command again; what was found is in the archive",
+        )
+    return UsageError(
+        "a file cannot be read or written", seen=seen, do="check the path and its permissions"
+    )
+
+
+def _fault(error: Exception) -> KernelwrightError:
+    return DeviceError(
+        "kernelwright itself failed; this is a fault in it",
+        seen=f"{type(error).__name__}: {error}",
+        do="please report it with the traceback above",
+    )
+
+
+def _strict(value: Any) -> Any:
+    """The value without NaN and infinities, which JSON does not have."""
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

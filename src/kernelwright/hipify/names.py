@@ -1,0 +1,171 @@
+"""Identifiers and includes: renamed by the tables, reported where no table knows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from kernelwright.dialects.simt.source import MACRO_BODY, Edit, Source, enclosing
+from kernelwright.hipify.finding import Finding, State
+from kernelwright.hipify.table import ApiMap, Row
+
+IDENTIFIERS = ("identifier", "type_identifier", "namespace_identifier", "statement_identifier")
+DECLARATORS = {
+    "function_declarator", "init_declarator", "pointer_declarator", "array_declarator",
+    "reference_declarator", "parameter_declaration", "declaration", "type_definition",
+    "class_specifier", "struct_specifier", "enum_specifier", "union_specifier", "enumerator",
+    "alias_declaration", "preproc_def", "preproc_function_def", "namespace_definition",
+    "optional_parameter_declaration", "template_parameter_list", "type_parameter_declaration",
+    "namespace_alias_definition",
+}  # fmt: skip
+SUFFIXES = {"hip": (".cu", ".hip"), "cuda": (".hip", ".cu")}
+"""Suffixes of units, before and after, by the side that is ported to."""
+TYPE_OF = {"type", "value", "default_value", "body"}
+"""Fields of a declaration that use names rather than declare them."""
+WARP_SIZE = "warpSize"
+LOCAL_SCOPES = ("function_definition", "template_declaration", "lambda_expression")
+_OF_CUDA_9 = re.compile(
+    r"__((shfl(_up|_down|_xor)?|ballot|any|all|match_any|match_all)_sync|activemask|syncwarp)"
+)
+"""Source: CUDA 9.0 release notes; programs for older ones define them as macros."""
+_AROUND_MEMBERS = ("field_declaration", "field_expression")
+
+
+def declared(source: Source) -> frozenset[str]:
+    """The names that a file declares itself: functions, variables, types, macros, parameters; and
+    members, as ``.name``.
+
+    Not among them: a variable of one function that has the name of CUDA's ``warpSize``, which the
+    other functions may mean; and macros that stand in for warp operations of a newer CUDA.
+    """
+    found = {
+        f".{source.text_of(node)}"
+        for node in source.nodes("field_identifier")
+        if (around := enclosing(node, *_AROUND_MEMBERS)) and around.type == "field_declaration"
+    }
+    for node in source.nodes("identifier", "type_identifier", "namespace_identifier"):
+        name = source.text_of(node)
+        is_local = name == WARP_SIZE and enclosing(node, *LOCAL_SCOPES) is not None
+        is_stand_in = _OF_CUDA_9.fullmatch(name) and node.parent.type == "preproc_function_def"
+        if declares(source, node) and not is_local and not is_stand_in:
+            found.add(name)
+    return frozenset(found)
+
+
+def declares(source: Source, node: Any) -> bool:
+    """Whether an identifier stands where it is declared."""
+    parent = node.parent
+    if parent is None or parent.type not in DECLARATORS:
+        return False
+    if _field(parent, node) in TYPE_OF and not _is_definition(parent):
+        return False
+    if parent.type == "function_declarator" and _field(parent, node) != "declarator":
+        return False
+    return not parent.type.endswith("_specifier") or _is_definition(parent)
+
+
+def _field(parent: Any, node: Any) -> str | None:
+    for index, child in enumerate(parent.children):
+        if child.id == node.id:
+            return parent.field_name_for_child(index)
+    return None
+
+
+def _is_definition(node: Any) -> bool:
+    return node.type.endswith("_specifier") and node.child_by_field_name("body") is not None
+
+
+class Names:
+    """One pass over the identifiers of a file."""
+
+    def __init__(self, source: Source, api: ApiMap, own: frozenset[str]) -> None:
+        self.source = source
+        self.api = api
+        self.own = own
+        """Names that the program declares, in this file or in the others ported with it."""
+
+    @cached_property
+    def used(self) -> set[str]:
+        return {self.source.text_of(node) for node in self.source.nodes(*IDENTIFIERS)}
+
+    def edits(self, taken: set[int]) -> Iterator[tuple[Edit | None, Finding]]:
+        """What becomes of each identifier; ``taken`` are the offsets that other rules speak for."""
+        for node in self.source.nodes(*IDENTIFIERS):
+            name = self.source.text_of(node)
+            if node.start_byte in taken or name in self.own:
+                continue
+            row = self.api.names.get(name)
+            if row is None:
+                if self.api.owned.fullmatch(name):
+                    yield None, self._unknown(node, name)
+                continue
+            if row.is_mapped:
+                edit = None
+                if row.hip != name:
+                    edit = Edit(node.start_byte, node.end_byte, row.hip)
+                yield edit, self._known(node, row)
+            elif row.library != "device" or node.parent.type in ("call_expression", MACRO_BODY):
+                yield None, self._no_counterpart(node, row)
+
+    def includes(self) -> Iterator[tuple[Edit | None, Finding]]:
+        """What becomes of each include of a library's header."""
+        for node in self.source.nodes("system_lib_string", "string_literal"):
+            if node.parent.type != "preproc_include":
+                continue
+            name = self.source.text_of(node)[1:-1]
+            if became := self._renamed_file(name):
+                found = Finding(self.source.line(node), State.TRANSLATED, name, became)
+                yield Edit(node.start_byte + 1, node.end_byte - 1, became), found
+                continue
+            row = self.api.headers.get(name)
+            if row is None and name.startswith("cub/"):
+                row = self.api.headers.get("cub/cub.cuh")
+            if row is None:
+                if node.type == "system_lib_string" and self._is_foreign(name):
+                    yield None, self._header(node, name, "no table knows this header")
+                continue
+            if not row.hip:
+                yield None, self._header(node, name, row.note or "AMD's stack has no such header")
+                continue
+            if row.hip == name:
+                continue
+            found = Finding(self.source.line(node), State.TRANSLATED, f"<{name}>", f"<{row.hip}>")
+            yield Edit(node.start_byte, node.end_byte, f"<{row.hip}>"), found
+
+    def _renamed_file(self, name: str) -> str:
+        """A unit that another includes is ported under the other side's suffix."""
+        old, new = SUFFIXES[self.api.to]
+        return name.removesuffix(old) + new if name.endswith(old) else ""
+
+    def _is_foreign(self, name: str) -> bool:
+        stem = name.rpartition("/")[2].rpartition(".")[0] or name
+        return name.startswith(
+            ("cuda", "cooperative_groups", "nv", "cub/", "cutlass", "cute/")
+        ) or (self.api.owned.fullmatch(stem) is not None)
+
+    def _header(self, node: Any, name: str, reason: str) -> Finding:
+        return Finding(
+            self.source.line(node), State.UNPORTED, f"<{name}>", reason=reason,
+            advice="take out what the header is used for, or guard it with #ifdef __CUDACC__",
+        )  # fmt: skip
+
+    def _unknown(self, node: Any, name: str) -> Finding:
+        return Finding(
+            self.source.line(node), State.UNPORTED, name, reason="no table knows this name",
+            advice="write it by hand, or declare it in the files that are ported",
+        )  # fmt: skip
+
+    def _no_counterpart(self, node: Any, row: Row) -> Finding:
+        why = f"{row.state} in ROCm" if row.state != "supported" else "no counterpart in ROCm"
+        return Finding(
+            self.source.line(node), State.UNPORTED, row.cuda, row.hip, f"{why} ({row.source})",
+            row.note or "rewrite this part, or leave it out on AMD",
+        )  # fmt: skip
+
+    def _known(self, node: Any, row: Row) -> Finding:
+        state = State.CHANGED if row.meaning else State.TRANSLATED
+        reason = row.meaning or (row.state if row.state.startswith("deprecated") else "")
+        line = self.source.line(node)
+        return Finding(line, state, row.cuda, row.hip, reason, row.advice or row.note)

@@ -1,0 +1,71 @@
+"""Constructs that HIP gives in another form: groups, switches, types with keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelwright.dialects.simt.source import Edit, Source
+from kernelwright.hipify.calls import Change
+from kernelwright.hipify.finding import Finding, State
+from kernelwright.hipify.groups import group_changes
+
+TYPEDEFS = {
+    "cudaGraphicsResource": "hipGraphicsResource",
+    "cudaIpcMemHandle_st": "hipIpcMemHandle_t",
+    "cudaIpcEventHandle_st": "hipIpcEventHandle_t",
+    "CUuuid_st": "hipUUID",
+    "CUstream_st": "ihipStream_t",
+    "CUevent_st": "ihipEvent_t",
+}
+"""Structures of CUDA whose counterparts are to be written otherwise after ``struct``. Source: HIP
+7.1, hip_runtime_api.h: the first four are names of types only, the others tags only."""
+
+WORDS = {
+    **dict.fromkeys(("CUDART_CB", "CUDA_CB", "CUDARTAPI", "CUDAAPI"), "HIP has no such macro"),
+    "__grid_constant__": "HIP has no such promise; the parameter is read as it is",
+}
+"""Words that mean nothing on Linux or AMD, and what is said of them."""
+
+
+def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
+    """Every construct of a CUDA file that HIP has in another form."""
+    yield from group_changes(source, own)
+    yield from _default_stream(source)
+    yield from _elaborated_types(source, own)
+    yield from _words_without_meaning(source)
+
+
+def _default_stream(source: Source) -> Iterator[Change]:
+    """The switch that gives each thread a default stream of its own, defined by the program."""
+    for node in source.nodes("preproc_def"):
+        name = node.child_by_field_name("name")
+        if name is None or source.text_of(name) != "CUDA_API_PER_THREAD_DEFAULT_STREAM":
+            continue
+        became = "HIP_API_PER_THREAD_DEFAULT_STREAM"
+        found = Finding(source.line(node), State.TRANSLATED, source.text_of(name), became)
+        yield Change(found, (Edit(name.start_byte, name.end_byte, became),), at=name.start_byte)
+
+
+def _elaborated_types(source: Source, own: frozenset[str]) -> Iterator[Change]:
+    """``struct NAME`` where HIP has no structure of that name."""
+    for node in source.nodes("struct_specifier"):
+        name = node.child_by_field_name("name")
+        old = source.text_of(name) if name is not None else ""
+        if old not in TYPEDEFS or old in own or node.child_by_field_name("body") is not None:
+            continue
+        became = TYPEDEFS[old]
+        is_tag = became.startswith("ihip")
+        edit = Edit(name.start_byte if is_tag else node.start_byte, name.end_byte, became)
+        found = Finding(source.line(node), State.TRANSLATED, f"struct {old}", became)
+        yield Change(found, (edit,), at=name.start_byte)
+
+
+def _words_without_meaning(source: Source) -> Iterator[Change]:
+    for node in source.nodes("identifier", "type_identifier", "__grid_constant__"):
+        name = source.text_of(node)
+        if name not in WORDS or node.parent.type.startswith("preproc"):
+            continue
+        end = node.end_byte
+        end += len(source.text[end:]) - len(source.text[end:].lstrip(b" \t"))
+        found = Finding(source.line(node), State.TRANSLATED, name, "", WORDS[name])
+        yield Change(found, (Edit(node.start_byte, end, ""),), at=node.start_byte)

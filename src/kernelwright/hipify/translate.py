@@ -1,0 +1,226 @@
+"""Translate one file: all rules over one tree, all edits made at once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from kernelwright.core.errors import UsageError, nearest
+from kernelwright.dialects.amdgpu import HEADERS
+from kernelwright.dialects.simt.source import Edit, Source, apply_edits, callee
+from kernelwright.hipify.calls import call_changes
+from kernelwright.hipify.definitions import definition_changes
+from kernelwright.hipify.finding import Finding, State
+from kernelwright.hipify.hazards import hazard_changes
+from kernelwright.hipify.launches import launch_changes
+from kernelwright.hipify.names import Names, declared
+from kernelwright.hipify.namespaces import namespace_changes
+from kernelwright.hipify.ptx import ptx_changes
+from kernelwright.hipify.replacements import replacement_changes
+from kernelwright.hipify.table import TABLES, load_map
+from kernelwright.hipify.textures import texture_changes, texture_returns
+from kernelwright.hipify.unreadable import unreadable
+from kernelwright.hipify.warp_synchrony import warp_synchrony_changes
+
+SIDES = ("hip", "cuda")
+_OF_NVCC = {
+    "cassert": ("assert.h", {"assert"}),
+    "cstring": ("string.h", {
+        "memcpy", "memset", "memmove", "memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp",
+        "strcat", "strncat", "strstr", "strchr", "strrchr", "strtok", "strdup", "strcasecmp",
+    }),
+    "ctime": ("time.h", {"time", "difftime"}),
+}  # fmt: skip
+_OF_CUBLAS = {
+    "hip/hip_fp16.h": re.compile(rb"\b(__half|half)2?\b"),
+    "hip/hip_bf16.h": re.compile(rb"\b(__)?nv_bfloat162?\b"),
+}
+BLAS = "hipblas/hipblas.h"
+_BLAS_OF_ROCM_6 = (
+    "#define HIPBLAS_V2  // ROCm 6: hipBLAS with hipDataType and hipComplex, as ROCm 7 has it\n"
+)
+RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
+_BEFORE_CODE = (
+    "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
+    "#ifndef", "#ifdef",
+)  # fmt: skip
+_SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>(?=[ \t]*\()")
+"""A launch whose brackets may be apart, which nvcc reads and clang does not."""
+_DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated file and everything that was met in it."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def unported(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.state is State.UNPORTED)
+
+    def count(self, state: State) -> int:
+        return sum(f.state is state for f in self.findings)
+
+
+def translate(
+    text: str, *, to: str = "hip", file: str = "", own: Iterable[str] = (), implicit: bool = True
+) -> Translation:
+    """``text`` translated; comments and formatting stay.
+
+    ``own`` are names that the program declares in other files. ``implicit`` says that it is a unit:
+    the compiler includes the runtime's header (nvcc does that for .cu files), so it may have to be
+    added, and a text that no compiler reads as a whole is unported.
+
+    Raises:
+        UsageError: ``to`` is neither 'hip' nor 'cuda'.
+        DialectError: tree-sitter is not installed.
+    """
+    if to not in SIDES:
+        raise UsageError(f'cannot port to "{to}"', seen=to, do=nearest(to, SIDES))
+    source = Source(_SPACED_LAUNCH.sub(rb"<<<\1>>>", text.encode(errors="surrogateescape")))
+    api = load_map(to)
+    names = frozenset(own) | declared(source)
+    changes = list(call_changes(source, api, names, to))
+    changes += launch_changes(source, to)
+    changes += namespace_changes(source, names, to)
+    if to == "hip":
+        changes += hazard_changes(source, names)
+        changes += ptx_changes(source)
+        changes += warp_synchrony_changes(source)
+        changes += replacement_changes(source, names)
+        changes += definition_changes(source)
+        changes += texture_changes(source)
+    else:
+        changes += texture_returns(source)
+    edits = [edit for change in changes for edit in change.edits]
+    findings = [change.finding for change in changes]
+    if implicit and (fault := unreadable(text)) is not None:
+        findings.append(fault)
+    taken = {change.at for change in changes}
+    for edit in edits:
+        taken |= set() if edit.text else set(range(edit.start, edit.end))
+    renamer = Names(source, api, names)
+    for edit, finding in (*renamer.includes(), *renamer.edits(taken)):
+        edits += [edit] if edit else []
+        findings.append(finding)
+    edits += _prelude(source, to, [need for change in changes for need in change.needs], implicit)
+    placed = sorted(
+        (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
+    )
+    ported = apply_edits(source.text, edits).decode(errors="surrogateescape")
+    return Translation(ported, tuple(placed))
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    return list(dict.fromkeys(findings))
+
+
+def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[Edit]:
+    """The runtime's header where the compiler no longer brings it, and own functions in use."""
+    api = load_map(to)
+    includes = [
+        node for node in source.nodes("preproc_include") if node.parent.type == "translation_unit"
+    ]
+    paths = [source.text_of(node.child_by_field_name("path"))[1:-1] for node in includes]
+    became = {api.headers[path].hip for path in paths if path in api.headers} | set(paths)
+    of_blas = any(path in api.headers and api.headers[path].hip == BLAS for path in paths)
+    lines = [_BLAS_OF_ROCM_6] if to == "hip" and of_blas else []
+    uses = _DEVICE_WORDS.search(source.text) is not None or any(p.endswith(".h") for p in paths)
+    if implicit and uses and RUNTIME[to] not in became:
+        lines.append(f"#include <{RUNTIME[to]}>\n")
+    if implicit and to == "hip":
+        lines += [f"#include <{header}>\n" for header in _brought_by_nvcc(source, set(paths))]
+    edits = [Edit(0, 0, "".join(lines))] if lines else []
+    functions = _functions(needs)
+    if to == "hip" and any(path.startswith("cublas") for path in paths):
+        functions = _brought_by_cublas(source, became) + functions
+    if functions:
+        at = _after_includes(source, source.root)
+        edits.append(Edit(at, at, functions))
+    return edits
+
+
+def _brought_by_cublas(source: Source, became: set[str]) -> str:
+    """Headers of short floating numbers that cuBLAS's include and hipBLAS's do not.
+
+    Source: cublas_api.h of CUDA 13.
+    """
+    wanted = (h for h, names in _OF_CUBLAS.items() if h not in became and names.search(source.text))
+    return "".join(f"#include <{header}>\n" for header in wanted)
+
+
+def _brought_by_nvcc(source: Source, included: set[str]) -> Iterator[str]:
+    """Standard headers that CUDA's runtime header includes and HIP's does not, where they are used,
+    or where a header of the program's may use them.
+
+    Source: crt/common_functions.h of CUDA 13 (string.h, time.h) and its declaration of assert.
+    """
+    called = {callee(source, call) for call in source.nodes("call_expression")}
+    has_own = any(
+        node.child_by_field_name("path").type == "string_literal"
+        for node in source.nodes("preproc_include")
+    )
+    for header, (own, functions) in _OF_NVCC.items():
+        if (has_own or called & functions) and not included & {header, own}:
+            yield header
+
+
+def _after_includes(source: Source, root: Any) -> int:
+    """The first line's start after the last include that precedes any other code.
+
+    The guard around a header's whole text is looked into.
+    """
+    at = 0
+    for node in root.children:
+        if node.type == "preproc_include":
+            at = node.end_byte
+        elif node.type == "preproc_ifdef" and not at and node.end_byte >= _last_byte(source):
+            return _after_includes(source, node)
+        elif node.type not in _BEFORE_CODE:
+            break
+        elif node.type == "preproc_def" and root is not source.root and not at:
+            at = node.end_byte  # the guard's own definition
+    if not at or at >= len(source.text) or source.text[at - 1 : at] == b"\n":
+        return at
+    newline = source.text.find(b"\n", at)
+    return len(source.text) if newline < 0 else newline + 1
+
+
+def _last_byte(source: Source) -> int:
+    """Where the text ends, white space and comments aside."""
+    code = [node for node in source.root.children if node.type != "comment"]
+    return code[-1].end_byte if code else 0
+
+
+@cache
+def _function_table() -> dict[str, dict[str, object]]:
+    return tomllib.loads((TABLES / "functions.toml").read_text())
+
+
+def _functions(needs: list[str]) -> str:
+    table = _function_table()
+    ordered: list[str] = []
+
+    def add(name: str) -> None:
+        for need in table[name].get("needs", ()):  # type: ignore[union-attr]
+            add(need)
+        if name not in ordered:
+            ordered.append(name)
+
+    for need in needs:
+        add(need)
+    parts = [
+        f"#ifndef PORT_{n.upper()}\n#define PORT_{n.upper()}\n{_text(table[n])}\n#endif\n"
+        for n in ordered
+    ]
+    return "".join(parts)
+
+
+def _text(entry: dict[str, object]) -> object:
+    return (HEADERS / str(entry["header"])).read_text() if "header" in entry else entry["text"]

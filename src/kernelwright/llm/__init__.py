@@ -1,0 +1,1 @@
+"""Language models as services: endpoints, local checkpoints, chat forms, keys and costs."""

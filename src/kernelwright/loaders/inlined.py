@@ -1,0 +1,134 @@
+"""A task's text with its author's own modules in it, so that it runs where their files are not: in
+the judge's processes, on another machine, from a receipt. They are part of its identity then."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import sys
+from collections.abc import Iterator
+from importlib.util import decode_source, resolve_name
+from pathlib import Path
+from types import ModuleType
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.syntax import lines
+from kernelwright.core.task import Task
+from kernelwright.loaders.pickling import is_own
+
+PREAMBLE = """\
+# What this text imports of its author's own modules, for where their files are not.
+import importlib.abc as _abc
+import importlib.machinery as _machinery
+import linecache as _linecache
+import sys as _sys
+
+_OWN_MODULES = {{
+{modules}}}
+
+
+class _OwnModules(_abc.MetaPathFinder, _abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        if name in _OWN_MODULES:
+            return _machinery.ModuleSpec(name, self, is_package=_OWN_MODULES[name][0])
+        return None
+
+    def exec_module(self, module):
+        text, file = _OWN_MODULES[module.__name__][1], f"<{{module.__name__}}>"
+        _linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec", optimize=0), module.__dict__)
+
+
+_sys.meta_path.append(_OwnModules())
+
+"""
+FINDER = "_OwnModules"
+_FIRST, *_, _LAST, _ = PREAMBLE.splitlines(keepends=True)
+
+
+def bundled(task: Task) -> Task:
+    """The task with the texts of those modules in ``import_roots`` that its own imports, itself
+    where there are none. It has been executed in this process.
+
+    Not covered:
+        Modules that are imported under computed names, compiled ones, and files beside them.
+
+    Raises:
+        TaskError: this process had imported another file under the name of one of them.
+    """
+    texts: dict[str, tuple[bool, str]] = {}
+    waiting = [(task.source, "")]
+    while waiting:
+        text, package = waiting.pop()
+        for name in _imported(text, package):
+            module = sys.modules.get(name)
+            if module:
+                _require_own(name, module, task)
+            if name not in texts and module and is_own(name, module, task.import_roots):
+                path, is_package = Path(str(module.__file__)), hasattr(module, "__path__")
+                if path.suffix == ".py":
+                    texts[name] = is_package, decode_source(path.read_bytes())
+                    waiting.append((texts[name][1], name if is_package else _parent(name)))
+    if not texts:
+        return task
+    for name in list(texts):
+        while name := _parent(name):  # a folder without a text is a package too
+            texts.setdefault(name, (True, ""))
+    modules = "".join(f"    {name!r}: {texts[name]!r},\n" for name in sorted(texts))
+    parts = lines(task.source)
+    parts.insert(_n_first_lines(task.source), PREAMBLE.format(modules=modules))
+    return dataclasses.replace(task, source="".join(parts))
+
+
+def brought_along(source: str) -> str:
+    """What ``bundled`` put into a task's source, for other texts that import what it imports; empty
+    where it put nothing."""
+    _, first, behind = source.partition(_FIRST)
+    return first and first + behind.partition(_LAST)[0] + _LAST
+
+
+def _require_own(name: str, module: ModuleType, task: Task) -> None:
+    inside = Path(*name.split("."))
+    files = (inside.with_suffix(".py"), inside / "__init__.py")
+    beside = [file for folder in task.import_roots for file in files if Path(folder, file).exists()]
+    is_another = is_own(name, module, ("/",)) and not is_own(name, module, task.import_roots)
+    if beside and is_another:
+        raise TaskError(
+            f"{task.name} imports {beside[0]}, and another {name} is imported already",
+            seen=str(module.__file__),
+            do="load it in a process of its own, before the other is imported, or rename one",
+        )
+
+
+def _parent(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _imported(text: str, package: str) -> Iterator[str]:
+    """The modules, and what may be some, that a module of this package names in its imports, with
+    the packages around them."""
+    for node in ast.walk(ast.parse(text)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level > package.count(".") + bool(package):
+                continue  # beyond all packages, so that it has failed and nobody minded
+            if node.level:
+                base = resolve_name("." * node.level + base, package)
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[:n]) for n in range(1, len(parts) + 1))
+
+
+def _n_first_lines(text: str) -> int:
+    """Those of the docstring and of what is imported from __future__: nothing may precede them."""
+    n_lines = 0
+    for node in ast.parse(text).body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not is_docstring and getattr(node, "module", None) != "__future__":
+            break
+        n_lines = node.end_lineno or n_lines
+    return n_lines

@@ -1,0 +1,181 @@
+"""Generated code made one file that needs torch alone: kernels as text, plain calls around them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import textwrap
+
+from kernelwright.compiler.candidate.guard import (
+    checks_text,
+    form_text,
+    inputs_table,
+    weights_table,
+)
+from kernelwright.compiler.candidate.module import file_text
+from kernelwright.compiler.candidate.splice import splice
+from kernelwright.core.syntax import parse, parse_expression
+from kernelwright.core.task import Task
+from kernelwright.proposers.inductor.cpp_text import cpp_kernels
+from kernelwright.proposers.inductor.generated import Generated
+from kernelwright.proposers.inductor.triton_text import triton_kernels
+from kernelwright.proposers.inductor.wanted import Kernel, Unsupported
+
+__all__ = ["Unsupported", "standalone"]
+
+DROPPED = {"assert_size_stride", "assert_alignment", "get_raw_stream", "clear", "set_device"}
+LIBRARY = {"mm", "addmm", "bmm", "baddbmm", "convolution"}
+VIEW = """\
+def _view(tensor, shape, strides, offset):
+    return tensor.as_strided(shape, strides, tensor.storage_offset() + offset)"""
+
+
+def standalone(generated: Generated, task: Task) -> str:
+    """The candidate file.
+
+    Raises:
+        Unsupported: it needs something that the file would not have.
+    """
+    tree = parse(generated.code)
+    try:
+        reference = splice(task.source, task.entry, "ModelNew")
+    except LookupError as error:
+        raise Unsupported(f"no {error}") from error
+    sources = dict(filter(None, map(_source, tree.body)))
+    is_cpp = generated.device == "cpu" and not any("@triton.jit" in s for s in sources.values())
+    made = cpp_kernels(sources) if is_cpp else triton_kernels(sources, generated.configs)
+    call = next((n for n in ast.walk(tree) if _is_call(n)), None)
+    if call is None:
+        raise Unsupported("no call")
+    body = _Body(made.kernels, generated.returns_one).cleaned(call)
+    names = _bound(body, made.kernels)
+    forward = _forward(generated, reference.signature, names, body)
+    looks = any(not argument.is_input for argument in generated.arguments)
+    checks = checks_text(generated.device.partition(":")[0], weights=looks)
+    guard = f"{_expected(generated)}\n\n\n{checks}"
+    model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}"
+    view = VIEW if "_view(" in forward else ""
+    title = '"""Kernels that torch.compile generated, on their own."""'
+    imports = (*reference.imports, *made.imports, "import torch")
+    return file_text(title, imports, [reference.definitions, made.text, view, guard, model])
+
+
+def _source(node: ast.stmt) -> tuple[str, str] | None:
+    """(name, text) of a kernel, where a statement of the generated module holds one."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        return None
+    if not ast.unparse(node.value.func).startswith("async_compile."):
+        return None
+    text = next(a.value for a in reversed(node.value.args) if isinstance(a, ast.Constant))
+    return ast.unparse(node.targets[0]), str(text)
+
+
+def _is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == "call"
+
+
+class _Body(ast.NodeTransformer):
+    """The statements of the generated call, without what only Inductor has."""
+
+    def __init__(self, kernels: dict[str, Kernel], returns_one: bool) -> None:
+        self._kernels, self._returns_one = kernels, returns_one
+
+    def cleaned(self, call: ast.FunctionDef) -> ast.Module:
+        body = ast.Module([self.visit(node) for node in call.body], [])
+        flat: list[ast.stmt] = []
+        for node in body.body:
+            flat += node if isinstance(node, list) else [node] if node is not None else []
+        return ast.fix_missing_locations(ast.Module(flat, []))
+
+    def visit_With(self, node: ast.With) -> list[ast.stmt]:
+        inner = [self.visit(each) for each in node.body]  # of a device: the inputs' own
+        return [each for each in inner if each is not None]
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        if isinstance(node.value, ast.Call) and _called(node.value) in DROPPED:
+            return None
+        self.generic_visit(node)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | None:
+        if isinstance(node.value, ast.Call) and _called(node.value) in DROPPED:
+            return None
+        self.generic_visit(node)
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        self.generic_visit(node)
+        if self._returns_one and isinstance(node.value, ast.Tuple):
+            return ast.Return(node.value.elts[0])
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name, whose = _called(node), ast.unparse(node.func).partition(".")[0]
+        self.generic_visit(node)
+        if whose in self._kernels:
+            return self._kernels[whose].launched(node)
+        if whose == "extern_kernels":
+            if name not in LIBRARY:
+                raise Unsupported(f"extern_kernels.{name}")
+            node.func = parse_expression(f"torch.{name}")
+        elif name == "reinterpret_tensor":
+            node.func = ast.Name("_view", ast.Load())
+        elif name in ("empty_strided_cpu", "empty_strided_cuda"):
+            device = name.rpartition("_")[2]
+            text = f"torch.empty_strided(_, _, dtype=_, device={device!r})"
+            made = parse_expression(text)
+            assert isinstance(made, ast.Call)
+            made.args, made.keywords[0].value = node.args[:2], node.args[2]
+            return made
+        return node
+
+
+def _called(node: ast.Call) -> str:
+    return ast.unparse(node.func).rpartition(".")[2]
+
+
+def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
+    """The names of the call's arguments; they stand in its first statement.
+
+    Raises:
+        Unsupported: a name in it is bound nowhere.
+    """
+    first = body.body.pop(0)
+    names = [n.id for n in ast.walk(first) if isinstance(n, ast.Name) and n.id != "args"]
+    stored = {
+        n.id for n in ast.walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    known = {*names, *stored, *kernels, *dir(builtins), "torch", "triton", "_view"}
+    used = {n.id for n in ast.walk(body) if isinstance(n, ast.Name)}
+    if used - known:
+        raise Unsupported(", ".join(sorted(used - known)))
+    return names
+
+
+def _expected(generated: Generated) -> str:
+    forms = [(a.path, form_text(a.shape, a.strides, a.dtype)) for a in generated.arguments]
+    weights = [(path, form) for path, form in forms if path]
+    tables = [inputs_table("EXPECTED", (form for path, form in forms if not path))]
+    return "\n\n".join([*tables, weights_table("WEIGHTS", weights)] if weights else tables)
+
+
+def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
+    """The method: the reference's own where the inputs are others than the kernels are made for."""
+    parameters = parse(f"def f({signature}): ...").body[0].args  # type: ignore[attr-defined]
+    passed = [p.arg for p in (*parameters.posonlyargs, *parameters.args)][1:]
+    if parameters.vararg is not None or parameters.kwonlyargs or parameters.kwarg is not None:
+        raise Unsupported("a forward with variable arguments")
+    values = [
+        passed[int(a.expression[7:-1])] if a.is_input else a.expression for a in generated.arguments
+    ]
+    pairs = list(zip(generated.arguments, values, strict=True))
+    tensors = [value for a, value in pairs if a.is_input]
+    mode = "self.training" if generated.is_training else "not self.training"
+    fits = " and _as_made(self, WEIGHTS)" if len(tensors) < len(pairs) else ""
+    lines = [
+        f"if not ({mode} and _as_expected({', '.join(['EXPECTED', *tensors])}){fits}):",
+        f"    return self._reference_forward({', '.join(passed)})",
+        *(f"{name} = {value}" for name, value in zip(names, values, strict=True)),
+        *ast.unparse(body).splitlines(),
+    ]
+    return f"    def forward({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)

@@ -1,0 +1,66 @@
+"""The policy proposer: one checkpoint, asked as it was trained to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from kernelwright.core.call import Call
+from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.core.errors import UsageError
+from kernelwright.proposers.swarm import SwarmProposer
+
+NAME = "policy"
+LOCAL = "hf:"
+CONTEXT = ("reference", "exemplars", "device")
+"""The parts of the context that training shows: what a policy never saw would confuse it."""
+
+
+class PolicyProposer:
+    """Samples from local checkpoints through the prompts and the answer check of the swarm.
+
+    In a swarm of several models the same checkpoint is ``--proposer swarm --model hf:FOLDER``.
+    """
+
+    name = NAME
+
+    def check(self, brief: Brief) -> None:
+        """See that there is a checkpoint, and what is needed to run it.
+
+        Raises:
+            UsageError: no model, or one that is not a folder on this machine.
+            ProposerError: a package is missing.
+        """
+        SwarmProposer().check(_addressed(brief))
+
+    def shares(self, brief: Brief) -> bool:
+        """Always: a checkpoint runs on this machine."""
+        return True
+
+    def propose(self, brief: Brief) -> Iterator[Proposal | Call]:
+        """One round: answers sampled together, and what they propose.
+
+        Raises:
+            ProposerError: the checkpoint cannot be run.
+        """
+        for item in SwarmProposer().propose(_addressed(brief)):
+            yield item if isinstance(item, Call) else replace(item, proposer=NAME)
+
+
+def _addressed(brief: Brief) -> Brief:
+    """The brief with every model by its full name, and the context that training shows."""
+    if not brief.models:
+        raise UsageError(
+            "the policy has no checkpoint", seen="no --model", do="add --model FOLDER, as trained"
+        )
+    for name in brief.models:
+        folder = Path(name.removeprefix(LOCAL)).expanduser()
+        if not folder.is_dir():
+            raise UsageError(
+                f"no checkpoint at {folder}",
+                seen="no such folder",
+                do="name the folder that `kernelwright train` wrote; --proposer swarm asks servers",
+            )
+    named = tuple(LOCAL + name.removeprefix(LOCAL) for name in brief.models)
+    return replace(brief, models=named, contexts=brief.contexts or (",".join(CONTEXT),))

@@ -1,0 +1,134 @@
+"""What is tried first: an order by the heaviest convolution of a task, as measured on an H200.
+
+A search has seconds, and a candidate takes two to eight: the first two or three decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from torch import fx
+
+from kernelwright.compiler.capture.recurrent import CELLS
+from kernelwright.compiler.codegen.triton.convolution_schedule import LEAST_CHANNELS
+from kernelwright.compiler.lower.graph import name_of
+from kernelwright.compiler.rewrite.terms import Term, shape_of, term_of
+
+OWN, FUSED = "fused, own products", "fused"
+ORDINARY, LAST = "fused, ordinary convolutions", "fused, channels last"
+MANY = 6
+"""Convolutions from which on own products come last: building one takes two to four seconds, and
+networks of many small ones wait for launches, not for products. Their many other kernels are also
+tried in CUDA, which compiles them in one go."""
+_PRODUCTS = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "einsum"})
+_DIALECTS = ("cpp", "triton", "cuda", "torch")
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """What decides who convolves quickest."""
+
+    n_dims: int
+    channels: int
+    """Input channels of a group."""
+    groups: int
+    is_transposed: bool
+    has_steps: bool
+
+
+def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
+    """Every convolution, the heaviest first."""
+    found = [(_weight(node, term), _described(term)) for node, term in _convolved(graphs)]
+    return [described for _, described in sorted(found, key=lambda one: -one[0])]
+
+
+def _convolved(graphs: Iterable[fx.Graph]) -> Iterator[tuple[fx.Node, Term]]:
+    """The convolutions whose weights are values."""
+    for graph in graphs:
+        for node in graph.nodes:
+            term = term_of(node) if node.op == "call_function" else None
+            is_one = term is not None and term.op.startswith("conv")
+            if is_one and isinstance(term.args[1], fx.Node):
+                yield node, term
+
+
+def _weight(node: fx.Node, term: Term) -> int:
+    at = term.args[0] if "transpose" in term.op else node
+    return math.prod(shape_of(at)[2:]) * shape_of(at)[0] * math.prod(shape_of(term.args[1]))
+
+
+def _described(term: Term) -> Convolution:
+    weight, stride = shape_of(term.args[1]), term.args[3]
+    is_transposed = "transpose" in term.op
+    groups = term.args[6]
+    channels = weight[0] // groups if is_transposed else weight[1]
+    return Convolution(
+        len(weight) - 2, channels, groups, is_transposed, any(s != 1 for s in stride)
+    )
+
+
+def is_mostly_products(graphs: Sequence[fx.Graph]) -> bool:
+    """Whether matrix products are more work than convolutions: a transformer's layers beside
+    convolutions of one tap, or behind one that cuts an image into patches."""
+    products = [n for graph in graphs for n in graph.nodes if name_of(n) in _PRODUCTS - {"einsum"}]
+    convolved = sum(_weight(node, term) for node, term in _convolved(graphs))
+    return sum(map(_multiplications, products)) > convolved
+
+
+def _multiplications(product: fx.Node) -> int:
+    """The multiplications of a matrix product."""
+    left = next(arg for arg in product.args if isinstance(arg, fx.Node))
+    if name_of(product) == "addmm":
+        left = product.args[1]
+    return math.prod(shape_of(product)) * shape_of(left)[-1]
+
+
+def operators(graphs: Iterable[fx.Graph]) -> set[str]:
+    """The names of all operators."""
+    return {name_of(n) for graph in graphs for n in graph.nodes if n.op == "call_function"}
+
+
+def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, str], ...]:
+    """Variants and dialects that go first, for a task with these convolutions and operators: the
+    best and three that are something else."""
+    if not names.isdisjoint(CELLS):
+        return ((OWN, "cuda"), (OWN, "cuda"), (OWN, "cuda"))
+    if not found and names & _PRODUCTS:
+        return ((OWN, "triton"), (OWN, "triton"), (FUSED, "triton"))
+    if not found:
+        return ()
+    if len(found) > MANY:
+        return ((FUSED, "triton"), (LAST, "triton"), (LAST, "cuda"), (FUSED, "cuda"))
+    heaviest = found[0]
+    # With channels last 29 of 30 such tasks were slower than otherwise, up to a hundred times.
+    is_reduced = any(word in name for name in names for word in ("norm", "pool"))
+    own, fused, last = (OWN, "triton"), (FUSED, "triton"), (LAST, "triton")
+    if heaviest.groups > 1:
+        return (own, own, (OWN, "cuda"), own)
+    if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
+        return (own, (ORDINARY, "triton"), last, own)
+    if is_reduced and len(found) > 1:  # layers that hand each other their layout
+        return (own, last, fused, own)
+    other = fused if is_reduced else last
+    if heaviest.channels < LEAST_CHANNELS:
+        return (own, own, other, own)
+    return (own, other, own, own if is_reduced else fused)
+
+
+def in_order(
+    pairs: Iterable[tuple[Any, Any]], found: Sequence[Convolution], names: Set[str]
+) -> list[Any]:
+    """Pairs of a variant and an emitter, those that lead first (one that leads twice stands there
+    twice); the others as they come, own products of many convolutions last."""
+    rest = list(pairs)
+    by_name = {(variant.name, emitter.dialect): (variant, emitter) for variant, emitter in rest}
+    first = [by_name[name] for name in leading(found, names) if name in by_name]
+    others = [pair for pair in rest if pair not in first]
+    if found:
+        others.sort(key=lambda pair: _DIALECTS.index(pair[1].dialect))
+    if len(found) > MANY:
+        others.sort(key=lambda pair: pair[0].products)
+    return first + others

@@ -1,0 +1,1 @@
+"""What a result becomes in the user's own process: a module that runs its kernels."""

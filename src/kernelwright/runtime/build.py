@@ -1,0 +1,183 @@
+"""From a candidate to a module that runs: what ``kw.build`` does."""
+
+from __future__ import annotations
+
+import copyreg
+import importlib.util
+import itertools
+import linecache
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from kernelwright.core.digest import digest
+from kernelwright.core.errors import TaskError
+from kernelwright.core.syntax import lines
+from kernelwright.loaders import open_reference
+from kernelwright.loaders.neighbours import own_neighbours
+from kernelwright.loaders.plain import weights_of
+from kernelwright.loaders.reference import execute
+from kernelwright.search.result import Result
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from kernelwright.core.task import Task
+    from kernelwright.loaders import Reference
+    from kernelwright.runtime.dispatch import Key
+
+BUILDABLE = "give a Result, a list of them, or the path of a candidate's file"
+_NUMBERS = itertools.count()
+BUILD_SEED = 0  # the seed of a module built without a state_dict, as KernelBench's examples use
+
+
+def build(
+    result: Result | Sequence[Result] | Path | str,
+    *args: Any,
+    state_dict: Mapping[str, Tensor] | None = None,
+    **kwargs: Any,
+) -> nn.Module:
+    """The module that a result's source file (or any candidate file) defines, ready to call.
+
+    From a Result, ``args`` and ``kwargs`` default to the task's own constructor arguments, and the
+    weights to the reference's when the task was made from an object. From several Results, one
+    for each shape of the same module, that module with a forward that picks the kernel by shape and
+    is its own outside what was judged (``dispatch.ByShape``). The file runs in this process: build
+    what was judged, or what you trust.
+
+    The weights have the names that they have in the reference, in both. What is built can be
+    copied and pickled; the texts that it is made of are pickled with it, and run where it is read.
+
+    Raises:
+        TaskError: the file does not define ModelNew, or does not take the weights; or the results
+            are of different modules, or are none.
+    """
+    if isinstance(result, Sequence) and all(isinstance(one, Result) for one in result):
+        return _by_shape(result, args, kwargs, state_dict)
+    if not isinstance(result, (Result, str, Path)):
+        raise TaskError("there is nothing to build", seen=type(result).__name__, do=BUILDABLE)
+    path = result.source_path if isinstance(result, Result) else Path(result)
+    if path is None:
+        raise TaskError(
+            "there is no source to build", seen="a result without a file", do="optimize"
+        )
+    file = _executed(path)
+    if isinstance(result, Result):
+        reference = open_reference(result.task)
+        if not args and not kwargs:
+            args = tuple(reference.init_inputs(BUILD_SEED))
+        if state_dict is None and reference.has_fixed_weights:
+            state_dict = weights_of(reference.build(BUILD_SEED))
+    module = file.ModelNew(*args, **kwargs)
+    if state_dict is not None:
+        module.load_state_dict(state_dict)
+    return module
+
+
+def _executed(path: Path) -> ModuleType:
+    """The file as a module that defines ModelNew, whose instances can be pickled."""
+    if path.suffix != ".py" or not path.is_file():
+        seen = "no such file" if not path.exists() else "not the path of a Python file"
+        raise TaskError(f"{path} cannot be built", seen=seen, do=BUILDABLE)
+    text = importlib.util.decode_source(path.read_bytes())
+    name = _new_name(digest(text))
+    file = _run(text, str(path), name)
+    if not hasattr(file, "ModelNew"):
+        raise TaskError(f"{path} defines no ModelNew", seen=str(path), do=BUILDABLE)
+    _let_travel(file.ModelNew, "ModelNew", name, _run, text, str(path))
+    return file
+
+
+def _run(text: str, path: str, name: str) -> ModuleType:
+    """The text as a module of that name. It is found as if ``path`` held it, also where there is no
+    such file: compilers of kernels ask for its lines."""
+    linecache.cache[path] = (len(text), None, lines(text), path)
+    file = ModuleType(name)
+    file.__file__ = path
+    sys.modules[name] = file  # where pickle and dataclasses look for its classes
+    with own_neighbours(text):
+        exec(compile(text, path, "exec"), vars(file))
+    return file
+
+
+def _opened(task: Task) -> Reference:
+    """The task's reference, whose modules can be pickled: under a name of its own, where no other
+    execution takes the place of its classes."""
+    name = _new_name(task.digest)
+    reference = open_reference(task, name)
+    model = reference.namespace[task.entry]
+    if model.__module__ == name:  # another is imported, and pickled as any class is
+        _let_travel(model, task.entry, name, execute, task)
+    return reference
+
+
+def _new_name(of: str) -> str:
+    return f"kernelwright_built_{of.removeprefix('b2:')[:12]}_{next(_NUMBERS)}"
+
+
+def _let_travel(model: type, *origin: Any) -> None:
+    """Have pickles of a ``model`` begin with ``_blank(*origin)``."""
+    copyreg.pickle(model, lambda it: (_blank, origin, it.__reduce_ex__(4)[2]))
+
+
+def _blank(entry: str, name: str, run: Callable[..., Any], *text: Any) -> nn.Module:
+    """A module of the class ``entry`` without its state: what pickles of one begin with. It is of
+    the file ``name``, which ``run(*text, name)`` makes where there is none."""
+    if name not in sys.modules:
+        run(*text, name)
+        _let_travel(getattr(sys.modules[name], entry), entry, name, run, *text)
+    model = getattr(sys.modules[name], entry)
+    return model.__new__(model)
+
+
+def _by_shape(
+    results: Sequence[Result],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    state_dict: Mapping[str, Tensor] | None,
+) -> nn.Module:
+    """A module of the best kernel for each shape, all with the weights of one reference."""
+    from kernelwright.runtime.dispatch import ByShape, forms_of
+
+    if not results:
+        raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
+    opened = [_opened(result.task) for result in results]
+    modules = [
+        reference.namespace[result.task.entry](*args, **kwargs)
+        if args or kwargs
+        else reference.build(BUILD_SEED)
+        for result, reference in zip(results, opened, strict=True)
+    ]
+    first = modules[0]
+    for result, module in zip(results, modules, strict=True):
+        if _parts(module) != _parts(first):
+            raise TaskError(
+                "the results are of different modules",
+                seen=f"{results[0].task.name}: {_parts(first)}; {result.task.name}: "
+                f"{_parts(module)}"[:500],
+                do="build results of one module that differ in their inputs only",
+            )
+    if state_dict is not None:
+        first.load_state_dict(state_dict)
+    kernels: dict[Key, Result] = {}
+    for result, reference in zip(results, opened, strict=True):
+        if result.evaluation is not None:
+            kind = result.evaluation.environment.device.partition(":")[0]
+            device = "cuda" if kind == "hip" else kind
+            key = (device, forms_of(reference.inputs(BUILD_SEED, "cpu")))
+            kernels[key] = max(kernels.get(key, result), result, key=_least_gain)
+    weights = first.state_dict()
+    built = {key: build(r, *args, state_dict=weights, **kwargs) for key, r in kernels.items()}
+    first.forward = ByShape(first, built)  # type: ignore[method-assign]
+    return first
+
+
+def _parts(module: nn.Module) -> list[tuple[str, tuple[int, ...]]]:
+    return [(name, tuple(value.shape)) for name, value in weights_of(module).items()]
+
+
+def _least_gain(result: Result) -> float:
+    speedup = result.evaluation.speedup if result.evaluation else None
+    return speedup.low if speedup else 0.0

@@ -1,0 +1,1 @@
+"""Suites of tasks: the built-in one, readers of public ones, and tasks composed at random."""

@@ -1,0 +1,111 @@
+"""Families without products: pointwise chains, reductions, scans."""
+
+from __future__ import annotations
+
+from kernelwright.suites.composed import shapes
+from kernelwright.suites.composed.chain import chain
+from kernelwright.suites.composed.draft import Draft
+
+
+def pointwise(draft: Draft) -> None:
+    """Two to seven pointwise steps."""
+    shapes.begin_any(draft)
+    residual = draft.draw.random() < 0.2
+    kept = draft.keep("residual") if residual else ""
+    chain(draft, draft.draw.randint(2, 6), others=2)
+    if residual:
+        draft.step(f"x + {kept}", "residual")
+
+
+_FOLDS = (
+    ("torch.sum(x, dim={dim}{keep})", "sum"),
+    ("x.sum(dim={dim}{keep})", "sum"),
+    ("torch.mean(x, dim={dim}{keep})", "mean"),
+    ("x.mean(dim={dim}{keep})", "mean"),
+    ("torch.amax(x, dim={dim}{keep})", "maximum"),
+    ("torch.amin(x, dim={dim}{keep})", "minimum"),
+    ("torch.var(x, dim={dim}{keep})", "variance"),
+    ("torch.std(x, dim={dim}{keep})", "standard deviation"),
+    ("torch.logsumexp(x, dim={dim}{keep})", "logarithm of the sum of exponentials"),
+    ("torch.linalg.vector_norm(x, dim={dim}{keep})", "norm"),
+    ("x.abs().sum(dim={dim}{keep})", "sum of absolute values"),
+    ("x.pow(2).mean(dim={dim}{keep})", "mean square"),
+)
+
+
+def fold(draft: Draft, dims: tuple[int, ...] | None = None, *, keep: bool | None = None) -> None:
+    """Let x be reduced over one axis, or over the axes that an image has beside its channels."""
+    draw = draft.draw
+    rank = len(draft.shape)
+    if dims is None:
+        choices = [(-1,)] * 4 + [(1,)] * 2 + ([(2, 3)] * 4 if rank == 4 else [])
+        dims = draw.choice(choices)
+    keep = draw.random() < 0.4 if keep is None else keep
+    expression, word = draw.choice(_FOLDS)
+    dim = str(dims[0]) if len(dims) == 1 else str(tuple(dims))
+    is_positive = draft.is_positive or word in ("variance", "norm", "mean square", "sum of absol")
+    draft.step(
+        expression.format(dim=dim, keep=", keepdim=True" if keep else ""), word,
+        positive=is_positive and word not in ("logarithm of the sum of exponentials",),
+    )  # fmt: skip
+    draft.drop(dims, keep=keep)
+
+
+def reduction(draft: Draft) -> None:
+    """Some pointwise steps, one reduction, and what is done with its result."""
+    shapes.begin_any(draft)
+    chain(draft, draft.draw.randint(0, 3))
+    after = draft.draw.random()
+    if after < 0.3:
+        kept = draft.keep("full")
+        full, feature = draft.shape, draft.feature
+        fold(draft, keep=True)
+        how, word = draft.draw.choice((
+            ("{full} - x", "distance from it"), ("{full} / (x.abs() + 1.0)", "division by it"),
+            ("{full} * torch.sigmoid(x)", "gate by it"),
+        ))  # fmt: skip
+        draft.step(how.format(full=kept), word)
+        draft.shape, draft.feature = full, feature
+        return
+    if after < 0.4:
+        which = draft.draw.choice(("argmax", "argmin"))
+        draft.step(f"torch.{which}(x, dim=-1)", "position of the " + which[3:] + "imum")
+        draft.drop((-1,), keep=False)
+        return
+    fold(draft)
+    chain(draft, draft.draw.randint(0, 2), learned=False, others=0)
+
+
+_SCANS = (
+    ("torch.cumsum(x, dim={dim})", "running sum"),
+    ("torch.cumsum(x, dim={dim}) * 0.1", "running sum, scaled"),
+    (
+        "torch.flip(torch.cumsum(torch.flip(x, [{dim}]), dim={dim}), [{dim}])",
+        "running sum from the end",
+    ),
+    ("torch.cumsum(x, dim={dim}) - x", "running sum of what came before"),
+    ("torch.cumprod(1.0 + 0.01 * torch.tanh(x), dim={dim})", "running product"),
+    ("torch.logcumsumexp(x, dim={dim})", "running logarithm of the sum of exponentials"),
+    ("torch.cummax(x, dim={dim})[0]", "running maximum"),
+    ("torch.cumsum(x * {mask}, dim={dim})", "running sum under a mask"),
+    ("torch.cumsum(x, dim={dim}) / {count}", "running mean"),
+)
+
+
+def scan(draft: Draft) -> None:
+    """A running sum, product or maximum, with pointwise steps around it."""
+    draw = draft.draw
+    make = draw.choice((shapes.rows, shapes.sequence))
+    draft.begin(make(draft))
+    chain(draft, draw.randint(0, 2), others=0)
+    expression, word = draw.choice(_SCANS)
+    dim = draw.choice((-1, 1))
+    if "{mask}" in expression:
+        draft.input("mask", draft.shape, "torch.randint(0, 2, ({shape})).bool()")
+    if "{count}" in expression:
+        dim = 1
+        count = f"torch.arange(1, x.shape[{dim}] + 1, device=x.device)"
+        expression = expression.replace("{count}", count + ("[:, None]" if make is shapes.sequence
+                                                            else ""))  # fmt: skip
+    draft.step(expression.format(dim=dim, mask="mask"), word)
+    chain(draft, draw.randint(0, 2), others=1)

@@ -1,0 +1,207 @@
+"""Forms of images, volumes and signals: their norms, and what is found of each plane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelwright.suites.composed.lessons import axes
+from kernelwright.suites.composed.lessons.page import Page, block
+from kernelwright.suites.composed.lessons.statistics import CENTRED, KEEP, REDUCTIONS
+from kernelwright.suites.composed.lessons.steps import steps
+from kernelwright.suites.composed.lessons.sweeps import CHANNEL, ROW, Sweeps
+from kernelwright.suites.composed.lessons.writing import answer, head
+
+CHANNELS = (("channels", "num_features", "features", "C", "in_channels"), (4, 8))
+EDGES = (("height", "dim1", "H"), (4, 5, 8))
+WIDTHS = (("width", "dim2", "W"), (5, 6, 9))
+LENGTHS = (("length", "seq_len", "L"), (10, 17))
+DEPTHS = (("depth", "D", "dim3"), (3, 4))
+NORMAL = "v = (v - mean) / tl.sqrt(var / length + eps)"
+
+
+def begin(page: Page, n_axes: int) -> None:
+    """A batch of signals, images or volumes."""
+    rest = {3: (LENGTHS,), 4: (EDGES, WIDTHS), 5: (DEPTHS, EDGES, WIDTHS)}[n_axes]
+    page.start(tuple(page.lengths((axes.BATCHES[0], (2, 3)), CHANNELS, *rest)), feature=1)
+
+
+def image_norm(page: Page) -> str:
+    """A group, instance or layer norm: what is normalised together lies together."""
+    draw = page.draw
+    kind = draw.choice(("group", "instance", "layer", "batch", "batch"))
+    n_axes = draw.choice((3, 4, 4, 4)) if kind != "layer" else draw.choice((3, 4, 4))
+    begin(page, n_axes)
+    page.place = ""
+    steps(page, 0, draw.choice((0, 0, 1)), learned=False)
+    before = page.take()
+    norms = {"group": _group, "instance": _instance, "layer": _layer, "batch": _batch}
+    called, lines = norms[kind](page, n_axes)
+    page.step(f"{called}({page.x})", f"{kind} norm")
+    sweeps = Sweeps(CHANNEL if kind == "batch" else ROW, before)
+    page.given["eps"] = f"{called}.eps"
+    reads = [NORMAL]
+    if kind != "instance":
+        page.given |= {"gamma": f"{called}.weight", "beta": f"{called}.bias"}
+        reads += {
+            "group": ["c = row % groups * (length // inner) + at // inner",
+                      _weighted("c", "inside")],
+            "layer": [_weighted("at", "inside")], "batch": [_weighted("c", "")],
+        }[kind]  # fmt: skip
+    steps(page, 0, 2, learned=False)
+    sweeps.find(CENTRED)
+    sweeps.write(*reads, *page.take())
+    names = {"group": ["length", "inner", "groups"], "batch": ["length", "inner", "channels"]}.get(
+        kind, ["length"])  # fmt: skip
+    n_programs = {"group": "x.shape[0] * groups", "batch": "channels"}.get(
+        kind, "x.numel() // length"
+    )
+    kernel = head("x", "out", *page.given, *names) + sweeps.text()
+    lines = [f"x = {page.first}.contiguous()", "out = torch.empty_like(x)", *lines]
+    lines += [
+        f"kernel[({n_programs},)](x, out{page.more}, {', '.join(names)}, "
+        f"{page.schedule.along('length')})",
+        "return out",
+    ]
+    return answer(page, kernel, "\n".join(lines))
+
+
+def _weighted(place: str, mask: str) -> str:
+    told = f", mask={mask}" if mask else ""
+    return f"v = v * tl.load(gamma + {place}{told}) + tl.load(beta + {place}{told})"
+
+
+def _group(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    channels = page.argument(page.shape[1])
+    page.numbers["num_groups"] = (n := page.draw.choice((2, 4)), n)
+    page.arguments.append("num_groups")
+    whole = f"num_groups=num_groups, num_channels={channels}"
+    told = page.draw.choice((f"num_groups, {channels}", whole)) + page.small()
+    called = page.module(page.draw.choice(("norm", "gn", "group_norm")), f"nn.GroupNorm({told})")
+    return called, [f"groups, inner = {called}.num_groups, x.stride(1)",
+                    "length = x.shape[1] // groups * inner"]  # fmt: skip
+
+
+def _instance(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    called = _of_channels(page, f"InstanceNorm{n_axes - 2}d", ("norm", "inorm", "instance_norm"))
+    return called, ["length = x.stride(1)"]
+
+
+def _of_channels(page: Page, kind: str, names: Sequence[str]) -> str:
+    channels = page.argument(page.shape[1])
+    told = page.draw.choice((channels, f"num_features={channels}")) + page.small()
+    return page.module(page.draw.choice(names), f"nn.{kind}({told})")
+
+
+def _batch(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    called = _of_channels(page, f"BatchNorm{n_axes - 2}d", ("norm", "bn", "batch_norm"))
+    return called, ["channels, inner = x.shape[1], x.stride(1)", "length = x.numel() // channels"]
+
+
+def _layer(page: Page, n_axes: int) -> tuple[str, list[str]]:
+    named = [page.argument(axis) for axis in page.shape[page.draw.choice((1, 1, 2)) :]]
+    text = f"({', '.join(named)},)" if len(named) == 1 else f"({', '.join(named)})"
+    if page.draw.random() < 0.5:
+        for name in named:
+            page.arguments.remove(name)
+        page.tuples["normalized_shape"] = text
+        if page.draw.random() < 0.4:
+            page.plain.add("normalized_shape")
+        page.arguments.append("normalized_shape")
+        text = "normalized_shape"
+    told = page.draw.choice((text, f"normalized_shape={text}"))
+    name = page.draw.choice(("norm", "ln", "layer_norm"))
+    called = page.module(name, f"nn.LayerNorm({told})")
+    return called, [f"length = {called}.weight.numel()"]
+
+
+def plane(page: Page) -> str:
+    """One value for each channel: over all axes after it."""
+    draw = page.draw
+    n_axes = draw.choice((4, 4, 5))
+    begin(page, n_axes)
+    page.place = ""
+    steps(page, 0, 1, learned=False)
+    before = page.take()
+    found = draw.choice([s for s in REDUCTIONS if s.word != "range"])
+    dims = "(2, 3)" if n_axes == 4 else "(2, 3, 4)"
+    is_kept = draw.random() < 0.5
+    forms = [f for f in found.forms if "[0]" not in f and "values" not in f]
+    if found.word == "mean" and is_kept and n_axes == 4 and draw.random() < 0.5:
+        told = draw.choice(("1", "(1, 1)"))
+        page.step(
+            f"{page.module('pool', f'nn.AdaptiveAvgPool2d({told})')}({page.x})", "global mean"
+        )
+    else:
+        page.step(
+            draw.choice(forms).format(x=page.x, d=dims, k=KEEP * is_kept), f"{found.word} of planes"
+        )
+    steps(page, 0, 2, learned=False)
+    sweeps = Sweeps(ROW, before)
+    sweeps.find(found.found)
+    sweeps.lines += [found.last, *page.take(), ROW.result]
+    kernel = head("x", "out", *page.given, "length") + sweeps.text()
+    ones = f" + {'(1, 1)' if n_axes == 4 else '(1, 1, 1)'}" if is_kept else ""
+    return answer(
+        page,
+        kernel,
+        f"""x = {page.first}.contiguous()
+length = x.stride(1)
+out = x.new_empty(x.shape[:2]{ones})
+kernel[(x.numel() // length,)](x, out{page.more}, length, {page.schedule.along("length")})
+return out""",
+    )
+
+
+WHOLE = (
+    (("{x} / torch.norm({x}, p='fro')", "{x} / torch.norm({x})", "{x} / {x}.norm()",
+      "{x} / torch.sqrt(torch.sum({x} ** 2))"), "Frobenius norm 1", "v * v", "v / tl.sqrt(w)"),
+    (("{x} / torch.sum(torch.abs({x}))", "{x} / {x}.abs().sum()"), "sum 1", "tl.abs(v)", "v / w"),
+    (("{x} - torch.mean({x})", "{x} - {x}.mean()"), "centred", "v", "v - w / n"),
+    (("{x} / torch.sqrt(torch.mean({x} ** 2) + 1e-6)",), "RMS 1", "v * v",
+     "v / tl.sqrt(w / n + 1e-6)"),
+    (("{x} / torch.mean(torch.abs({x}))",), "mean 1", "tl.abs(v)", "v / (w / n)"),
+)  # fmt: skip
+
+
+def whole_norm(page: Page) -> str:
+    """By something of the whole tensor: the sums of blocks are added, then all is read again."""
+    draw = page.draw
+    begin(page, draw.choice((3, 4, 4)))
+    page.place = ""
+    steps(page, 0, draw.choice((0, 0, 1)), learned=False)
+    before = page.take()
+    forms, word, each, last = draw.choice(WHOLE)
+    page.part(draw.choice(forms).format(x=page.x), word, draw.choice(("norm", "denominator")))
+    names_first, more_first = [*page.given], page.more
+    steps(page, 0, 2, learned=False)
+    lines = ["at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n",
+             "v = tl.load(x + at, mask=inside, other=0.0)", *before]  # fmt: skip
+    text = head("x", "parts", "n", *names_first, name="sums") + block(
+        [*lines, f"tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, {each}, 0.0), 0))"]
+    )
+    text += (
+        "\n\n"
+        + head("x", "total", "out", "n", *page.given)
+        + block(
+            [
+                *lines,
+                "w = tl.load(total)",
+                f"v = {last}",
+                *page.take(),
+                "tl.store(out + at, v, mask=inside)",
+            ]
+        )
+    )
+    each = page.schedule.block
+    return answer(
+        page,
+        text,
+        f"""x = {page.first}.contiguous()
+n = x.numel()
+count = triton.cdiv(n, {each})
+parts = x.new_empty(count)
+sums[(count,)](x, parts, n{more_first}, {page.schedule.of(each)})
+out = torch.empty_like(x)
+kernel[(count,)](x, parts.sum(), out, n{page.more}, {page.schedule.of(each)})
+return out""",
+    )

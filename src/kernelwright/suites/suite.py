@@ -1,0 +1,187 @@
+"""Whole suites of tasks: the built-in one, a KernelBench checkout, and any folder of files."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelwright.core.device import Device
+from kernelwright.core.errors import TaskError, UsageError, nearest
+from kernelwright.core.task import Task
+from kernelwright.loaders.kernelbench import read_task
+
+BUILTIN = Path(__file__).with_name("builtin")
+SUITES = ("builtin", "kernelbench", "folder")
+LEVELS = (1, 2, 3)
+"""Of KernelBench, where none are named: the fourth has models whose weights are downloaded."""
+CONTROLS = ("right", "wrong")
+SIZES = ("small", "cpu", "gpu")
+SIZE_LINE = 'SIZE = "cpu"\n'
+"""The line of a built-in task that says which of its ``SIZES`` holds."""
+MANIFEST = "composed.json"
+"""What a folder of composed tasks holds beside them: how they came about."""
+_PROBLEM = re.compile(r"(?P<number>\d+)_.*\.py")
+
+
+@dataclass(frozen=True)
+class SuiteEntry:
+    """A task and its place in a suite. The task's text is read and has not been run."""
+
+    level: str
+    """'builtin', 'folder', or KernelBench's level: '1' to '4'."""
+    problem: int
+    name: str
+    task: Task
+
+
+def suite_entries(
+    suite: str, *, device: str, path: Path | None = None, levels: Sequence[int] = (),
+    problems: Sequence[str] = (), every: int = 1,
+) -> list[SuiteEntry]:  # fmt: skip
+    """The tasks of one of ``SUITES``: all, or those of these levels, problems, or every
+    ``every``-th.
+
+    Raises:
+        UsageError: options that do not fit the suite, or a problem that it does not have.
+        TaskError: ``path`` is not a KernelBench checkout, or not a folder of tasks.
+    """
+    if suite != "builtin" and path is None:
+        whose = "KernelBench checkout" if suite == "kernelbench" else "folder of tasks"
+        raise UsageError(f"which {whose}?", do="add --path DIR", seen="no --path")
+    if suite != "kernelbench" and levels:
+        raise UsageError(
+            "only kernelbench has levels",
+            seen=f"levels {', '.join(map(str, levels))} of {suite}",
+            do="leave the levels out",
+        )
+    if suite == "builtin" and path:
+        raise UsageError("the built-in tasks have no path", seen=str(path), do="leave the path out")
+    if path is None:
+        entries = builtin_suite(device)
+    elif suite == "folder":
+        entries = folder_suite(path)
+    else:
+        entries = kernelbench_suite(path, levels or LEVELS)
+    known = {str(entry.problem) for entry in entries} | {entry.name for entry in entries}
+    for problem in problems:
+        if problem not in known:
+            raise UsageError(
+                f'no problem "{problem}" in the suite', seen=problem, do=nearest(problem, known)
+            )
+    chosen = [e for e in entries if not problems or {str(e.problem), e.name} & set(problems)]
+    return [e for e in chosen if (e.problem - 1) % every == 0]
+
+
+def builtin_suite(device: str | Device = "cpu", *, size: str | None = None) -> list[SuiteEntry]:
+    """The built-in tasks, in alphabetical order.
+
+    ``size`` is one of ``SIZES``; left out, it is the one meant for ``device``. 'small' is for
+    looking at correctness: every kernel on it takes less time than its launch.
+
+    Raises:
+        UsageError: no such size.
+    """
+    if size is None:
+        kind = Device.parse(device).kind if isinstance(device, str) else device.kind
+        size = "cpu" if kind == "cpu" else "gpu"
+    if size not in SIZES:
+        raise UsageError(f'no size "{size}"', seen=size, do=nearest(size, SIZES))
+    folders = sorted(path.parent for path in BUILTIN.glob("*/task.py"))
+    return [
+        SuiteEntry("builtin", number, folder.name, _builtin_task(folder, size))
+        for number, folder in enumerate(folders, start=1)
+    ]
+
+
+def _builtin_task(folder: Path, size: str) -> Task:
+    task = read_task(folder / "task.py", name=folder.name)
+    source = task.source.replace(SIZE_LINE, SIZE_LINE.replace("cpu", size), 1)
+    return dataclasses.replace(task, origin="builtin", source=source, import_roots=())
+
+
+def control(name: str, which: str) -> Path:
+    """The file of a built-in task's ``right`` candidate, which must pass, or its ``wrong`` one.
+
+    Raises:
+        UsageError: no such task or control.
+    """
+    names = [path.parent.name for path in BUILTIN.glob("*/task.py")]
+    for kind, word, known in (("built-in task", name, names), ("control", which, CONTROLS)):
+        if word not in known:
+            raise UsageError(f'no {kind} "{word}"', seen=word, do=nearest(word, known))
+    return BUILTIN / name / f"{which}.py"
+
+
+def kernelbench_suite(
+    path: str | Path,
+    levels: Sequence[int | str] = LEVELS,
+    *,
+    problems: Sequence[int] | None = None,
+) -> list[SuiteEntry]:
+    """The problems of a KernelBench checkout by level and number; all of them, or ``problems``.
+
+    Files are read and not run: what a problem lacks (a package, memory) is said when it is opened.
+
+    Raises:
+        TaskError: ``path`` is not a checkout, or has no such level or problem.
+    """
+    root = _kernelbench_root(Path(path))
+    entries = []
+    for level in levels:
+        folder = root / f"level{level}"
+        if not folder.is_dir():
+            there = sorted(found.name for found in root.glob("level*"))
+            raise TaskError(
+                f"no level {level} in {root}", seen=", ".join(there), do="choose one of these"
+            )
+        files = [(int(m["number"]), f) for f in folder.iterdir() if (m := _match(f))]
+        for number, file in sorted(files):
+            if problems is None or number in problems:
+                entries.append(SuiteEntry(str(level), number, file.stem, read_task(file)))
+    if not entries:
+        raise TaskError(
+            f"no such problem in {root}",
+            seen=f"problems {problems} of levels {levels}",
+            do="give numbers that the files of the level begin with",
+        )
+    return entries
+
+
+def folder_suite(path: str | Path) -> list[SuiteEntry]:
+    """The tasks of a folder, one a file, in alphabetical order. Files are read and not run.
+
+    Raises:
+        TaskError: no such folder, or no Python file in it.
+    """
+    folder = Path(path)
+    files = sorted(folder.glob("*.py"))
+    if not files:
+        raise TaskError(
+            f"{folder} holds no tasks",
+            seen="no *.py in it" if folder.is_dir() else "no such folder",
+            do="give a folder of KernelBench-format files; for a checkout: --suite kernelbench",
+        )
+    origin = "composed" if (folder / MANIFEST).exists() else "folder"
+    return [
+        SuiteEntry("folder", n, f.stem, dataclasses.replace(read_task(f), origin=origin))
+        for n, f in enumerate(files, start=1)
+    ]
+
+
+def _match(file: Path) -> re.Match[str] | None:
+    return _PROBLEM.fullmatch(file.name)
+
+
+def _kernelbench_root(path: Path) -> Path:
+    """The folder with ``level1``, ``level2``, ...: a checkout's KernelBench/, or that itself."""
+    for root in (path / "KernelBench", path):
+        if any(root.glob("level[0-9]/*.py")):
+            return root
+    raise TaskError(
+        f"{path} is not a KernelBench checkout",
+        seen="no KernelBench/level1/*.py in it" if path.is_dir() else "no such folder",
+        do="git clone https://github.com/ScalingIntelligence/KernelBench and give its path",
+    )

@@ -1,0 +1,104 @@
+"""Folders of candidates before the real judge: resumed, and never ended by one bad file."""
+
+from pathlib import PurePath
+
+import pytest
+from tests.host.relu_task import RIGHT, TASK, WRONG
+
+from kernelwright.archive import Archive
+from kernelwright.batch import assign, judge_all, judge_suite, read_folder
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.suites.suite import SuiteEntry
+from kernelwright.workers.lanes import WHOLE
+
+FILES = {
+    "right.py": RIGHT,
+    "same.py": RIGHT,
+    "wrong.py": WRONG,
+    "syntax.py": "class ModelNew(",
+    "dead.py": "import os\nos._exit(3)\nclass ModelNew: pass",
+    "absent.py": "import torch",
+}
+RELU = Task("relu", "kernelbench", TASK)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(archive=f"sqlite:///{tmp_path}/archive.sqlite")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "candidates"
+    made.mkdir()
+    for name, text in FILES.items():
+        (made / name).write_text(text)
+    (made / "binary.py").write_bytes(b"\xff\xfe")
+    return made
+
+
+def statuses(docket):
+    return {PurePath(c.name).name: c.evaluation.status.value for c in docket.cases if c.evaluation}
+
+
+def test_every_file_gets_its_verdict_and_none_is_judged_twice(folder, settings):
+    cases = read_folder(folder, entry="ModelNew")
+    steps = []
+    docket = judge_all(RELU, cases, settings=settings, on_step=steps.append)
+    assert statuses(docket) == {
+        "right.py": "passed",
+        "same.py": "passed",
+        "wrong.py": "wrong_values",
+        "syntax.py": "build_error",
+        "dead.py": "runtime_error",
+        "absent.py": "build_error",
+    }
+    assert [c.name for c in docket.cases if c.error] == ["binary.py"]
+    assert len(steps) == 5 and steps[-1].n_all == 7  # same.py is right.py, binary.py is nothing
+    again = judge_all(RELU, cases, settings=settings, on_step=steps.append)
+    assert statuses(again) == statuses(docket) and len(steps) == 5
+
+
+def test_what_was_stopped_goes_on_where_it_was(folder, settings):
+    cases = [
+        c for c in read_folder(folder, entry="ModelNew") if c.name in ("absent.py", "syntax.py")
+    ]
+    judged = []
+
+    def stop_at_the_second(step):
+        if step.n_done == 1:
+            raise KeyboardInterrupt
+        judged.append(step.doing)
+
+    docket = judge_all(RELU, cases, settings=settings, on_step=stop_at_the_second)
+    assert docket.interrupted and [c.is_settled for c in docket.cases] == [True, False]
+    with Archive(settings.archive) as archive:
+        ((proposal, _),) = archive.history(RELU.digest)
+        assert proposal.proposer == "file" and proposal.note == "absent.py"
+        assert archive.runs()[0].finished_at is None
+    docket = judge_all(RELU, cases, settings=settings, on_step=lambda s: judged.append(s.doing))
+    assert judged == ["absent.py", "syntax.py"] and not docket.interrupted
+    assert all(c.is_settled for c in docket.cases)
+
+
+def test_a_task_that_breaks_takes_no_other_with_it(tmp_path, settings):
+    texts = {
+        "1_Relu": TASK,
+        "2_Raises": TASK + "\nraise RuntimeError('no such data')",
+        "3_Dies": TASK + "\nimport os\nos._exit(3)",
+    }
+    entries = [
+        SuiteEntry("1", int(name[0]), name, Task(name, "kernelbench", text))
+        for name, text in texts.items()
+    ]
+    for name in ("1_mine.py", "2_mine.py", "level_1_problem_3.py"):
+        (tmp_path / name).write_text("import torch")
+    groups, _ = assign(read_folder(tmp_path, entry="ModelNew"), entries)
+    steps = []
+    first, second, third = judge_suite(
+        groups, settings=settings, lanes=[WHOLE] * 3, on_step=steps.append
+    )
+    assert statuses(first) == {"1_mine.py": "build_error"} and steps[0].doing == "1_mine.py"
+    assert "no such data" in second.cases[0].error.seen + second.cases[0].error.what
+    assert "died" in third.cases[0].error.what and "3" in third.cases[0].error.seen

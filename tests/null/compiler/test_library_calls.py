@@ -1,0 +1,115 @@
+"""What PyTorch is called for: its operands are as it wants them on every device, its results as
+own kernels read them."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.fuse.assemble import assemble, assemble_supported
+from kernelwright.compiler.fuse.fuse import Fusion
+from kernelwright.compiler.ir.ir import Call, Kernel, Ref
+from kernelwright.compiler.ir.steps import call_text, layout_text
+from kernelwright.compiler.lower.graph import to_flow
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.loaders import load
+from kernelwright.proposers.rules import RulesProposer
+
+
+class Loop(nn.Module):
+    """A recurrent network written out."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(5 + 3, 3)
+
+    def forward(self, x, hidden):
+        states = []
+        for step in range(x.shape[0]):
+            hidden = torch.tanh(self.cell(torch.cat((x[step], hidden), dim=1)))
+            states.append(hidden)
+        return torch.stack(states)
+
+
+def test_a_rolled_loop_gives_torch_dense_weights_and_a_dense_state():
+    """cuDNN views weights as rows of one buffer, and takes no state that lies otherwise."""
+    captured = capture(Loop(), [torch.randn(6, 2, 5), torch.randn(3, 2).t()])
+    program = assemble(to_flow(captured), Fusion())
+    tensors = {t.name: t for t, _ in program.attributes}
+    for step in program.steps:
+        made = step.outputs if isinstance(step, Call) else step.writes
+        tensors |= {tensor.name: tensor for tensor in made}
+    (network,) = (s for s in program.steps if isinstance(s, Call) and "rnn_tanh" in s.target)
+    for given in (network.args[1], *network.args[2]):
+        tensor = tensors[given.name]
+        assert torch.empty_strided(tensor.shape, tensor.strides).is_contiguous()
+
+
+class Heads(nn.Module):
+    """Attention over heads that lie side by side, and own code after it."""
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(2, (2, 4)).transpose(1, 2) for part in x.chunk(3, dim=2))
+        return F.scaled_dot_product_attention(q, k, v).exp()
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
+def test_attention_lies_as_kernels_read_it_whatever_the_device_makes(order):
+    """torch's kernels for attention differ in how their results lie."""
+    captured = capture(Heads(), [torch.randn(3, 5, 24)])
+    program = assemble_supported(
+        captured, Fusion(), lambda step: isinstance(step, Kernel), products=False
+    )
+    (call,) = (s for s in program.steps if isinstance(s, Call) and "attention" in s.target)
+    (wanted,) = call.outputs
+    value = torch.randn(wanted.shape)
+    given = value.permute(order).contiguous().permute([order.index(dim) for dim in range(4)])
+    names = {wanted.name: given}
+    exec(layout_text(call), {"torch": torch}, names)
+    assert names[wanted.name].stride() == wanted.strides
+    assert torch.equal(names[wanted.name], value)
+
+
+def test_attention_that_lies_right_is_not_copied():
+    call = SimpleNamespace(target="torch.ops.aten.scaled_dot_product_attention.default")
+    wanted = SimpleNamespace(name="heads", shape=(3, 2, 5, 4), strides=(40, 4, 8, 1))
+    names = {"heads": (given := torch.randn(3, 5, 2, 4).transpose(1, 2))}
+    exec(layout_text(SimpleNamespace(**vars(call), outputs=(wanted,))), {}, names)
+    assert names["heads"].data_ptr() == given.data_ptr()
+
+
+def test_a_file_for_a_gpu_has_that_statement():
+    task = load(Heads(), inputs=[torch.randn(3, 5, 24)])
+    texts = {}
+    for device, dialect in (("cuda:sm_90", "triton"), ("cpu", "cpp")):
+        brief = Brief(task, Device.parse(device), (dialect,))
+        texts[device] = next(RulesProposer().propose(brief)).candidate.source
+    statement = ".permute(0, 2, 1, 3).contiguous().permute(0, 2, 1, 3)\n"
+    assert statement in texts["cuda:sm_90"]
+    assert statement not in texts["cpu"]
+
+
+def test_an_einstein_sum_is_called_without_the_path_that_a_trace_found():
+    """Where opt_einsum is installed, ATen's operator is given one; torch.einsum takes none."""
+    call = Call(
+        "torch.ops.aten.einsum.default",
+        args=("ab,bc,cd->ad", [Ref("a"), Ref("b"), Ref("c")]),
+        kwargs=(("path", [0, 1, 0, 1]),),
+        outputs=(),
+    )
+    assert call_text(call, "x.device", {}) == "torch.einsum('ab,bc,cd->ad', [a, b, c])"
+
+
+def test_sizes_to_split_into_stay_a_list():
+    """As linear maps of attention that share a weight have them; spread, the second is an axis."""
+    call = Call("torch.ops.aten.split_with_sizes.default", (Ref("w"), [64, 128]), (), ())
+    assert call_text(call, "w.device", {}) == "w.split([64, 128])"
+    call = Call("torch.ops.aten.view.default", (Ref("w"), [64, 128]), (), ())
+    assert call_text(call, "w.device", {}) == "w.reshape(64, 128)"

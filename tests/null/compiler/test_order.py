@@ -1,0 +1,101 @@
+"""What a task with convolutions tries first."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch import nn
+
+from kernelwright.compiler.capture.capture import capture
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.loaders import load
+from kernelwright.proposers.rules import RulesProposer
+from kernelwright.proposers.rules.order import FUSED, LAST, OWN, convolutions, leading, operators
+
+
+def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
+    graph = capture(module, [torch.randn(shape)]).graph
+    return leading(convolutions([graph]), operators([graph]))
+
+
+def test_the_heaviest_convolution_decides() -> None:
+    few, many = nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3)
+    assert first(few, 2, 3, 8, 8)[:2] == ((OWN, "triton"), (OWN, "triton"))
+    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (LAST, "triton")
+    assert first(nn.ReLU(), 2, 3) == ()
+
+
+def test_products_are_tried_in_two_ways_and_recurrences_where_they_are_written() -> None:
+    assert first(nn.Linear(3, 4), 2, 3) == ((OWN, "triton"), (OWN, "triton"), (FUSED, "triton"))
+    assert first(nn.LSTM(3, 4), 2, 3)[0] == (OWN, "cuda")
+
+
+def test_channels_last_is_not_tried_first_where_positions_are_reduced() -> None:
+    layers = nn.Sequential(nn.Conv2d(32, 64, 3), nn.GroupNorm(2, 64))
+    assert (LAST, "triton") not in first(layers, 2, 32, 8, 8)
+
+
+def test_networks_of_many_convolutions_build_no_products_first() -> None:
+    layers = [nn.Conv2d(4, 4, 1) for _ in range(8)]
+    assert all(name != OWN for name, _ in first(nn.Sequential(*layers), 2, 4, 5, 5))
+
+
+class Mixer(nn.Module):
+    """Layers that mix positions by convolutions of one tap, and channels by linear maps."""
+
+    def __init__(self, n_channels: int) -> None:
+        super().__init__()
+        self.positions = nn.ModuleList(nn.Conv1d(6, 6, 1) for _ in range(8))
+        self.channels = nn.ModuleList(nn.Linear(n_channels, n_channels) for _ in range(8))
+
+    def forward(self, x):
+        for positions, channels in zip(self.positions, self.channels, strict=True):
+            x = channels(positions(x).relu())
+        return x
+
+
+def test_many_small_convolutions_do_not_hide_large_products() -> None:
+    for n_channels, wanted in ((32, OWN), (2, FUSED)):
+        task = load(Mixer(n_channels), inputs=[torch.randn(2, 6, n_channels)])
+        brief = Brief(task, Device.parse("cuda:sm_90"), ("triton",))
+        assert next(RulesProposer().propose(brief)).schedule["variant"] == wanted
+
+
+WIDE = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(8, 256, 3), nn.ReLU(), nn.Conv2d(256, 128, 3), nn.Conv2d(128, 256, 3)
+        )
+
+    def forward(self, x):
+        return self.layers(x) + 1
+
+
+def get_inputs():
+    return [torch.randn(1, 8, 9, 9)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_weights_that_were_laid_out_anew_are_kept_however_large_they_are(tmp_path) -> None:
+    file = tmp_path / "wide.py"
+    file.write_text(WIDE)
+    brief = Brief(load(str(file)), Device.parse("cuda:sm_90"), ("triton",))
+    (first,) = itertools.islice(
+        (p for p in RulesProposer().propose(brief) if p.schedule["variant"] == LAST), 1
+    )
+    _, prepare = first.candidate.source.split("def _prepare(self):")
+    prepare, _ = prepare.split("    def ", 1)
+    assert prepare.count("torch.clone(") == 3
+    assert "del " not in prepare

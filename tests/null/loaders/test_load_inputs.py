@@ -1,0 +1,108 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelwright.core.errors import TaskError
+from kernelwright.loaders.inputs import DTYPES, FLOATS, INTEGERS, expression
+
+SHAPES = st.lists(st.integers(1, 5), max_size=3)
+
+
+def drawn(value):
+    return eval(expression(value), {"torch": torch})
+
+
+@given(st.sampled_from(DTYPES), SHAPES)
+def test_a_spec_draws_its_dtype_and_shape(dtype, shape):
+    bound = "<7" if dtype in INTEGERS else ""
+    tensor = drawn(f"{dtype}{shape}{bound}")
+    assert (str(tensor.dtype), list(tensor.shape)) == (f"torch.{dtype}", shape)
+
+
+@given(st.integers(1, 100))
+def test_an_integer_spec_stays_below_its_bound(bound):
+    tensor = drawn(f"int64[200]<{bound}")
+    assert tensor.min() >= 0 and tensor.max() < bound
+
+
+def test_distributions_are_those_asked_for():
+    torch.manual_seed(0)
+    normal, uniform = drawn("float32[20000]"), drawn("float32[20000]~uniform")
+    assert abs(normal.mean()) < 0.05 and abs(normal.std() - 1) < 0.05
+    assert uniform.min() >= 0 and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.05
+    assert 0.4 < drawn("bool[20000]").float().mean() < 0.6
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [("3", 3), ("-0.5", -0.5), ("1e-5", 1e-5), ("true", True), ("None", None), (7, 7)],
+)
+def test_scalars_are_themselves(spec, value):
+    assert drawn(spec) == value and type(drawn(spec)) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "advice"),
+    [
+        ("flot32[8]", 'did you mean "float32"'),
+        ("float32[8]~unifrom", 'did you mean "uniform"'),
+        ("int64[8]", "int64.8.<1000 is 0 to 999"),
+        ("float32[8]<3", "only integers take a bound"),
+        ("float32(8)", "write float32"),
+        ("float32[8,,8]", "write float32"),
+        ("[1, 2]", "write float32"),
+    ],
+)
+def test_a_spec_that_is_not_understood_says_how_to_write_it(spec, advice):
+    with pytest.raises(TaskError, match=advice) as caught:
+        expression(spec)
+    assert caught.value.seen == spec
+
+
+@given(st.sampled_from(FLOATS), SHAPES, st.sampled_from([-3.0, 0.0, 50.0]), st.booleans())
+@settings(max_examples=40)
+def test_a_float_tensor_is_imitated(dtype, shape, offset, transposed):
+    given_tensor = (torch.randn(shape) + offset).to(getattr(torch, dtype))
+    if transposed:
+        given_tensor = given_tensor.permute(tuple(reversed(range(len(shape)))))
+    tensor = drawn(given_tensor)
+    assert (tensor.dtype, tensor.shape) == (given_tensor.dtype, given_tensor.shape)
+    assert tensor.stride() == given_tensor.stride() or given_tensor.is_contiguous()
+    if offset == 50.0:
+        assert tensor.min() > 0  # what was never negative stays so
+
+
+def test_an_imitation_has_the_spread_of_its_example():
+    torch.manual_seed(0)
+    tensor = drawn(torch.randn(20000) * 3 - 20)
+    assert tensor.mean() == pytest.approx(-20, abs=0.2)
+    assert tensor.std() == pytest.approx(3, abs=0.1)
+
+
+@pytest.mark.parametrize("view", [lambda t: t[:, :1].expand(6, 8), lambda t: t[:, ::2]])
+def test_a_view_is_imitated_as_a_view(view):
+    given_tensor = view(torch.randn(6, 8))
+    assert drawn(given_tensor).stride() == given_tensor.stride()
+
+
+def test_integers_and_bools_are_imitated_in_their_range():
+    tensor = drawn(torch.tensor([4, 9, 5], dtype=torch.int32).repeat(100))
+    assert tensor.dtype == torch.int32 and tensor.min() >= 4 and tensor.max() <= 9
+    assert not drawn(torch.zeros(50, dtype=torch.bool)).any()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -2.0])
+def test_a_constant_example_does_not_give_constant_inputs(value):
+    assert drawn(torch.full((100,), value)).unique().numel() > 1
+
+
+def test_a_sparse_example_is_one_error():
+    with pytest.raises(TaskError, match="not a dense tensor"):
+        expression(torch.eye(3).to_sparse())
+
+
+@pytest.mark.parametrize("value", [torch.zeros(2, dtype=torch.complex64), {"x": 1}, [1]])
+def test_what_cannot_be_written_points_to_a_function(value):
+    with pytest.raises(TaskError, match="inputs=make_inputs"):
+        expression(value)

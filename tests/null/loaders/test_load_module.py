@@ -1,0 +1,269 @@
+import dataclasses
+import functools
+import importlib
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+from torch import nn
+
+from kernelwright.core.errors import TaskError
+from kernelwright.loaders import check, load, open_reference
+
+FILE = """
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def __init__(self, width, depth=2, *, bias=True):
+        super().__init__()
+        self.arguments = (width, depth, bias)
+        self.linear = nn.Linear(width, width, bias=bias)
+
+    def forward(self, x, n):
+        return self.linear(x) * n
+
+
+def doubled(x, y, power=2):
+    return (x + y) ** power
+
+
+class Plain:
+    pass
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "layers_of_mine.py"
+    path.write_text(FILE)
+    return path
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, 4)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def make_inputs():
+    return [torch.rand(3, 8) + 5.0]
+
+
+def test_a_class_in_a_file_keeps_the_file_s_text(file):
+    task = load(f"{file}:Gate", inputs=["float32[3,8]", "2"], init=[8])
+    assert task.source.startswith(FILE.rstrip())
+    assert (task.entry, task.name) == ("Gate", "Gate")
+    assert check(task).shapes == (("float32", (3, 8)), ("int", ()))
+
+
+@pytest.mark.parametrize(
+    ("init", "kwargs", "arguments"),
+    [
+        ([8], None, (8, 2, True)),
+        ([8, 3], None, (8, 3, True)),
+        ({"width": 8, "depth": 5}, None, (8, 5, True)),
+        ([8], {"bias": False}, (8, 2, False)),
+        ({"width": 8, "bias": False}, None, (8, 2, False)),
+    ],
+)
+def test_constructor_arguments_by_position_and_by_name(file, init, kwargs, arguments):
+    task = load(f"{file}:Gate", inputs=["float32[3,8]", "2"], init=init, kwargs=kwargs)
+    assert open_reference(task).build(0).arguments == arguments
+
+
+def test_a_class_in_a_package_is_imported_by_name():
+    task = load("torch.nn:Softmax", inputs=["float32[3,8]"], init={"dim": 1})
+    assert "from torch.nn import Softmax" in task.source
+    assert torch.allclose(open_reference(task).build(0)(torch.zeros(1, 4)), torch.tensor(0.25))
+
+
+def test_an_importable_class_is_its_name():
+    assert load(nn.Softmax, inputs=["float32[3,8]"], init=[1]).entry == "Softmax"
+
+
+def test_a_function_in_a_file_becomes_a_module(file):
+    task = load(f"{file}:doubled", inputs=["float32[3,8]", "float32[8]"])
+    module = open_reference(task).build(0)
+    assert torch.equal(module(torch.ones(2), torch.ones(2)), torch.full((2,), 4.0))
+
+
+def test_an_instance_keeps_its_weights_whatever_the_seed():
+    net = Net(8).eval()
+    task = load(net, inputs=[torch.randn(3, 8)])
+    reference = open_reference(task)
+    first, second = reference.build(1), reference.build(2)
+    assert reference.has_fixed_weights and not first.training
+    assert torch.equal(first.linear.weight, net.linear.weight)
+    first.linear.weight.data.zero_()
+    assert torch.equal(second.linear.weight, net.linear.weight)
+    assert not torch.equal(reference.inputs(1)[0], reference.inputs(2)[0])
+
+
+def test_a_function_with_what_it_closes_over():
+    offset = torch.arange(8.0)
+    task = load(lambda x: x + offset, inputs=torch.randn(3, 8))
+    assert torch.equal(open_reference(task).build(0)(torch.zeros(8)), offset)
+
+
+def test_a_partial_and_a_builtin_are_functions():
+    clamp = functools.partial(torch.clamp, min=0.0)
+    for function in (clamp, torch.relu):
+        module = open_reference(load(function, inputs=["float32[4]"])).build(0)
+        assert torch.equal(module(torch.tensor([-1.0, 2.0])), torch.tensor([0.0, 2.0]))
+
+
+def test_inputs_from_a_callable_are_drawn_anew():
+    reference = open_reference(load(Net(8), inputs=make_inputs))
+    one, two = reference.inputs(1)[0], reference.inputs(2)[0]
+    assert one.min() >= 5.0 and not torch.equal(one, two)
+
+
+def test_another_process_can_open_the_task(file, tmp_path):
+    import cloudpickle
+
+    path = tmp_path / "task.pickle"
+    path.write_bytes(
+        cloudpickle.dumps(load(f"{file}:Gate", inputs=["float32[3,8]", "2"], init=[8]))
+    )
+    code = (
+        "import pickle, sys; from kernelwright.loaders import check; "
+        "print(check(pickle.load(open(sys.argv[1], 'rb'))).shapes[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd="/", check=True
+    )
+    assert done.stdout.strip() == "('float32', (3, 8))"
+
+
+def test_a_module_of_ones_own_file_opens_where_the_file_is_not(file, tmp_path, monkeypatch):
+    """The judge's processes see none of the user's folders."""
+    import cloudpickle
+
+    monkeypatch.syspath_prepend(tmp_path)
+    gate = importlib.import_module(file.stem).Gate(8)
+    path = tmp_path / "task.pickle"
+    task = load(nn.Sequential(gate, nn.Flatten()), inputs=["float32[3,8]"])
+    path.write_bytes(cloudpickle.dumps(dataclasses.replace(task, import_roots=())))
+    assert type(gate).__module__ not in cloudpickle.cloudpickle.list_registry_pickle_by_value()
+    code = (
+        "import pickle, sys; from kernelwright.loaders import open_reference; "
+        "print(len(open_reference(pickle.load(open(sys.argv[1], 'rb'))).build(0)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd="/", check=True
+    )
+    assert done.stdout.strip() == "2"
+
+
+SCRIPT = """
+import pickle, sys, torch
+import kernelwright as kw
+
+class Block(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+task = kw.load(torch.nn.Sequential(Block()), inputs=["float32[4]"])
+pickle.dump(task, open(sys.argv[1], "wb"))
+"""
+COMPILED = """
+import pickle, sys, torch
+from kernelwright.loaders import open_reference
+
+task = pickle.load(open(sys.argv[1], "rb"))
+del torch  # of this process's main module: what the script imported is another
+import torch as library
+module = library.compile(open_reference(task).build(0), backend="eager", fullgraph=True)
+print(module(-library.ones(4)).sum().item())
+"""
+
+
+IDENTITY = """
+import torch
+import kernelwright as kw
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+torch.manual_seed(0)
+for module in (Block(), torch.nn.Sequential(Block(), torch.nn.Linear(4, 4))):
+    print(kw.load(module, inputs=["float32[2,4]"]).digest)
+"""
+
+
+def test_an_object_is_the_same_task_in_another_run(tmp_path):
+    """Else its search would not go on, and nothing of it be found again."""
+    (tmp_path / "script.py").write_text(IDENTITY)
+    command = [sys.executable, str(tmp_path / "script.py")]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2)]
+    assert runs[0].stdout == runs[1].stdout and len(set(runs[0].stdout.split())) == 2
+
+
+def test_what_a_script_defines_is_compiled_in_another_process(tmp_path):
+    """Else the strongest library setting is left out, and a speedup is against a weaker one."""
+    path = tmp_path / "task.pickle"
+    for code in (SCRIPT, COMPILED):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "0.0"
+
+
+def error(target, match, **arguments):
+    with pytest.raises(TaskError, match=match) as caught:
+        load(target, **arguments)
+    assert caught.value.do
+
+
+def test_errors_of_a_named_class(file):
+    specs = ["float32[3,8]", "2"]
+    error(f"{file}:Gat", 'did you mean "Gate"', inputs=specs)
+    error(f"{file}:Plain", "neither an nn.Module class nor a function", inputs=specs)
+    error(f"{file}:Gate", "Gate has no inputs", init=[8])
+    error(f"{file}:Gate", r"do not fit Gate\(width, depth=2", inputs=specs)
+    error(f"{file}:Gate", "do not fit Gate", inputs=specs, init=[8], kwargs={"depht": 1})
+    error(f"{file}:Gate", "a list or a mapping", inputs=specs, init=8)
+    error(f"{file}:Gate", "a list or a mapping", inputs=specs, init="[8")
+    error(f"{file}:Gate", "cannot be written as text", inputs=specs, init=[object()])
+    error(f"{file}:Gate", "inputs are given by position", inputs={"x": 1}, init=[8])
+    error(f"{file.parent / 'nothing.py'}:Gate", "no such file", inputs=specs)
+    error("no_such_package.part:Gate", "no_such_package.part does not import", inputs=specs)
+    with pytest.raises(TaskError, match="check its name"):  # the package itself is there
+        load("torch.nnn:Linear", inputs=specs)
+    error("torch.nn:Softmx", 'did you mean "Softmax"', inputs=specs)
+
+
+def test_errors_of_an_object():
+    class Local(Net):
+        pass
+
+    error(Net(8), "Net has no inputs")
+    error(Net(8), "already made", inputs=["float32[3,8]"], init=[8])
+    error(Local, "give an instance", inputs=["float32[3,8]"], init=[8])
+    lock = threading.Lock()
+    error(lambda x: lock and x, "cannot be pickled", inputs=["float32[3,8]"])
+
+
+def test_inputs_that_do_not_fit_are_one_error(file):
+    task = load(f"{file}:Gate", inputs=["float32[3,9]", "2"], init=[8])
+    with pytest.raises(TaskError, match=r"(?s)do not fit the forward.*float32\[3, 9\], int\[\]"):
+        check(task)
+
+
+def test_a_class_that_is_not_there_lists_the_others_once():
+    with pytest.raises(TaskError, match='no class "Nope"') as caught:
+        load("torch.nn:Nope")
+    assert str(caught.value).count("AdaptiveAvgPool1d") == 1

