@@ -29,7 +29,6 @@ from judge_ablation_parts import PARTS, Part, Switches
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
-from kernelwright.in_process import in_process
 from kernelwright.judge import Nursery, WarmProgram
 from kernelwright.judge.inputs.distributions import DISTRIBUTIONS
 from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
@@ -37,8 +36,9 @@ from kernelwright.judge.judge import Judge
 from kernelwright.judge.reference import leniency
 from kernelwright.judge.reference.check import LOAD_LIMIT_S, Check
 from kernelwright.judge.refusal import Refused, memory_apart
-from kernelwright.side_by_side import side_by_side
 from kernelwright.testing.zoo.cases import Case, cases, task
+from kernelwright.workers.in_process import in_process
+from kernelwright.workers.side_by_side import side_by_side
 
 N_THREADS = 2
 """Per case, unless it asks for others: results do not hang on it, and many run side by side."""
