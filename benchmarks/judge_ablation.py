@@ -30,9 +30,9 @@ from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Nursery, WarmProgram
-from kernelwright.judge.inputs.distributions import DISTRIBUTIONS
-from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.judge import Judge
+from kernelwright.judge.perturb.distributions import DISTRIBUTIONS
+from kernelwright.judge.perturb.draws import TASK, Draw, derive_seed
 from kernelwright.judge.reference import leniency
 from kernelwright.judge.reference.check import LOAD_LIMIT_S, Check
 from kernelwright.judge.refusal import Refused, memory_apart

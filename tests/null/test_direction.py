@@ -21,8 +21,8 @@ LEVELS = {
     "cli": 10, "__init__": 10, "__main__": 10,
 }  # fmt: skip
 JUDGE = {
-    "refusal": 0, "baselines": 0, "isolation": 1, "numerics": 1, "machine": 2,
-    "inputs": 3, "children": 3, "reference": 4, "kinds": 5, "timing": 6,
+    "refusal": 0, "baselines": 0, "isolation": 1, "compare": 1, "machine": 2,
+    "perturb": 3, "children": 3, "reference": 4, "kinds": 5, "timing": 6,
 }  # fmt: skip
 """The folders of the judge, and what all of them may name; other files of its are above them."""
 

@@ -21,12 +21,12 @@ from kernelwright.judge.children.compiler_cache import compiler_cache, folder_in
 from kernelwright.judge.children.program import Program
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
-from kernelwright.judge.inputs.draws import TASK
 from kernelwright.judge.machine.layout import bytes_of, dtype_name, plan_slots
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
 from kernelwright.judge.machine.roofline import LARGE_BYTES, Copying
 from kernelwright.judge.machine.room import no_memory
+from kernelwright.judge.perturb.draws import TASK
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart, says_no_memory

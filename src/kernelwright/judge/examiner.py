@@ -14,9 +14,16 @@ from kernelwright.judge.children.children import Children
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.draft import Draft
-from kernelwright.judge.inputs.distributions import (
+from kernelwright.judge.kinds import kinds, profiling
+from kernelwright.judge.kinds.sampling import Looks
+from kernelwright.judge.machine.conditions import Watch, complaints
+from kernelwright.judge.machine.layout import leaves
+from kernelwright.judge.machine.place import Place
+from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
+from kernelwright.judge.perturb.distributions import (
     BELOW,
     CLUSTERED,
+    COLLIDING,
     CONDITIONED,
     DISTRIBUTIONS,
     EMPTY,
@@ -24,7 +31,6 @@ from kernelwright.judge.inputs.distributions import (
     LARGE,
     MATCHED,
     MATCHED_SHARES,
-    MEETING,
     NUMBERS,
     OVERFLOWING,
     RESAMPLED,
@@ -35,15 +41,9 @@ from kernelwright.judge.inputs.distributions import (
     has_numbers,
     n_drawn,
 )
-from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
-from kernelwright.judge.inputs.extremes import MOST_HUGE, OUTLIERS
-from kernelwright.judge.inputs.integers import can_skew
-from kernelwright.judge.kinds import kinds, profiling
-from kernelwright.judge.kinds.sampling import Looks
-from kernelwright.judge.machine.conditions import Watch, complaints
-from kernelwright.judge.machine.layout import leaves
-from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
+from kernelwright.judge.perturb.draws import TASK, Draw, derive_seed
+from kernelwright.judge.perturb.extremes import MOST_HUGE, OUTLIERS
+from kernelwright.judge.perturb.integers import can_skew
 from kernelwright.judge.preparation import Preparation, Sight
 from kernelwright.judge.reference.causes import with_cause
 from kernelwright.judge.reference.check import Check
@@ -63,7 +63,7 @@ ORACLE_BUDGET_S = 10.0
 FEWEST_DRAWS = 8
 MOST_DISTURBED, DISTURBED_S = 2, 1.0
 """How often a candidate is timed again, and how long after."""
-MOST_MEETINGS = 4
+MOST_COLLIDING = 4
 """Arguments whose integers are made equal to others, one after the other."""
 MOST_STARTING = 2
 """Profilers that start side by side: two seconds each on an H200, where the next candidate is
@@ -90,13 +90,13 @@ class Examiner:
         names = [name for name in oracle.modules if name != TASK] if oracle.has_weights else []
         names += [RESAMPLED] if oracle.has_integers else []
         names += [SKEWED] if any(map(can_skew, leaves(oracle.first_arguments))) else []
-        names += [MEETING] if oracle.n_meetings else []
+        names += [COLLIDING] if oracle.n_collisions else []
         names += [CLUSTERED] if can_cluster(oracle.first_arguments) else []
         names += [CONDITIONED] if oracle.factorises else []
         names += [MATCHED] if can_match(oracle.first_arguments) else []
         names += [NUMBERS] if has_numbers(oracle.first_arguments) else []
         n_turns = {OUTLIERS: min(n_drawn(oracle.first_arguments), MOST_HUGE)}
-        n_turns[MEETING] = min(oracle.n_meetings, MOST_MEETINGS)
+        n_turns[COLLIDING] = min(oracle.n_collisions, MOST_COLLIDING)
         n_turns[RESAMPLED] = 2  # few of a mask's numbers are turned, and many
         n_turns[MATCHED] = len(MATCHED_SHARES)
         self._draws = [
@@ -292,7 +292,7 @@ class Examiner:
 def _says_something(name: str, oracle: Oracle) -> bool:
     """Whether a distribution says something of a task, or would only make what is right fail: a
     mean that is far off, where no variance is taken, makes results cancel, and a matrix with rows
-    of noughts, or of one large number, has not the rank to be taken apart."""
+    of zeros, or of one large number, has not the rank to be taken apart."""
     if name == LARGE:
         return _hides_float16(oracle)
     if name == FAR:

@@ -30,7 +30,6 @@ from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.examiner import CALL_LIMIT_S, MOST_STARTING, Examiner
-from kernelwright.judge.inputs.draws import TASK
 from kernelwright.judge.isolation import sandbox
 from kernelwright.judge.machine import environment
 from kernelwright.judge.machine.layout import plan_slots
@@ -44,6 +43,7 @@ from kernelwright.judge.machine.room import (
     with_room,
     within_its_part,
 )
+from kernelwright.judge.perturb.draws import TASK
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart

@@ -16,9 +16,9 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.judge.children.program import Program
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.draft import Draft
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK
 from kernelwright.judge.kinds.sampling import Looks
 from kernelwright.judge.machine.layout import is_expanded
+from kernelwright.judge.perturb.draws import OWN_WEIGHTS, TASK
 from kernelwright.judge.reference.oracle import Oracle
 
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU

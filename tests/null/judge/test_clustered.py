@@ -2,7 +2,7 @@
 
 import torch
 
-from kernelwright.judge.inputs.distributions import (
+from kernelwright.judge.perturb.distributions import (
     CLUSTER_SHARE,
     CLUSTERED,
     can_cluster,

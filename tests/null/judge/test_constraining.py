@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS
+from kernelwright.judge.perturb.draws import OWN_WEIGHTS
 from kernelwright.judge.reference.constraining import constrainable
 from kernelwright.judge.reference.oracle import Oracle
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.numerics.compare import expect
+from kernelwright.judge.compare.outputs import expect
 from kernelwright.judge.reference import oracle
 from kernelwright.judge.reference.convolutions import (
     RoundedConvolutions,

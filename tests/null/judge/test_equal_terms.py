@@ -2,8 +2,8 @@
 
 import torch
 
-from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, EQUAL_TERMS
-from kernelwright.judge.numerics.growth import floor_error, summation_growth
+from kernelwright.judge.compare.growth import floor_error, summation_growth
+from kernelwright.judge.perturb.distributions import DISTRIBUTIONS, EQUAL_TERMS
 
 
 def allowed(n_terms: int, *, equal_terms: bool) -> float:

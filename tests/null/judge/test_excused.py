@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from kernelwright.core.evaluation import Status
-from kernelwright.judge.inputs.distributions import RESAMPLED
-from kernelwright.judge.inputs.draws import TASK, Draw
+from kernelwright.judge.perturb.distributions import RESAMPLED
+from kernelwright.judge.perturb.draws import TASK, Draw
 from kernelwright.judge.reference.check import Check
 from kernelwright.judge.refusal import Refused
 

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy
 
-from kernelwright.judge.inputs.distributions import transform
-from kernelwright.judge.inputs.draws import Draw
-from kernelwright.judge.inputs.extremes import BETWEEN, ENDS, N_OUTLIERS, OUTLIERS
-from kernelwright.judge.inputs.varied import Variation
-from kernelwright.judge.numerics.measures import all_finite
+from kernelwright.judge.compare.measures import all_finite
+from kernelwright.judge.perturb.distributions import transform
+from kernelwright.judge.perturb.draws import Draw
+from kernelwright.judge.perturb.extremes import BETWEEN, ENDS, N_OUTLIERS, OUTLIERS
+from kernelwright.judge.perturb.varied import Variation
 
 
 def test_outliers_of_bfloat16_weigh_as_much_as_all_else():

@@ -63,11 +63,11 @@ def test_what_has_no_numbers_is_told_of_the_task():
         require_known_types([torch.rand(3), torch.rand(3, device="meta")])
 
 
-def test_noughts_that_are_rounded_say_nothing():
+def test_zeros_that_are_rounded_say_nothing():
     own, exact = torch.randn(8) * 1e-7, torch.randn(8).double() * 1e-16
     found, warnings = without_noise([own, own], [exact, own.double()])
     assert not found[0].any() and torch.equal(found[1], own.double())
-    assert warnings == ("degenerate task: output 0 is nought but for rounding",)
+    assert warnings == ("degenerate task: output 0 is zero but for rounding",)
 
 
 KEEPS = """

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import finite_as_usual
-from kernelwright.judge.inputs.signs import find_signs
-from kernelwright.judge.numerics.hidden import with_hidden
+from kernelwright.judge.compare.hidden import with_hidden
+from kernelwright.judge.perturb.distributions import finite_as_usual
+from kernelwright.judge.perturb.signs import find_signs
 
 HIDING = {
     "the largest": lambda x: x.log().argmax(-1),

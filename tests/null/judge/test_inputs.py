@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import (
+from kernelwright.judge.perturb.distributions import (
     CONDITION,
     CONDITIONED,
     DISTRIBUTIONS,
@@ -18,7 +18,7 @@ from kernelwright.judge.inputs.distributions import (
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.inputs.fixed import Fixed, find_fixed, renew
+from kernelwright.judge.perturb.fixed import Fixed, find_fixed, renew
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -229,7 +229,7 @@ def test_inputs_that_the_reference_takes_no_others_for_are_left_as_they_are(name
     assert torch.equal(same, x)
 
 
-def test_some_slices_of_every_axis_are_nought_or_below_it():
+def test_some_slices_of_every_axis_are_zero_or_below_it():
     x = torch.rand(32, 8, 16) + 0.1
     (empty,), (below,) = (transform([x], name, 1) for name in ("empty", "below"))
     for axis in range(3):

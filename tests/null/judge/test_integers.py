@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelwright.judge.inputs.fixed import same_integers
-from kernelwright.judge.inputs.integers import (
+from kernelwright.judge.perturb.fixed import same_integers
+from kernelwright.judge.perturb.integers import (
     ELSEWHERE,
     TWICE,
     can_skew,
@@ -123,7 +123,7 @@ def test_lengths_that_are_all_the_longest_get_shorter_and_what_is_ignored_stays(
 
 
 @pytest.mark.parametrize("value", [0, 1])
-def test_of_whole_numbers_that_are_all_one_or_nought_some_turn_round(value):
+def test_of_whole_numbers_that_are_all_one_or_zero_some_turn_round(value):
     (found,) = resample_integers([torch.full((64, 64), value)], [True], 7)
     assert found.dtype == torch.int64 and set(found.flatten().tolist()) == {0, 1}
     assert 0.02 < float((found != value).float().mean()) < 0.2

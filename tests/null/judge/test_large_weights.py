@@ -2,8 +2,14 @@
 
 import torch
 
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, SMALL_WEIGHTS, TASK, TOUCHED
-from kernelwright.judge.inputs.large_weights import (
+from kernelwright.judge.perturb.draws import (
+    LARGE_WEIGHTS,
+    OWN_WEIGHTS,
+    SMALL_WEIGHTS,
+    TASK,
+    TOUCHED,
+)
+from kernelwright.judge.perturb.large_weights import (
     FACTORS,
     enlarge_weights,
     enlarged,
@@ -11,7 +17,7 @@ from kernelwright.judge.inputs.large_weights import (
     touched,
     with_small_numbers,
 )
-from kernelwright.judge.inputs.weights import randomised
+from kernelwright.judge.perturb.weights import randomised
 
 X = torch.randn(8, 64)
 MOVED = X * (1 + 1e-6 * torch.randn(8, 64))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import PRECISIONS, Task
 from kernelwright.judge.baselines import ALWAYS, SETTINGS, settings
+from kernelwright.judge.compare.outputs import ROUNDING
 from kernelwright.judge.machine.lowering import lower, rounded
-from kernelwright.judge.numerics.compare import ROUNDING
 
 TASK = Task("t", "builtin", "class Model: ...\n")
 floats = st.floats(min_value=2.0**-10, max_value=6e4, width=32)

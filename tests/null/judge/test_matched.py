@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import MATCHED, MATCHED_SHARES, can_match, transform
+from kernelwright.judge.perturb.distributions import MATCHED, MATCHED_SHARES, can_match, transform
 
 
 @pytest.mark.parametrize(("seed", "share"), enumerate(MATCHED_SHARES))

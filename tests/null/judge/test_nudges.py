@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernelwright.judge.numerics.compare import FACTOR, expect
+from kernelwright.judge.compare.outputs import FACTOR, expect
 from kernelwright.judge.reference.nudges import (
     by_rounding,
     in_last_digits,
@@ -147,7 +147,7 @@ def test_whole_numbers_hang_on_the_digits_that_they_are_computed_in(rounds):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_weights_are_moved_where_a_type_asked_for_by_name_is_another(dtype):
-    """They were not, and a determinant that is nought but for rounding was refused."""
+    """They were not, and a determinant that is zero but for rounding was refused."""
     layer = torch.nn.Linear(8, 8).to(dtype)
     _, change = in_last_digits([torch.rand(3)], torch.float32)
     moved = run_in_float64(layer, lambda twin: twin.weight.detach(), change=change)

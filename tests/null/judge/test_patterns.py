@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, transform
-from kernelwright.judge.inputs.fixed import Fixed, find_fixed, renew
-from kernelwright.judge.inputs.integers import resample_integers
-from kernelwright.judge.inputs.patterns import (
+from kernelwright.judge.perturb.distributions import DISTRIBUTIONS, transform
+from kernelwright.judge.perturb.fixed import Fixed, find_fixed, renew
+from kernelwright.judge.perturb.integers import resample_integers
+from kernelwright.judge.perturb.patterns import (
     comes_in_pairs,
     comes_twice,
     has_unit_rows,
@@ -21,7 +21,7 @@ from kernelwright.judge.inputs.patterns import (
     sums_to_one,
 )
 
-torch.manual_seed(0)  # of few numbers the mean may be next to nought, and to centre them nothing
+torch.manual_seed(0)  # of few numbers the mean may be next to zero, and to centre them nothing
 
 
 def symmetric(*shape):
@@ -127,10 +127,10 @@ def test_whole_numbers_beside_others_are_their_own_in_another_order(name):
     assert torch.equal(changed[:, 0].sort().values, images.flatten().sort().values)
 
 
-def test_numbers_are_not_whole_columns_for_being_nought_or_beside_nothing_else():
-    noughts, words = torch.zeros(64, 1), torch.randint(9, (64, 4)).float()
+def test_numbers_are_not_whole_columns_for_being_zero_or_beside_nothing_else():
+    zeros, words = torch.zeros(64, 1), torch.randint(9, (64, 4)).float()
     few = torch.rand(4, 2).mul(9).round() + 1
-    for x in (torch.cat([noughts, torch.rand(64, 4)], 1), words, few):
+    for x in (torch.cat([zeros, torch.rand(64, 4)], 1), words, few):
         (changed,) = transform([x], "shifted", 3)
         assert not bool((changed == x).any())
 
@@ -213,7 +213,7 @@ def test_a_matrix_is_symmetric_though_its_own_rounding_shows():
     assert not torch.equal(changed := kept(near, torch.randn(60, 60)), changed.mT)
 
 
-def test_distances_stay_nought_on_the_diagonal():
+def test_distances_stay_zero_on_the_diagonal():
     points = torch.randn(60, 3)
     distances = (points[:, None] - points[None]).norm(dim=-1)
     assert not bool(kept(distances, torch.randn(60, 60)).diagonal().any())

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from kernelwright.judge.children.runner import Call, Runner
-from kernelwright.judge.inputs.draws import Draw
-from kernelwright.judge.numerics.compare import expect
+from kernelwright.judge.compare.outputs import expect
+from kernelwright.judge.perturb.draws import Draw
 from kernelwright.judge.reference import check
 from kernelwright.judge.reference.check import FEWEST_RECHECKS, Check
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernelwright.judge.numerics.growth import count_terms
+from kernelwright.judge.compare.growth import count_terms
 from kernelwright.judge.reference.observed import observe
 
 

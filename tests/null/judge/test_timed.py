@@ -11,9 +11,9 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.children.runner import Call
-from kernelwright.judge.inputs.draws import TASK, Draw
-from kernelwright.judge.numerics.compare import are_near, expect
-from kernelwright.judge.numerics.growth import MOVED
+from kernelwright.judge.compare.growth import MOVED
+from kernelwright.judge.compare.outputs import are_near, expect
+from kernelwright.judge.perturb.draws import TASK, Draw
 from kernelwright.judge.reference.check import FEWEST_VERIFIED, VERIFIED_SHARE, Check
 from kernelwright.judge.refusal import Refused
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, RESAMPLED
-from kernelwright.judge.inputs.draws import Draw
-from kernelwright.judge.inputs.extremes import OUTLIERS
-from kernelwright.judge.inputs.signs import find_signs
-from kernelwright.judge.inputs.varied import Variation
+from kernelwright.judge.perturb.distributions import DISTRIBUTIONS, RESAMPLED
+from kernelwright.judge.perturb.draws import Draw
+from kernelwright.judge.perturb.extremes import OUTLIERS
+from kernelwright.judge.perturb.signs import find_signs
+from kernelwright.judge.perturb.varied import Variation
 
 
 def _is_positive(changed: list[Any], own: list[Any]) -> bool:
-    """Whether the second argument is above nought and below one."""
+    """Whether the second argument is above zero and below one."""
     return float(changed[1].min()) > 0 and float(changed[1].max()) < 1
 
 

@@ -18,6 +18,7 @@ from kernelwright.judge.children.child import Child, ChildEnded, Glance
 from kernelwright.judge.children.program import Program
 from kernelwright.judge.children.turns import Seat, Turns
 from kernelwright.judge.children.wire import Garbled, Late
+from kernelwright.judge.compare.pieces import same_bits
 from kernelwright.judge.isolation.standstill import RanOn
 from kernelwright.judge.machine.cpu import read_process
 from kernelwright.judge.machine.layout import (
@@ -35,7 +36,6 @@ from kernelwright.judge.machine.outputs import Claim, check_claims
 from kernelwright.judge.machine.pages import owed_ns
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
-from kernelwright.judge.numerics.pieces import same_bits
 from kernelwright.judge.refusal import DIED, UNTOLD, Refused
 
 CPU_SHARE = 0.9

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.children.runner import Call
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, Draw
+from kernelwright.judge.perturb.draws import OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.reference.check import LOAD_LIMIT_S, Check
 from kernelwright.judge.refusal import Refused
 

@@ -15,15 +15,19 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE, Status
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.children.runner import Call, Runner
-from kernelwright.judge.inputs.distributions import (
+from kernelwright.judge.compare.measures import differ, furthest
+from kernelwright.judge.compare.outputs import USELESS, Agreement, Expected, are_near, compare
+from kernelwright.judge.compare.specials import nan_left, require_specials
+from kernelwright.judge.machine.layout import bytes_of, leaves
+from kernelwright.judge.perturb.distributions import (
+    COLLIDING,
     EMPTY,
-    MEETING,
     OVERFLOWING,
     RESAMPLED,
     SKEWED,
     SPECIAL,
 )
-from kernelwright.judge.inputs.draws import (
+from kernelwright.judge.perturb.draws import (
     LARGE_WEIGHTS,
     OWN_WEIGHTS,
     SMALL_WEIGHTS,
@@ -33,11 +37,7 @@ from kernelwright.judge.inputs.draws import (
     Other,
     derive_seed,
 )
-from kernelwright.judge.inputs.extremes import OUTLIERS
-from kernelwright.judge.machine.layout import bytes_of, leaves
-from kernelwright.judge.numerics.compare import USELESS, Agreement, Expected, are_near, compare
-from kernelwright.judge.numerics.measures import differ, furthest
-from kernelwright.judge.numerics.specials import nan_left, require_specials
+from kernelwright.judge.perturb.extremes import OUTLIERS
 from kernelwright.judge.reference import fitness, leniency
 from kernelwright.judge.reference.holding import Holding
 from kernelwright.judge.reference.oracle import Oracle
@@ -61,7 +61,7 @@ WARNING_ONLY = {
     SKEWED: "differs when integer inputs are skewed",
     SPECIAL: "treats NaN or infinity in the inputs otherwise than the reference",
     OVERFLOWING: "overflows on inputs so large that the reference nearly does",
-    EMPTY: "treats rows of noughts in the inputs otherwise than the reference",
+    EMPTY: "treats rows of zeros in the inputs otherwise than the reference",
 }
 NO_RESULT = (Status.RUNTIME_ERROR, Status.WRONG_SHAPE, Status.WRONG_DTYPE)
 """What stands for wrong values where a call gives none."""
@@ -74,8 +74,8 @@ PLACES = {
     TOUCHED: "when some numbers of each weight have changed",
     SPECIAL: "on inputs with NaN and infinities",
     SKEWED: "where integers are skewed (half of the places hold one of the task's own)",
-    MEETING: "where some integers are what the reference compares them with",
-    EMPTY: "on inputs with slices of noughts",
+    COLLIDING: "where some integers are what the reference compares them with",
+    EMPTY: "on inputs with slices of zeros",
 }
 """Where something was wrong; of other distributions their inputs are named."""
 LOAD_LIMIT_S = 60.0  # gigabytes of weights on a busy machine
@@ -297,7 +297,7 @@ class Check:
     def _is_excused(self, draw: Draw, expected: Expected) -> bool:
         """Whether a difference there is a matter for a warning. Integers that the task draws anew
         may have to be more than legal; those that it never changes are to be read all the same. So
-        are noughts that the reference asks for, and NaN of which it leaves none. Of skewed integers
+        are zeros that the reference asks for, and NaN of which it leaves none. Of skewed integers
         it is one where the candidate differs when they are resampled: had they no form, they were
         the task's own then; and it is the form that it relies on."""
         is_known = draw.distribution in (RESAMPLED, SKEWED) and any(self.oracle.fixed_integers)

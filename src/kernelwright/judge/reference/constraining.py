@@ -9,7 +9,7 @@ import torch
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelwright.judge.numerics.growth import memory_of
+from kernelwright.judge.compare.growth import memory_of
 
 
 def constrainable(module: torch.nn.Module) -> list[torch.Tensor]:

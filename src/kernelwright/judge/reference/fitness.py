@@ -11,15 +11,15 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
+from kernelwright.judge.compare.measures import all_finite, are_alike, differ, largest_size
 from kernelwright.judge.machine.layout import dtype_name, leaves, map_tensors
-from kernelwright.judge.numerics.measures import all_finite, are_alike, differ, largest_size
 from kernelwright.loaders.copies import copied
 
 OVERFLOWED = 0.5
 """Of an output: where more is no number, it says little about a kernel."""
 
 NOISE = 1e-6
-"""Of the reference's largest number: what float64 leaves of a nought that is rounded in float32."""
+"""Of the reference's largest number: what float64 leaves of a zero that is rounded in float32."""
 
 ROUNDING = 4e-6
 """Of a sum's value: by how much float32 moves it."""
@@ -189,7 +189,7 @@ def _is_one_value(one: torch.Tensor, two: torch.Tensor) -> bool:
 def without_noise(
     own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]
 ) -> tuple[list[torch.Tensor], tuple[str, ...]]:
-    """float64's results, with noughts for outputs that are one but for rounding, as the mean of
+    """float64's results, with zeros for outputs that are one but for rounding, as the mean of
     what has been normalised is: there each precision has a noise of its own, which says nothing.
     Warnings name them."""
     found, warnings = list(exact), ()
@@ -198,7 +198,7 @@ def without_noise(
             continue
         if float(largest_size(wide)) < NOISE * float(largest_size(one)):
             found[number] = torch.zeros_like(wide)
-            warnings += (f"degenerate task: output {number} is nought but for rounding",)
+            warnings += (f"degenerate task: output {number} is zero but for rounding",)
     return found, warnings
 
 

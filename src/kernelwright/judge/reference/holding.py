@@ -8,8 +8,8 @@ import torch
 
 from kernelwright.core.evaluation import Status
 from kernelwright.judge.children.runner import Call, Runner
+from kernelwright.judge.compare.measures import differ
 from kernelwright.judge.machine.outputs import Claim, overlap, refuse_lent, refuse_overlapping
-from kernelwright.judge.numerics.measures import differ
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.distributions import EMPTY, EQUAL_TERMS, MATCHED
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, Draw
+from kernelwright.judge.compare import allowances
+from kernelwright.judge.compare.operators import Rounding
+from kernelwright.judge.compare.outputs import LOOSE_SHARE, USELESS, Expected
 from kernelwright.judge.machine.layout import map_tensors
-from kernelwright.judge.numerics import allowances
-from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected
-from kernelwright.judge.numerics.operators import Rounding
+from kernelwright.judge.perturb.distributions import EMPTY, EQUAL_TERMS, MATCHED
+from kernelwright.judge.perturb.draws import OWN_WEIGHTS, Draw
 from kernelwright.judge.reference import nudges
 from kernelwright.judge.reference.oracle import Oracle
 
@@ -40,7 +40,7 @@ def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expe
     wider = allowances.conditioned(moved, further, expected, factors, most=most)
     run, _ = runs = _both(oracle, draw)
     wider = nudges.pooled(runs, arguments, wider)
-    zeros_too = _may_move_noughts(oracle, draw)
+    zeros_too = _may_move_zeros(oracle, draw)
     wider = nudges.tied(run, arguments, wider) if zeros_too else wider
     how = {"zeros_too": zeros_too}
     loose = expected.loose or nudges.loose_as_computed(runs, arguments, expected, **how)
@@ -52,7 +52,7 @@ def jumping(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected
     """``expected`` with how far each number jumps, which is asked for where few are wrong."""
     if expected.jumps:
         return expected
-    how = {"zeros_too": _may_move_noughts(oracle, draw)}
+    how = {"zeros_too": _may_move_zeros(oracle, draw)}
     jumps = nudges.jumps(_both(oracle, draw), arguments, expected, **how)
     return oracle.keep(("expected", draw), replace(expected, jumps=jumps))
 
@@ -81,9 +81,9 @@ def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Exp
     return oracle.keep(("expected", draw), replace(expected, is_explained=True))
 
 
-def _may_move_noughts(oracle: Oracle, draw: Draw) -> bool:
-    """Whether noughts are moved as other numbers are: on inputs beyond the task's own, where they
-    may tie, but for slices of noughts that the reference asks for."""
+def _may_move_zeros(oracle: Oracle, draw: Draw) -> bool:
+    """Whether zeros are moved as other numbers are: on inputs beyond the task's own, where they
+    may tie, but for slices of zeros that the reference asks for."""
     is_asked = draw.distribution == EMPTY and EMPTY in oracle.asked
     return not (oracle.is_own(draw) or is_asked)
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.patterns import is_mask
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
-from kernelwright.judge.numerics.allowances import conditioning
-from kernelwright.judge.numerics.compare import (
+from kernelwright.judge.compare.allowances import conditioning
+from kernelwright.judge.compare.measures import as_real, error_of, is_whole, share_beyond
+from kernelwright.judge.compare.outputs import (
     CONDITION_FACTOR,
     FACTOR,
     NARROW_ERROR,
     SPREAD,
     Expected,
 )
-from kernelwright.judge.numerics.measures import as_real, error_of, is_whole, share_beyond
+from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
+from kernelwright.judge.perturb.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
 
 LOOSE_ULP = 16.0
@@ -173,7 +173,7 @@ def _moved_at_random(t: torch.Tensor, seeds: Iterator[int], zeros_too: bool) -> 
 
 
 def _usual_size(t: torch.Tensor) -> torch.Tensor:
-    """What a quarter of the numbers that are neither nought nor infinite are below: outliers, and
+    """What a quarter of the numbers that are neither zero nor infinite are below: outliers, and
     the -1e9 of what hides, would move all."""
     some = t.flatten()[:: max(1, t.numel() // N_SIZED)].abs()
     some = some[some.isfinite() & (some > 0)].float()

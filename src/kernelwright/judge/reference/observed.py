@@ -10,10 +10,10 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.judge.children.counting import counted
-from kernelwright.judge.inputs.distributions import EMPTY, SPECIAL
-from kernelwright.judge.numerics.growth import Adding
-from kernelwright.judge.numerics.noughts import AskingForNoughts
-from kernelwright.judge.numerics.specials import Asking
+from kernelwright.judge.compare.growth import Adding
+from kernelwright.judge.compare.specials import Asking
+from kernelwright.judge.compare.zeros import AskingForZeros
+from kernelwright.judge.perturb.distributions import EMPTY, SPECIAL
 from kernelwright.judge.reference.constraining import Constraining, constrainable
 from kernelwright.loaders.plain import flatten, nesting
 
@@ -26,7 +26,7 @@ class Observed:
     nesting: str
     flops: int
     n_added: list[float]
-    """By output, how many numbers an operator that it comes from added up to one at most; nought
+    """By output, how many numbers an operator that it comes from added up to one at most; zero
     where all of them only moved numbers of the inputs."""
     most_added: float
     """The most that any did: arguments that were written to may be the result."""
@@ -49,7 +49,7 @@ def observe(
     """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held,
     the latter by a ``module`` that may write to them."""
     tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
-    adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForNoughts()}
+    adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForZeros()}
     constraining = Constraining(constrainable(module) if module else ())
     with (
         counted() as counter,

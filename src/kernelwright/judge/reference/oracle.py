@@ -16,10 +16,19 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task, Workload
-from kernelwright.judge.inputs.distributions import (
+from kernelwright.judge.compare.allowances import lie_on_borders, useful_part
+from kernelwright.judge.compare.growth import Terms, count_terms, growths
+from kernelwright.judge.compare.hidden import with_hidden
+from kernelwright.judge.compare.measures import are_alike, as_real, differ, is_whole, narrowest
+from kernelwright.judge.compare.outputs import LOOSE_SHARE, USELESS, Expected, expect
+from kernelwright.judge.machine import layout
+from kernelwright.judge.machine.entries import Path, anew, new_entries, with_entries
+from kernelwright.judge.machine.layout import leaves, map_tensors
+from kernelwright.judge.machine.overlaps import extent_of, overlapping
+from kernelwright.judge.perturb.distributions import (
     CONSTANT,
     EQUAL_TERMS,
-    FAR_FROM_NOUGHT,
+    FAR_FROM_ZERO,
     LARGE,
     MATCHED,
     NUMBERS,
@@ -28,22 +37,13 @@ from kernelwright.judge.inputs.distributions import (
     finite_as_usual,
     is_telling,
 )
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK, TOUCHED, Draw, Other, derive_seed
-from kernelwright.judge.inputs.fixed import find_fixed, renew, same_integers
-from kernelwright.judge.inputs.large_weights import sets_of_weights
-from kernelwright.judge.inputs.meeting import n_meetings
-from kernelwright.judge.inputs.others import OTHERS_MISFIT, find_others
-from kernelwright.judge.inputs.patterns import is_mask, is_symmetric
-from kernelwright.judge.inputs.varied import Variation
-from kernelwright.judge.machine import layout
-from kernelwright.judge.machine.entries import Path, anew, new_entries, with_entries
-from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.machine.overlaps import extent_of, overlapping
-from kernelwright.judge.numerics.allowances import lie_on_borders, useful_part
-from kernelwright.judge.numerics.compare import LOOSE_SHARE, USELESS, Expected, expect
-from kernelwright.judge.numerics.growth import Terms, count_terms, growths
-from kernelwright.judge.numerics.hidden import with_hidden
-from kernelwright.judge.numerics.measures import are_alike, as_real, differ, is_whole, narrowest
+from kernelwright.judge.perturb.draws import OWN_WEIGHTS, TASK, TOUCHED, Draw, Other, derive_seed
+from kernelwright.judge.perturb.fixed import find_fixed, renew, same_integers
+from kernelwright.judge.perturb.index_collisions import n_collisions
+from kernelwright.judge.perturb.large_weights import sets_of_weights
+from kernelwright.judge.perturb.others import OTHERS_MISFIT, find_others
+from kernelwright.judge.perturb.patterns import is_mask, is_symmetric
+from kernelwright.judge.perturb.varied import Variation
 from kernelwright.judge.reference import fitness, nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
 from kernelwright.judge.reference.convolutions import as_rounded, may_be_rounded
@@ -245,7 +245,7 @@ class Oracle:
         if draw.distribution == NUMBERS:
             again = as_real(self._forward_unseeded(arguments))
             if not all(map(are_alike, own, again)):
-                return None  # a chance that was nought no longer is, as dropout's
+                return None  # a chance that was zero no longer is, as dropout's
         wide = map_tensors(nudges.widen, arguments)
         while (exact := self.in_float64(draw.weights, wide)) is not None:
             if layout.same_shapes(own, exact):
@@ -300,11 +300,11 @@ class Oracle:
 
     def growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
         """By how many ulp each output's sums may be off under a distribution; beside what moves
-        with the inputs, what operators add up counts only ``is_floor``, or far from nought."""
+        with the inputs, what operators add up counts only ``is_floor``, or far from zero."""
         terms = self.others.get(draw.distribution, self).terms
         counts = terms.added if is_floor or draw.distribution == CONSTANT else terms.usual
         how = {"equal_terms": draw.distribution in EQUAL_TERMS, "has_products": self.flops > 0}
-        loops = terms.added if not is_floor and draw.distribution in FAR_FROM_NOUGHT else counts
+        loops = terms.added if not is_floor and draw.distribution in FAR_FROM_ZERO else counts
         return growths(counts, loops, **how, cancels=is_floor and draw.distribution == MATCHED)
 
     def in_float64(
@@ -361,7 +361,7 @@ class Oracle:
         self.example = layout.without_memory(outputs)
         self.is_symmetric = any(map(is_symmetric, leaves(arguments)))
         self.has_integers = any(is_whole(t) or is_mask(t) for t in leaves(arguments))
-        self.n_meetings = n_meetings(arguments, self.run)
+        self.n_collisions = n_collisions(arguments, self.run)
         self.moved_bytes = layout.bytes_of([*inputs, *outputs])
         fitness.require_deterministic(outputs, self.modules[TASK], run_again)
         for number in range(1, 9):  # a yes or no is the same every other time

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge.compare.allowances import explained
+from kernelwright.judge.compare.outputs import ROUNDING, Expected
 from kernelwright.judge.machine.layout import map_tensors
 from kernelwright.judge.machine.lowering import lower, rounded
-from kernelwright.judge.numerics.allowances import explained
-from kernelwright.judge.numerics.compare import ROUNDING, Expected
 from kernelwright.judge.reference.nudges import Change, widen
 
 Run = Callable[[torch.nn.Module, list[Any]], list[torch.Tensor]]

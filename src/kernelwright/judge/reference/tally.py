@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelwright.core.evaluation import Numerics
-from kernelwright.judge.numerics.compare import Agreement, Expected
+from kernelwright.judge.compare.outputs import Agreement, Expected
 
 
 @dataclass

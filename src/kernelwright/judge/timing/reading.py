@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import Status
-from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.layout import bytes_of, map_tensors
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import MARGIN, surely_ns
+from kernelwright.judge.perturb.draws import TASK, Draw, derive_seed
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.loaders.copies import copied

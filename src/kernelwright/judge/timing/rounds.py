@@ -16,7 +16,6 @@ from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, media
 from kernelwright.judge.baselines import compared
 from kernelwright.judge.children.child import Glance
 from kernelwright.judge.children.runner import Call, Runner
-from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
 from kernelwright.judge.isolation.processes import faulted_bytes
 from kernelwright.judge.kinds.sampling import BUDGET_S, Looks
 from kernelwright.judge.machine.cores import gathered, lead, on_last_core, prioritise
@@ -24,6 +23,7 @@ from kernelwright.judge.machine.flush import CacheFlush
 from kernelwright.judge.machine.outputs import Claim
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import least_ns, peak_bytes_per_s, surely_ns
+from kernelwright.judge.perturb.draws import TASK, Draw, derive_seed
 from kernelwright.judge.reference.check import WATCHED, Check
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.series import Series

@@ -15,18 +15,18 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelwright.judge.inputs.bounds import in_bounds
-from kernelwright.judge.inputs.distinct import (
+from kernelwright.judge.compare.hidden import is_plain
+from kernelwright.judge.compare.measures import is_whole
+from kernelwright.judge.machine.layout import leaves, map_tensors
+from kernelwright.judge.perturb.bounds import in_bounds
+from kernelwright.judge.perturb.correlated import in_step
+from kernelwright.judge.perturb.distinct import (
     has_distinct_tuples,
     is_once,
     with_distinct_tuples,
 )
-from kernelwright.judge.inputs.distributions import laid_out
-from kernelwright.judge.inputs.patterns import kept, overlaps
-from kernelwright.judge.inputs.together import in_step
-from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.numerics.hidden import is_plain
-from kernelwright.judge.numerics.measures import is_whole
+from kernelwright.judge.perturb.distributions import laid_out
+from kernelwright.judge.perturb.patterns import kept, overlaps
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 
@@ -44,14 +44,14 @@ OVERWRITING = frozenset({"index_copy", "scatter"})
 COPIES = frozenset({"_to_copy", "clone"})
 BARE = (torch.uint16, torch.uint32, torch.uint64)
 """Types for which torch has hardly an operator."""
-MET_SHARE = 1 / 8
+COLLIDING_SHARE = 1 / 8
 """Of a tensor's numbers."""
 MOST_LOOKED_AT = 256
 """Comparisons: a table of edit distances has one for each pair of letters."""
 
 
 @dataclass(frozen=True)
-class Meeting:
+class Collision:
     """Some of an argument's elements, and the numbers that they are to be."""
 
     place: int
@@ -61,25 +61,25 @@ class Meeting:
     numbers: torch.Tensor
 
 
-def with_meetings(own: list[Any], run: Run, seed: int) -> list[Any]:
+def with_collisions(own: list[Any], run: Run, seed: int) -> list[Any]:
     """``own`` arguments with one, each in its turn by the ``seed``, whose integers equal what they
     are compared with: others, changed as well, would move that. The same where none has any."""
-    found = _meetings(own, run, seed)
+    found = _collisions(own, run, seed)
     chosen = [*found][seed % len(found)] if found else None
     places = iter(range(len(leaves(own))))
     changed = map_tensors(lambda x: found[chosen] if next(places) == chosen else x, own)
     return in_bounds(own, in_step(own, changed))
 
 
-def n_meetings(own: list[Any], run: Run) -> int:
+def n_collisions(own: list[Any], run: Run) -> int:
     """How many arguments have integers to be made equal."""
-    return len(_meetings(own, run, 0))
+    return len(_collisions(own, run, 0))
 
 
-def _meetings(own: list[Any], run: Run, seed: int) -> dict[int, torch.Tensor]:
+def _collisions(own: list[Any], run: Run, seed: int) -> dict[int, torch.Tensor]:
     """The arguments so changed, by their places among all tensors."""
     given = leaves(own)
-    if not any(map(_may_meet, given)):
+    if not any(map(_may_collide, given)):
         return {}
     draw = torch.Generator(given[0].device).manual_seed(seed)
     copies = map_tensors(torch.clone, own)
@@ -87,18 +87,18 @@ def _meetings(own: list[Any], run: Run, seed: int) -> dict[int, torch.Tensor]:
         run(copies)
     found: dict[int, torch.Tensor] = {}
     for place, x in enumerate(given):
-        meetings = [one for one in watched.found if one.place == place]
-        if meetings and place not in watched.overwriting:
-            changed = _met(x, meetings)
+        collisions = [one for one in watched.found if one.place == place]
+        if collisions and place not in watched.overwriting:
+            changed = _met(x, collisions)
             found |= {} if torch.equal(x, changed) else {place: changed}
     return found
 
 
-def _met(x: torch.Tensor, meetings: list[Meeting]) -> torch.Tensor:
+def _met(x: torch.Tensor, collisions: list[Collision]) -> torch.Tensor:
     changed = x.clone()
     memory = changed.as_strided((changed.untyped_storage().nbytes() // x.element_size(),), (1,))
     low, high = min(0, int(x.min())), int(x.max())
-    for one in meetings:
+    for one in collisions:
         at, order = one.at.sort(stable=True)
         numbers = one.numbers[order]
         is_meant = (numbers >= low) & (numbers <= high)
@@ -108,7 +108,7 @@ def _met(x: torch.Tensor, meetings: list[Meeting]) -> torch.Tensor:
     return laid_out(kept(x, changed), x)
 
 
-def _may_meet(x: torch.Tensor) -> bool:
+def _may_collide(x: torch.Tensor) -> bool:
     """Whether its numbers are there more than once, or once by luck, and are not all the same."""
     if not is_whole(x) or x.dtype in (torch.bool, *BARE) or x.numel() < 2 or overlaps(x):
         return False
@@ -116,19 +116,19 @@ def _may_meet(x: torch.Tensor) -> bool:
 
 
 class _Watched(TorchDispatchMode):
-    """Finds the meetings of arguments that are ``given`` to what runs meanwhile."""
+    """Finds the collisions of arguments that are ``given`` to what runs meanwhile."""
 
     def __init__(self, given: list[torch.Tensor], draw: torch.Generator) -> None:
         super().__init__()
         self._draw, self._n_seen = draw, 0
-        self.found: list[Meeting] = []
+        self.found: list[Collision] = []
         self.overwriting: set[int] = set()
         """The places of arguments by which something is written: none may come twice."""
         self._known: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
         """By the memory of an argument, or of a copy: the tensor, so that nobody else gets its
         memory, the argument's place, and of each element in that memory where it comes from."""
         for place, x in enumerate(given):
-            if _may_meet(x):
+            if _may_collide(x):
                 n = x.untyped_storage().nbytes() // x.element_size()
                 self._know(x, place, torch.arange(n, device=x.device))
 
@@ -190,7 +190,7 @@ class _Watched(TorchDispatchMode):
         if is_met.numel() and not bool(is_met.any()):
             at, numbers = torch.broadcast_tensors(source[1], y)
             picked = tuple(self._picked(n, x.numel()) for n in at.shape)
-            self.found.append(Meeting(source[0], at[picked], numbers[picked]))
+            self.found.append(Collision(source[0], at[picked], numbers[picked]))
 
     def _seek(self, x: Any, y: Any) -> None:
         """Likewise if none of ``x`` is any of ``y``, or comes twice if that is ``x`` itself."""
@@ -201,7 +201,7 @@ class _Watched(TorchDispatchMode):
         if not is_met:
             at = source[1].flatten()[self._picked(x.numel(), x.numel())]
             numbers = y.flatten()[self._picked(y.numel(), x.numel())]
-            self.found.append(Meeting(source[0], at, numbers))
+            self.found.append(Collision(source[0], at, numbers))
 
     def _has_seen_enough(self) -> bool:
         self._n_seen += 1
@@ -209,7 +209,7 @@ class _Watched(TorchDispatchMode):
 
     def _picked(self, n: int, n_elements: int) -> torch.Tensor:
         """Places below ``n``, for some of so many elements."""
-        count = max(1, int(MET_SHARE * n_elements))
+        count = max(1, int(COLLIDING_SHARE * n_elements))
         return torch.randint(n, (count,), generator=self._draw, device=self._draw.device)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.numerics.growth import Terms
+from kernelwright.judge.compare.growth import Terms
 
 TASK, OWN_WEIGHTS = "task", "weights"
 """Distributions of the task's own inputs. All calls but the second's have weights that nobody has

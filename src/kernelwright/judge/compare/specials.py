@@ -11,8 +11,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.judge.numerics.compare import Expected
-from kernelwright.judge.numerics.measures import as_real, row_scale, same
+from kernelwright.judge.compare.measures import as_real, row_scale, same
+from kernelwright.judge.compare.outputs import Expected
 from kernelwright.judge.refusal import WrongValues
 
 ASKING = {"isnan", "isinf", "isfinite", "isposinf", "isneginf", "nan_to_num", "nan_to_num_"}

@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.judge.numerics.measures import is_whole
+from kernelwright.judge.compare.measures import is_whole
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 

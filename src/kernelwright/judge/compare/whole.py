@@ -51,7 +51,7 @@ def compare_exactly(
 
 
 def as_bytes(x: torch.Tensor) -> torch.Tensor:
-    """Booleans as the bytes that they are: to torch any but nought is true, and to C++ 1 alone.
+    """Booleans as the bytes that they are: to torch any but zero is true, and to C++ 1 alone.
     Others as they are."""
     return x.view(torch.uint8) if x.dtype == torch.bool else x
 

@@ -9,15 +9,18 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.bounds import in_bounds
-from kernelwright.judge.inputs.distinct import (
+from kernelwright.judge.compare.measures import is_whole
+from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
+from kernelwright.judge.perturb.bounds import in_bounds
+from kernelwright.judge.perturb.correlated import in_step
+from kernelwright.judge.perturb.distinct import (
     has_distinct_rows,
     has_distinct_tuples,
     with_distinct_tuples,
 )
-from kernelwright.judge.inputs.distributions import laid_out
-from kernelwright.judge.inputs.masks import is_scattered, with_both
-from kernelwright.judge.inputs.patterns import (
+from kernelwright.judge.perturb.distributions import laid_out
+from kernelwright.judge.perturb.masks import is_scattered, with_both
+from kernelwright.judge.perturb.patterns import (
     SHORTEST,
     across,
     falls,
@@ -28,9 +31,6 @@ from kernelwright.judge.inputs.patterns import (
     rows_are_permutations,
     turned,
 )
-from kernelwright.judge.inputs.together import in_step
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
-from kernelwright.judge.numerics.measures import is_whole
 
 SKEWED_SHARE = 0.5
 ABSENT_SHARE = 1 / 16
@@ -200,7 +200,7 @@ def _other_places(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Ten
 
 def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """What all are the same: of a mask that hides nothing, or all, some turn round, in ones and
-    noughts as well; lengths, or indices, are drawn anew between half of what they are and that."""
+    zeros as well; lengths, or indices, are drawn anew between half of what they are and that."""
     most = int(x.flatten()[0])
     if x.dtype != torch.bool and most not in (0, 1):
         if most < 0:

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.judge.inputs.patterns import in_order
+from kernelwright.judge.compare.measures import is_whole
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.numerics.measures import is_whole
+from kernelwright.judge.perturb.patterns import in_order
 
 LEAST = 2
 """Of a bound: one is a number like any other, as an axis or a step."""

@@ -16,8 +16,10 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS
-from kernelwright.judge.inputs.extremes import (
+from kernelwright.judge.compare.measures import all_finite, as_real, is_whole
+from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors, span
+from kernelwright.judge.perturb.draws import LARGE_WEIGHTS
+from kernelwright.judge.perturb.extremes import (
     BETWEEN,
     ENDS,
     HUGE,
@@ -31,15 +33,13 @@ from kernelwright.judge.inputs.extremes import (
     uniform,
     width_of,
 )
-from kernelwright.judge.inputs.patterns import (
+from kernelwright.judge.perturb.patterns import (
     is_mask,
     is_symmetric,
     kept,
     overlaps,
     with_whole_columns,
 )
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors, span
-from kernelwright.judge.numerics.measures import all_finite, as_real, is_whole
 
 Distribution = Callable[..., torch.Tensor]
 LARGE_MEAN = 100.0
@@ -52,7 +52,7 @@ LARGE, LARGEST = "large", 2.0**17
 """Beyond float16, which ends at 65504: a kernel that computes in it must scale."""
 SPARSE_SHARE = 0.1
 SLICED, FEWEST_SLICES = 1 / 16, 4
-"""The share of an axis' slices that are nought, or below it, throughout: one at least where there
+"""The share of an axis' slices that are zero, or below it, throughout: one at least where there
 are so many."""
 BELOW, EMPTY, CONSTANT = "below", "empty", "constant"
 CONDITIONED, CONDITION = "ill_conditioned", 100.0
@@ -176,8 +176,8 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     OUTLIERS: outliers,  # shortcuts that look at a sample of their inputs
     LARGE: _large,  # float16 inside
     "negated": _negated,  # shortcuts that hold for positive inputs only
-    BELOW: _below,  # maxima that begin at nought
-    EMPTY: _empty,  # norms that nothing guards against nought: a matter for a warning
+    BELOW: _below,  # maxima that begin at zero
+    EMPTY: _empty,  # norms that nothing guards against zero: a matter for a warning
     CONSTANT: _constant,  # downcasts that average out elsewhere
     "one_hot": _one_hot,  # dropped terms and tiles
     "near_one": _near_one,  # products that vanish or overflow elsewhere
@@ -199,7 +199,7 @@ third, and in the last the first argument of every width: the rows of others are
 EQUAL_TERMS = frozenset({"shifted", FAR, BELOW, CONSTANT, "one_hot", "sparse", "near_one", "small"})
 """Distributions whose sums have many equal or nearly equal terms: exponentials of small numbers
 are nearly one."""
-FAR_FROM_NOUGHT = frozenset({FAR, BELOW})
+FAR_FROM_ZERO = frozenset({FAR, BELOW})
 """Those on which a variance loses to its mean what a plain loop's sum is off by, many times over:
 rows of 1,024 by 1e-3. Under "shifted" as much would hide E[x²]-E[x]²."""
 UNEVEN = frozenset({OUTLIERS, LARGE_WEIGHTS})
@@ -215,7 +215,7 @@ RESAMPLED = "integers"
 """The integer inputs drawn anew from their own, see ``integers``."""
 SKEWED = "skewed"
 """The integer inputs, one of their own numbers in half of the places."""
-MEETING = "meeting"
+COLLIDING = "index_collisions"
 """The integer inputs, some of them what the reference compares them with, see ``meeting``."""
 
 
@@ -253,7 +253,7 @@ def headroom(arguments: list[Any], bears: Callable[[list[Any]], bool]) -> float:
 
 
 def vary_numbers(arguments: list[Any], seed: int) -> list[Any]:
-    """Arguments with the Python floats among them changed by VARIED, a nought to that: what a
+    """Arguments with the Python floats among them changed by VARIED, a zero to that: what a
     module is given, it must read."""
     found, form = tree_flatten(arguments)
     sign = random.Random(seed).choice

@@ -10,8 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.flop_counter import flop_registry
 
-from kernelwright.judge.numerics.compare import FACTOR
-from kernelwright.judge.numerics.growth import (
+from kernelwright.judge.compare.growth import (
     MAX_BIASED_GROWTH,
     MAX_GROWTH,
     SUM_ULP,
@@ -19,7 +18,8 @@ from kernelwright.judge.numerics.growth import (
     n_added,
     summation_growth,
 )
-from kernelwright.judge.numerics.moving import moves
+from kernelwright.judge.compare.moving import moves
+from kernelwright.judge.compare.outputs import FACTOR
 
 
 class Rounding(TorchDispatchMode):

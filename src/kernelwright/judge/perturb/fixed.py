@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.admissible import MOST_TRIES, halves
-from kernelwright.judge.inputs.bounds import in_bounds
-from kernelwright.judge.inputs.distributions import VARIED, laid_out
-from kernelwright.judge.inputs.integers import resample_integers
-from kernelwright.judge.inputs.patterns import is_mask, kept, overlaps, with_whole_columns
+from kernelwright.judge.compare.measures import all_finite, is_one_number, is_whole
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.numerics.measures import all_finite, is_one_number, is_whole
+from kernelwright.judge.perturb.admissible import MOST_TRIES, halves
+from kernelwright.judge.perturb.bounds import in_bounds
+from kernelwright.judge.perturb.distributions import VARIED, laid_out
+from kernelwright.judge.perturb.integers import resample_integers
+from kernelwright.judge.perturb.patterns import is_mask, kept, overlaps, with_whole_columns
 from kernelwright.judge.refusal import FAILURES
 
 Draws = Callable[[int], list[Any]]

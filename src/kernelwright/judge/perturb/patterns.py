@@ -150,7 +150,7 @@ def with_whole_columns(
 
 
 def _whole_columns(x: torch.Tensor) -> torch.Tensor:
-    """Which columns hold whole numbers, not all noughts, in so many rows that this is no chance,
+    """Which columns hold whole numbers, not all zeros, in so many rows that this is no chance,
     beside others that do not."""
     none = torch.empty(0, dtype=torch.long)
     if (

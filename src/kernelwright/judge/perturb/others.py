@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.draws import Draw, Other, derive_seed
+from kernelwright.judge.compare.growth import Terms
 from kernelwright.judge.machine.layout import shapes_text
-from kernelwright.judge.numerics.growth import Terms
+from kernelwright.judge.perturb.draws import Draw, Other, derive_seed
 
 OTHERS_MISFIT = ("the reference fails on other inputs", "mend it")
 """What is said of them, and what to do."""

@@ -11,19 +11,19 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.admissible import halves
-from kernelwright.judge.inputs.buffers import (
-    from_nought,
+from kernelwright.judge.compare.measures import all_finite, is_one_number
+from kernelwright.judge.machine.layout import same_shapes
+from kernelwright.judge.perturb.admissible import halves
+from kernelwright.judge.perturb.buffers import (
+    from_zero,
     parts_of,
     randomise_buffers,
 )
-from kernelwright.judge.machine.layout import same_shapes
-from kernelwright.judge.numerics.measures import all_finite, is_one_number
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, weights_of
 
-NEARLY_NOUGHT = 0.02
+NEARLY_ZERO = 0.02
 """What a weight does to numbers of size one where it does next to nothing: layers begin with scales
 of 1e-6, and with products of weights of 1e-10."""
 SMALL_SHARE, SMALL_VARIANCE = 1 / 8, 2e-3
@@ -42,7 +42,7 @@ class Boldness(IntEnum):
     """With the signs that they had, where all had the same."""
     BOLD = 1
     """Of either sign where all were one number; none so small that nothing comes of it; some small
-    ones where all have one sign; numbers in place of noughts among others, as an identity's; and
+    ones where all have one sign; numbers in place of zeros among others, as an identity's; and
     buffers of one number become others, as a frozen norm's."""
     BOLDEST = 2
     """Of either sign, and buffers that may be masks as well."""
@@ -84,7 +84,7 @@ def emboldened(
     most_tries: int = MOST_TRIES,
 ) -> torch.nn.Module:
     """The module with as many of the bold weights as it bears, all if it may be: of one that it
-    does not, as a variance below nought, the others are none the wiser."""
+    does not, as a variance below zero, the others are none the wiser."""
     weights = weights_of(twin)
     differing = [name for name in weights if not torch.equal(weights[name], bold[name])]
     waiting = [differing] if differing else []
@@ -126,7 +126,7 @@ def randomise_weights(
 
     Scales of one and biases of zero are what initialisers leave: a candidate that skips those is
     right until the module is trained. Parameters to be ``kept`` keep their values, those that are
-    ``ordered``, see ``sorted_ones``, are sorted again, and rows for padding stay noughts. Of
+    ``ordered``, see ``sorted_ones``, are sorted again, and rows for padding stay zeros. Of
     complex numbers both parts are changed, each by itself. Buffers keep their values below BOLD,
     and most above it, because masks and tables have a meaning; see ``randomise_buffers``.
     """
@@ -159,14 +159,14 @@ def randomise_weights(
 def _randomise(
     x: torch.Tensor, draw: torch.Generator, boldness: Boldness, *, is_trained: bool
 ) -> None:
-    """Change a parameter in place; noughts of one that is not trained are a mask's."""
+    """Change a parameter in place; zeros of one that is not trained are a mask's."""
     factor = (0.5 + torch.rand(x.shape, generator=draw)).to(x)
     is_bold = boldness >= Boldness.BOLD
-    if bool((x == 0).all()) or (is_bold and _effect(x) <= NEARLY_NOUGHT):
-        x.copy_(from_nought(factor))
+    if bool((x == 0).all()) or (is_bold and _effect(x) <= NEARLY_ZERO):
+        x.copy_(from_zero(factor))
         return
-    noughts = x == 0
-    is_mask = not is_trained and bool(noughts.any())
+    zeros = x == 0
+    is_mask = not is_trained and bool(zeros.any())
     is_signed = has_both_signs(x)
     is_scale = is_one_number(x)
     x.mul_(factor)
@@ -181,11 +181,11 @@ def _randomise(
             place = torch.randint(x.numel(), (), generator=draw).to(x.device)
             x[torch.unravel_index(place, x.shape)] *= -1.0
     if is_bold and x.dim() > 1 and not is_mask:
-        x.copy_(torch.where(noughts, from_nought(factor), x))
+        x.copy_(torch.where(zeros, from_zero(factor), x))
 
 
 def has_both_signs(x: torch.Tensor) -> bool:
-    """Whether some numbers are above nought and some below it; of complex ones none are."""
+    """Whether some numbers are above zero and some below it; of complex ones none are."""
     return not x.is_complex() and bool((x > 0).any() and (x < 0).any())
 
 
@@ -197,7 +197,7 @@ def _effect(parameter: torch.Tensor) -> float:
 
 
 def _padding(module: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """The rows of embeddings that stand for padding, and are noughts, as torch keeps them."""
+    """The rows of embeddings that stand for padding, and are zeros, as torch keeps them."""
     for part in module.modules():
         number = getattr(part, "padding_idx", None)
         is_table = isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag))

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from kernelwright.judge.inputs.distinct import is_once
-from kernelwright.judge.inputs.meeting import n_meetings, with_meetings
+from kernelwright.judge.perturb.distinct import is_once
+from kernelwright.judge.perturb.index_collisions import n_collisions, with_collisions
 
 N = 10**9
 WORDS, LABELS = torch.randint(1, N, (4, 32)), torch.randint(1, N, (64,))
@@ -16,8 +16,8 @@ BAGS = torch.tensor([0, 5, 9, 20])
 def met(run, *own):
     """What each argument becomes in its turn, where it becomes another."""
     found = [*own]
-    for seed in range(n_meetings([*own], lambda given: [run(*given)])):
-        changed = with_meetings([*own], lambda given: [run(*given)], seed)
+    for seed in range(n_collisions([*own], lambda given: [run(*given)])):
+        changed = with_collisions([*own], lambda given: [run(*given)], seed)
         moved = [n for n, (x, y) in enumerate(zip(own, changed, strict=True)) if not x.equal(y)]
         assert len(moved) == 1 and found[moved[0]] is own[moved[0]]
         found[moved[0]] = changed[moved[0]]
@@ -44,7 +44,7 @@ def test_padding_of_bags_comes():
         met(lambda ids, at: F.embedding_bag(ids, table, at, padding_idx=0), words[0], BAGS),
     ):
         assert bool((found[0] == 0).any())
-    assert n_meetings([words], lambda given: [F.embedding_bag(given[0], table)]) == 0
+    assert n_collisions([words], lambda given: [F.embedding_bag(given[0], table)]) == 0
 
 
 @pytest.mark.parametrize("shape", [(8, 10), (80,)])
@@ -99,7 +99,7 @@ NEVER = {
 
 @pytest.mark.parametrize(("run", "x"), NEVER.values(), ids=NEVER)
 def test_nothing_else_is_made_equal(run, x):
-    assert not n_meetings([x], lambda given: [run(given[0])])
+    assert not n_collisions([x], lambda given: [run(given[0])])
 
 
 def test_what_is_written_by_index_never_comes_twice():
@@ -110,7 +110,7 @@ def test_what_is_written_by_index_never_comes_twice():
         cache[slots] = 1.0
         return cache, slots == 0
 
-    assert not n_meetings([slots], lambda given: [*run(given[0])])
+    assert not n_collisions([slots], lambda given: [*run(given[0])])
 
 
 def test_none_comes_twice_by_luck_or_not():

@@ -13,7 +13,7 @@ from functools import partial
 
 import torch
 
-from kernelwright.judge.numerics.pieces import cut_axis, pieces
+from kernelwright.judge.compare.pieces import cut_axis, pieces
 
 SMALL_ROW = 0.25
 """Of the median row's largest value: the least scale that a row is measured on. Without it the
@@ -153,7 +153,7 @@ def share_beyond(
 
 
 def share_of(distances: Iterable[torch.Tensor], limit: float) -> float:
-    """The share of the numbers, given in pieces, that are larger than ``limit``; nought of none."""
+    """The share of the numbers, given in pieces, that are larger than ``limit``; zero of none."""
     n_beyond = n_numbers = 0
     for distance in distances:
         n_beyond += int((distance > limit).sum())

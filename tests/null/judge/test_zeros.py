@@ -1,14 +1,14 @@
-"""Noughts that a module asks for: what it does with them is part of it."""
+"""Zeros that a module asks for: what it does with them is part of it."""
 
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import EMPTY
-from kernelwright.judge.inputs.draws import Draw
-from kernelwright.judge.numerics.compare import expect
-from kernelwright.judge.numerics.noughts import AskingForNoughts
+from kernelwright.judge.compare.outputs import expect
+from kernelwright.judge.compare.zeros import AskingForZeros
+from kernelwright.judge.perturb.distributions import EMPTY
+from kernelwright.judge.perturb.draws import Draw
 from kernelwright.judge.reference.check import Check
 from kernelwright.judge.refusal import Refused, WrongValues
 
@@ -32,13 +32,13 @@ SIGNED = X - 3.5
     ],
 )
 def test_those_that_no_input_is_are_asked_for(call, is_heard):
-    with AskingForNoughts() as asking:
+    with AskingForZeros() as asking:
         call()
     assert asking.is_heard is is_heard
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_slices_of_noughts_are_a_matter_for_a_warning_unless_they_are_asked_for(is_asked):
+def test_slices_of_zeros_are_a_matter_for_a_warning_unless_they_are_asked_for(is_asked):
     own = [torch.zeros(4, 8)]
     expected = expect(own, [own[0].double()], [0.0])
     oracle = SimpleNamespace(
@@ -52,9 +52,9 @@ def test_slices_of_noughts_are_a_matter_for_a_warning_unless_they_are_asked_for(
     told = Draw(EMPTY, 1), [torch.ones(4, 8)], [], expected
     if not is_asked:
         check._judge(*told)
-        assert any("rows of noughts" in text for text in check.tally.warnings)
+        assert any("rows of zeros" in text for text in check.tally.warnings)
         return
-    with pytest.raises(Refused, match="slices of noughts"):
+    with pytest.raises(Refused, match="slices of zeros"):
         check._judge(*told)
 
 

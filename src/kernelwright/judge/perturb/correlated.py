@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.distributions import laid_out
-from kernelwright.judge.inputs.patterns import in_order
+from kernelwright.judge.compare.measures import is_whole
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.numerics.measures import is_whole
+from kernelwright.judge.perturb.distributions import laid_out
+from kernelwright.judge.perturb.patterns import in_order
 
 FEWEST_ENDS = 16
 """Numbers that lie on one side of others: that all of so many do is no chance."""

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from kernelwright.judge.numerics.moving import is_computed, moves
+from kernelwright.judge.compare.moving import is_computed, moves
 
 SUM_ULP = 28.0
 MAX_GROWTH, MAX_BIASED_GROWTH, MAX_BIASED_SUM = 256.0, 768.0, 2048.0
@@ -45,7 +45,7 @@ VARIANCES = ("var", "std", "layer_norm", "batch_norm", "group_norm")
 
 @dataclass(frozen=True)
 class Terms:
-    """Of how many terms each output's numbers may be the sums; nought of those only moved."""
+    """Of how many terms each output's numbers may be the sums; zero of those only moved."""
 
     usual: list[float]
     """By arithmetic and axes."""
@@ -55,7 +55,7 @@ class Terms:
 
 class Adding(TorchDispatchMode):
     """While it is entered, it notes of every result how many numbers an operator that it comes from
-    adds up to one at most: a loss beside it makes no other result a long sum. Nought of what only
+    adds up to one at most: a loss beside it makes no other result a long sum. Zero of what only
     moves the numbers of ``inputs``. And whether one takes a variance, or a matrix apart; whether it
     is known of all how much they add up."""
 
@@ -100,7 +100,7 @@ def _tensors(values: Any) -> list[torch.Tensor]:
 
 
 def memory_of(t: torch.Tensor) -> int:
-    """Where it lies; nought where that cannot be said, as of sparse ones."""
+    """Where it lies; zero where that cannot be said, as of sparse ones."""
     try:
         return t.untyped_storage().data_ptr()
     except (NotImplementedError, RuntimeError):
@@ -113,7 +113,7 @@ def _adds_nothing_else(func: Any) -> bool:
 
 
 def n_added(func: Any, given: list[torch.Tensor], results: list[torch.Tensor]) -> float:
-    """How many numbers an operator that adds up adds to one at most; nought of any other."""
+    """How many numbers an operator that adds up adds to one at most; zero of any other."""
     n_given, n_results = _sizes(given), _sizes(results)
     adds = any(word in func.overloadpacket.__name__ for word in ADDING)
     return max(n_given) / min(n_results) if adds and n_given and n_results else 0.0
@@ -133,7 +133,7 @@ def count_terms(
 ) -> Terms:
     """Of how many terms each output's numbers may be the sums, given the arithmetic of a whole
     call, and what operators add up to one number of each: each as if it were the only one, for
-    beside a large one a loss is no shorter a sum. Nought where ``n_added`` is. Where not all
+    beside a large one a loss is no shorter a sum. Zero where ``n_added`` is. Where not all
     operators' sums are known, one along the longest axis may be among them."""
     n_inputs = sum(t.numel() for t in inputs)
     longest = 1 if is_known else max((max(t.shape, default=1) for t in inputs), default=1)

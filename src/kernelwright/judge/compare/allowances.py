@@ -9,7 +9,9 @@ from functools import partial
 
 import torch
 
-from kernelwright.judge.numerics.compare import (
+from kernelwright.judge.compare.growth import ULP32
+from kernelwright.judge.compare.measures import distances, error_of, share_of
+from kernelwright.judge.compare.outputs import (
     FACTOR,
     LOOSE_SHARE,
     NARROW_ERROR,
@@ -17,13 +19,11 @@ from kernelwright.judge.numerics.compare import (
     USELESS,
     Expected,
 )
-from kernelwright.judge.numerics.growth import ULP32
-from kernelwright.judge.numerics.measures import distances, error_of, share_of
-from kernelwright.judge.numerics.pieces import pieces
+from kernelwright.judge.compare.pieces import pieces
 
 FURTHER = 64.0
 """Times as far inputs are moved a second time: what is smooth moves as many times farther, the root
-of what is nought eight times, and what jumps off a border that inputs lie on no farther."""
+of what is zero eight times, and what jumps off a border that inputs lie on no farther."""
 STEPS = 4.0
 """Times as far as before, or less, move numbers that jumped."""
 MANY_JUMPS = 1 / 8
@@ -72,7 +72,7 @@ def conditioned(
 def _moves(
     moved: torch.Tensor, further: torch.Tensor, expected: Expected, number: int, *, least: float
 ) -> Iterator[torch.Tensor]:
-    """How far an output's numbers moved, piece by piece, nought where they jumped; nothing where
+    """How far an output's numbers moved, piece by piece, zero where they jumped; nothing where
     they became infinite, or many of those that moved by more than ``least`` jumped."""
     exact = expected.exact[number]
     told = exact, expected.finite[number], expected.scales[number]

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.distributions import laid_out
-from kernelwright.judge.inputs.patterns import SHORTEST, is_mask, kept, overlaps
+from kernelwright.judge.compare.measures import as_real
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.numerics.measures import as_real
+from kernelwright.judge.perturb.distributions import laid_out
+from kernelwright.judge.perturb.patterns import SHORTEST, is_mask, kept, overlaps
 from kernelwright.judge.refusal import FAILURES
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
@@ -103,7 +103,7 @@ def _parts_of_one_sign(x: torch.Tensor) -> list[tuple[int | None, int]]:
 
 
 def _sign_of(x: torch.Tensor) -> int:
-    """That of all its numbers; nought where there is no such."""
+    """That of all its numbers; zero where there is no such."""
     low, high = map(float, torch.aminmax(x))
     return int(low >= 0 and high > 0) - int(high <= 0 and low < 0)
 

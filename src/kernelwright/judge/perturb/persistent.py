@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from kernelwright.judge.numerics.measures import is_one_number
+from kernelwright.judge.compare.measures import is_one_number
 
 FEW = 16
 """Different numbers of a filter: a layer of as few has been drawn by nobody."""

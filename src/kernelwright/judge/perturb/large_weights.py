@@ -12,10 +12,19 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.buffers import parts_of, with_other_buffers
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, SMALL_WEIGHTS, TASK, TOUCHED
-from kernelwright.judge.inputs.lasting import constants, sorted_ones
-from kernelwright.judge.inputs.weights import (
+from kernelwright.judge.compare.measures import furthest, is_one_number
+from kernelwright.judge.compare.outputs import USELESS
+from kernelwright.judge.machine.layout import bytes_of
+from kernelwright.judge.perturb.buffers import parts_of, with_other_buffers
+from kernelwright.judge.perturb.draws import (
+    LARGE_WEIGHTS,
+    OWN_WEIGHTS,
+    SMALL_WEIGHTS,
+    TASK,
+    TOUCHED,
+)
+from kernelwright.judge.perturb.persistent import constants, sorted_ones
+from kernelwright.judge.perturb.weights import (
     SMALL,
     emboldened,
     has_both_signs,
@@ -23,9 +32,6 @@ from kernelwright.judge.inputs.weights import (
     randomised,
     sort_again,
 )
-from kernelwright.judge.machine.layout import bytes_of
-from kernelwright.judge.numerics.compare import USELESS
-from kernelwright.judge.numerics.measures import furthest, is_one_number
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, weights_of
@@ -138,7 +144,7 @@ def _is_telling(
     twin: torch.nn.Module,
 ) -> bool:
     """Whether results with a copy's weights say how right others are; those that say nothing with
-    the usual ones either, as what is nought but for rounding, are not asked."""
+    the usual ones either, as what is zero but for rounding, are not asked."""
     if not (any(told) and is_borne(run, twin, instead_of=instead_of)):
         return False
     try:
@@ -165,7 +171,7 @@ def enlarge_weights(
     """Multiply every slice of every parameter by its own number between one and ``factor``, so that
     there are some of all sizes, and parameters of one number by all of it; single numbers of
     matrices become larger than all others. Where a parameter has both signs, every number gets the
-    other: none has one sign in all sets of weights. Noughts, buffers and what is to be ``kept``
+    other: none has one sign in all sets of weights. Zeros, buffers and what is to be ``kept``
     stay, and what is ``ordered`` is sorted again."""
     draw = torch.Generator().manual_seed(seed)
     for name, parameter in module.named_parameters():

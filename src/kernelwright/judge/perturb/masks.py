@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kernelwright.judge.inputs.patterns import SHORTEST
+from kernelwright.judge.perturb.patterns import SHORTEST
 
 SCATTERED, FEWEST_CHANGES = 0.5, 12.0
 """Of the changes from number to number that a mask has if each is drawn for itself, which tell it

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from kernelwright.judge.numerics.growth import MOVED, ULP32, floor_error
-from kernelwright.judge.numerics.measures import (
+from kernelwright.judge.compare.growth import MOVED, ULP32, floor_error
+from kernelwright.judge.compare.measures import (
     as_real,
     distances,
     error_of,
@@ -33,8 +33,8 @@ from kernelwright.judge.numerics.measures import (
     share_of,
     typical_error,
 )
-from kernelwright.judge.numerics.pieces import cut_axis, pieces
-from kernelwright.judge.numerics.whole import as_bytes, compare_exactly
+from kernelwright.judge.compare.pieces import cut_axis, pieces
+from kernelwright.judge.compare.whole import as_bytes, compare_exactly
 from kernelwright.judge.refusal import WrongValues
 
 FACTOR = 4.0
@@ -99,7 +99,7 @@ class Expected:
     """The share of its numbers that may be beyond that."""
     typical: list[float] = field(default_factory=list)
     """The reference's error as the root of a mean square, of outputs that are narrower than float32
-    or were before; nought of others, and empty where it says nothing."""
+    or were before; zero of others, and empty where it says nothing."""
     is_conditioned: bool = False
     """Whether ``allowed`` and ``beyond`` take the conditioning of the task into account."""
     is_explained: bool = False
@@ -178,7 +178,7 @@ def _typical(
 ) -> float:
     """What the reference is typically off by, or rounding a result of a narrow type if that is
     more; ``widened_error``: the largest error of a result that was widened after it was rounded.
-    Nought of others, of few numbers, and where few of what was widened are off."""
+    Zero of others, of few numbers, and where few of what was widened are off."""
     is_narrow = own.element_size() < 4
     is_asked = exact.is_floating_point() and (is_narrow or widened_error > 0)
     if not is_asked or own.numel() < FEWEST_TYPICAL:
@@ -272,7 +272,7 @@ def _computed_share(
     value: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None, scale: torch.Tensor
 ) -> float:
     """The share of the numbers that are off by more than MOVED_ULP of their own, and of float32's
-    of their row's largest: what flushes the smallest to nought moves numbers all the same."""
+    of their row's largest: what flushes the smallest to zero moves numbers all the same."""
     ulp = torch.finfo(value.dtype).eps / 2
     far = distances(value, exact, finite, scale)
     own = (e.abs().div_(s).nan_to_num_() for e, s in pieces(exact, scale.expand(exact.shape)))

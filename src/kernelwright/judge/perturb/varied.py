@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from kernelwright.judge.inputs.admissible import Chosen, Way, choose, mixed
-from kernelwright.judge.inputs.distributions import (
-    MEETING,
+from kernelwright.judge.perturb.admissible import Chosen, Way, choose, mixed
+from kernelwright.judge.perturb.distributions import (
+    COLLIDING,
     NUMBERS,
     OVERFLOWING,
     RESAMPLED,
@@ -21,11 +21,11 @@ from kernelwright.judge.inputs.distributions import (
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.inputs.draws import OTHER_WEIGHTS, TASK, Draw
-from kernelwright.judge.inputs.extremes import BETWEEN, ENDS, HUGE_INPUTS, OUTLIERS, STRETCHES
-from kernelwright.judge.inputs.integers import WAYS, resample_integers, skew_integers
-from kernelwright.judge.inputs.meeting import with_meetings
-from kernelwright.judge.inputs.signs import Run, Signs, find_signs, with_signs
+from kernelwright.judge.perturb.draws import OTHER_WEIGHTS, TASK, Draw
+from kernelwright.judge.perturb.extremes import BETWEEN, ENDS, HUGE_INPUTS, OUTLIERS, STRETCHES
+from kernelwright.judge.perturb.index_collisions import with_collisions
+from kernelwright.judge.perturb.integers import WAYS, resample_integers, skew_integers
+from kernelwright.judge.perturb.signs import Run, Signs, find_signs, with_signs
 
 Bears = Callable[[list[Any], list[Any]], bool]
 """Whether the reference takes the first arguments in place of the second."""
@@ -69,8 +69,8 @@ class Variation:
         if name == SKEWED:
             skewed = partial(skew_integers, own, seed)
             return self._changed(own, (name, 0), [partial(skewed, are_some_absent=True), skewed])
-        if name == MEETING:
-            return with_meetings(own, self._run, seed)
+        if name == COLLIDING:
+            return with_collisions(own, self._run, seed)
         n_turns = n_drawn(own)
         changed = partial(self._transformed, own)
         ways = [partial(changed, name, seed)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from kernelwright.judge.inputs.patterns import across, in_order, lines_of
+from kernelwright.judge.perturb.patterns import across, in_order, lines_of
 
 CHANCE = 4.0
 """Pairs that would be equal if all were drawn alike: that none is, is hardly chance then."""

@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 import torch
 
-from kernelwright.judge.numerics.measures import is_one_number
+from kernelwright.judge.compare.measures import is_one_number
 from kernelwright.loaders.copies import copied
 
 LONGEST_FILTER = 16
 """Numbers along an axis of a window of ones, as a box filter's."""
 TURNED_SHARE = 1 / 8
-"""Of the numbers of a table of noughts or ones that become others."""
+"""Of the numbers of a table of zeros or ones that become others."""
 MOST_WHOLE = 3
-"""Among whole numbers in place of noughts, as zero points."""
+"""Among whole numbers in place of zeros, as zero points."""
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 Bears = Callable[[torch.nn.Module], bool]
 
@@ -51,10 +51,10 @@ def with_other_buffers(
 
 
 def randomise_buffers(module: torch.nn.Module, draw: torch.Generator, *, may_turn: bool) -> None:
-    """Give the buffers that are all noughts or all ones other values.
+    """Give the buffers that are all zeros or all ones other values.
 
-    With ``may_turn`` some numbers of tables become what they are in a mask that hides some: noughts
-    become ones, ones noughts. Single whole numbers stay, as counters and flags, and so do ones that
+    With ``may_turn`` some numbers of tables become what they are in a mask that hides some: zeros
+    become ones, ones zeros. Single whole numbers stay, as counters and flags, and so do ones that
     may be a filter.
     """
     for buffer in given_buffers(module).values():
@@ -72,10 +72,10 @@ def randomise_buffers(module: torch.nn.Module, draw: torch.Generator, *, may_tur
 
 
 def _randomise_part(x: torch.Tensor, draw: torch.Generator, may_turn: bool) -> None:
-    is_nought = not bool(x.any())
+    is_zero = not bool(x.any())
     factor = (0.5 + torch.rand(x.shape, generator=draw)).to(x)
     turned = _turned(x, draw) & may_turn
-    x.copy_((from_nought(factor) if is_nought else factor).masked_fill(turned, is_nought))
+    x.copy_((from_zero(factor) if is_zero else factor).masked_fill(turned, is_zero))
 
 
 def _randomise_whole(x: torch.Tensor, draw: torch.Generator, may_turn: bool) -> None:
@@ -130,9 +130,9 @@ def parts_of(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return (x,) if x.is_floating_point() and x.element_size() > 1 else ()
 
 
-def from_nought(factor: torch.Tensor) -> torch.Tensor:
-    """Numbers in place of noughts, of factors between a half and one and a half: of either sign,
-    and of a matrix as small as initialisers draw them; one number by itself is never near nought.
+def from_zero(factor: torch.Tensor) -> torch.Tensor:
+    """Numbers in place of zeros, of factors between a half and one and a half: of either sign,
+    and of a matrix as small as initialisers draw them; one number by itself is never near zero.
     """
     if factor.numel() == 1:
         return 0.5 * factor
