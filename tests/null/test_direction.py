@@ -22,7 +22,8 @@ LEVELS = {
 }  # fmt: skip
 JUDGE = {
     "refusal": 0, "baselines": 0, "isolation": 1, "compare": 1, "machine": 2,
-    "perturb": 3, "children": 3, "reference": 4, "kinds": 5, "timing": 6,
+    "perturb": 3, "children": 3, "profile": 4, "checks": 5, "reference": 6, "kinds": 7,
+    "verify": 7, "timing": 8,
 }  # fmt: skip
 """The folders of the judge, and what all of them may name; other files of its are above them."""
 

@@ -26,7 +26,7 @@ from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
 from kernelwright.judge.machine.roofline import LARGE_BYTES, Copying
 from kernelwright.judge.machine.room import no_memory
-from kernelwright.judge.perturb.draws import TASK
+from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart, says_no_memory
@@ -58,7 +58,7 @@ class BaselineRuns:
         self._settings = {s.name: s for s in baselines.settings(place.kind, task.precision)}
         self._children, self._oracle = children, oracle
         self._stopwatch, self._turns = stopwatch, turns
-        self._copying = Copying(place, oracle.moved_bytes)
+        self._copying = Copying(place, oracle.profile.work.moved_bytes)
         self._compiling = collections.defaultdict(threading.Lock)
         self._stack = ExitStack()
         self._region: Region | None = None
@@ -68,10 +68,12 @@ class BaselineRuns:
         self._runners: dict[str, Runner] = {}
         self._empty: Runner | None = None
         self._is_settled = False
-        self.is_crowded = one_by_one or CROWDED * oracle.moved_bytes > place.memory_bytes()
+        self.is_crowded = (
+            one_by_one or CROWDED * oracle.profile.work.moved_bytes > place.memory_bytes()
+        )
         if self.is_crowded:
             with turns.beside():
-                oracle.forget_first()
+                oracle.inputs.forget_first()
         self._is_measured = False
         self.median_ns: dict[str, float] = {}
         """By setting, of a few rounds; empty until ``measure``."""
@@ -92,7 +94,7 @@ class BaselineRuns:
         if self._region is not None:
             return
         oracle = self._oracle
-        held = contents(oracle.first_arguments, oracle.state(TASK), oracle.example)
+        held = contents(oracle.first_arguments, oracle.state(USUAL), oracle.example)
         self._region = Region(self._place, plan_slots(held)[1])
         self._stack.callback(self._region.close)
         self._pool = ThreadPoolExecutor(None, "baseline")
@@ -212,7 +214,7 @@ class BaselineRuns:
 
         Not asked of a degenerate task, of whose inputs not all has to be read.
         """
-        if self._oracle.warnings or self._copying.moved_bytes < LARGE_BYTES:
+        if self._oracle.profile.warnings or self._copying.moved_bytes < LARGE_BYTES:
             return {}
         strongest = self.strongest
         why = self._copying.leaves_nothing(self.median_ns[strongest])

@@ -29,7 +29,6 @@ from kernelwright.judge.children.nursery import Nursery
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
 from kernelwright.judge.draft import Draft, Subject
-from kernelwright.judge.examiner import CALL_LIMIT_S, MOST_STARTING, Examiner
 from kernelwright.judge.isolation import sandbox
 from kernelwright.judge.machine import environment
 from kernelwright.judge.machine.layout import plan_slots
@@ -43,13 +42,13 @@ from kernelwright.judge.machine.room import (
     with_room,
     within_its_part,
 )
-from kernelwright.judge.perturb.draws import TASK
+from kernelwright.judge.perturb.weight_sets import USUAL
+from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
 from kernelwright.judge.preparation import Line, Preparation
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.judge.screen import screen
 from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch
-from kernelwright.judge.verdicts import Verdicts
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """Of rounds per candidate, and of a search's budget at most; with a build of one second it keeps a
@@ -85,7 +84,7 @@ class Judge:
         self._for_library = for_library  # and no candidate comes: less memory will do
         self.children = Children(self.device, self.place, threads=self.threads, nursery=nursery)
         self._baselines: BaselineRuns | None = None
-        self._verdicts: Verdicts | None = None
+        self._pipeline: Pipeline | None = None
         self._secret = secrets.randbits(63)
 
     def __enter__(self) -> Judge:
@@ -112,7 +111,7 @@ class Judge:
                 turns=self.turns,
                 one_by_one=self._for_library,
             )
-            examiner = Examiner(
+            self._pipeline = Pipeline(
                 self.oracle,
                 self._baselines,
                 place=self.place,
@@ -121,7 +120,6 @@ class Judge:
                 turns=self.turns,
                 settings=self.settings,
             )
-            self._verdicts = Verdicts(examiner, self.place)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -142,8 +140,8 @@ class Judge:
     ) -> None:
         # First, so that threads that wait for a baseline to compile wait no longer.
         self.children.close()
-        if self._verdicts is not None:
-            self._verdicts.close()
+        if self._pipeline is not None:
+            self._pipeline.close()
         if self._baselines is not None:
             self._baselines.close()
         self._chairs.close()
@@ -229,14 +227,14 @@ class Judge:
         with self._line(candidates, length, n_together=length + 1, **told) as line:
             try:
                 for prepared in line:
-                    self._verdicts.examine(prepared, **how)
+                    self._pipeline.examine(prepared, **how)
                     if prepared.found and lacked_memory(prepared.found):
-                        yield from self._verdicts.finished(timed_ones)
+                        yield from self._pipeline.finished(timed_ones)
                         line.restart()
                         prepared.found = self._judge_again(prepared.candidate, timed=timed)
                     timed_ones.append(prepared)
-                    yield from self._verdicts.finished(timed_ones, n_starting=most_starting)
-                yield from self._verdicts.finished(timed_ones)
+                    yield from self._pipeline.finished(timed_ones, n_starting=most_starting)
+                yield from self._pipeline.finished(timed_ones)
             finally:
                 for prepared in timed_ones:
                     prepared.close()
@@ -309,7 +307,7 @@ class Judge:
         subject = Subject(
             self.task.digest, self.workload.digest, candidate.digest, self.environment
         )
-        verdict = Draft(subject, list(self.oracle.warnings), secrets.randbits(63))
+        verdict = Draft(subject, list(self.oracle.profile.warnings), secrets.randbits(63))
         if self.task.precision:
             asked = f"{self.task.precision} was asked for: "
             verdict.warnings.append(f"{asked}the candidate may round to it, and the library does")
@@ -385,14 +383,14 @@ class Judge:
         self, prepared: Preparation, max_time_s: float, *, is_first: bool = False
     ) -> Evaluation:
         """Examine what was prepared, and end it."""
-        self._verdicts.examine(prepared, max_time_s, is_first=is_first)
-        return self._verdicts.finish(prepared)
+        self._pipeline.examine(prepared, max_time_s, is_first=is_first)
+        return self._pipeline.finish(prepared)
 
     def _room_bytes(self) -> int:
         """Of memory that any of the task's sets of inputs needs, with its outputs."""
         oracle = self.oracle
         held = [
-            contents(oracle.kept_arguments(other.draw), oracle.state(TASK), other.example)
-            for other in oracle.others.values()
+            contents(oracle.inputs.kept(draw), oracle.state(USUAL), draw.shapes.example)
+            for draw in oracle.other_draws
         ]
         return max((plan_slots(one)[1] for one in held), default=0)

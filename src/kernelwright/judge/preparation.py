@@ -18,7 +18,7 @@ from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.kinds.sampling import Looks
 from kernelwright.judge.machine.layout import is_expanded
-from kernelwright.judge.perturb.draws import OWN_WEIGHTS, TASK
+from kernelwright.judge.perturb.weight_sets import AS_MADE, USUAL
 from kernelwright.judge.reference.oracle import Oracle
 
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
@@ -156,20 +156,23 @@ class Line:
 def build(runner: Runner, oracle: Oracle, source: str, entry: str, setting: dict[str, Any]) -> None:
     """Make the module of a source in a child, with the task's weights and arguments."""
     may = {"spare": _tables(oracle), "may_expand": any(map(is_expanded, oracle.example))}
-    may["entries"] = oracle.entries
+    results, forward = oracle.profile.results, oracle.forward
+    may["entries"] = results.entries
     may["poisoned"] = not setting  # the library is trusted
-    program = Program(source, entry, oracle.initial, oracle.weight_seed, setting, **may)
+    program = Program(source, entry, forward.initial, forward.weight_seed, setting, **may)
     arguments = oracle.first_arguments
-    runner.keeps_arguments = any(oracle.returned) or any(oracle.changed)
-    runner.changed, runner.nesting = oracle.changed, oracle.nesting
-    runner.n_entries = len(oracle.entries)
-    runner.build(program, oracle.state(TASK), arguments, limit_s=BUILD_LIMIT_S)
+    runner.keeps_arguments = any(results.returned) or any(results.changed)
+    runner.changed, runner.nesting = results.changed, results.nesting
+    runner.n_entries = len(results.entries)
+    runner.build(program, oracle.state(USUAL), arguments, limit_s=BUILD_LIMIT_S)
 
 
 def _tables(oracle: Oracle) -> tuple[str, ...]:
     """The buffers that no drawing of weights changes: a module may make such tables itself."""
-    buffers = {name for name, _ in oracle.modules[TASK].named_buffers(remove_duplicate=False)}
-    own, others = oracle.state(TASK), oracle.state(OWN_WEIGHTS)
+    buffers = {
+        name for name, _ in oracle.forward.modules[USUAL].named_buffers(remove_duplicate=False)
+    }
+    own, others = oracle.state(USUAL), oracle.state(AS_MADE)
     return tuple(n for n in own if n in buffers and torch.equal(own[n], others[n]))
 
 

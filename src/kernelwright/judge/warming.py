@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
 from kernelwright.core.evaluation import Status
+from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
-from kernelwright.judge.perturb.draws import TASK, Draw, derive_seed
 from kernelwright.judge.preparation import FIRST_CALL_LIMIT_S
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused

@@ -9,7 +9,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.evaluation import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, examiner
+from kernelwright.judge import Judge, pipeline
 from kernelwright.judge.machine.place import Cpu
 from kernelwright.judge.timing import rounds, vigil
 from kernelwright.judge.timing.vigil import FEWEST, Vigil
@@ -75,7 +75,7 @@ def test_who_has_work_done_when_the_inputs_come_is_refused(judge, busy):
 
 def test_where_the_library_is_slowed_down_there_is_no_verdict(judge, busy, monkeypatch):
     monkeypatch.setattr(vigil, "SLOWER", 0.0)
-    monkeypatch.setattr(examiner, "MOST_DISTURBED", 0)  # see below
+    monkeypatch.setattr(pipeline, "MOST_DISTURBED", 0)  # see below
     busy(lambda is_written: True)
     verdict = judge.evaluate(candidate(3))
     assert verdict.status is Status.INFRA_ERROR and "works for another" in verdict.reasons[0]

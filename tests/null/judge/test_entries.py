@@ -38,11 +38,11 @@ LIST, DICT = "[torch.randn(8), torch.randn(8)]", '{"a": torch.randn(8)}'
 )
 def test_what_is_put_into_a_list_is_a_result_and_every_call_has_its_own(forward, given, entries):
     oracle = Oracle(Task("puts", "test", TASK.format(forward, given)), "cpu", 1)
-    assert oracle.entries == entries
+    assert oracle.profile.results.entries == entries
     arguments = oracle.first_arguments
     before = [t.clone() for t in leaves(arguments)]
-    first, second = oracle.run(arguments), oracle.run(arguments)
-    assert len(first) == len(oracle.example) + sum(oracle.changed)
+    first, second = oracle.forward.run(arguments), oracle.forward.run(arguments)
+    assert len(first) == len(oracle.example) + sum(oracle.profile.results.changed)
     assert all(map(torch.equal, first, second))
     assert all(map(torch.equal, leaves(arguments), before))
 

@@ -2,13 +2,11 @@
 
 import pytest
 import torch
+from tests.null.judge.perturbing import perturbed, transform
 from torch.nn.functional import binary_cross_entropy
 
 from kernelwright.judge.compare.measures import all_finite
-from kernelwright.judge.perturb.distributions import transform
-from kernelwright.judge.perturb.draws import Draw
-from kernelwright.judge.perturb.extremes import BETWEEN, ENDS, N_OUTLIERS, OUTLIERS
-from kernelwright.judge.perturb.varied import Variation
+from kernelwright.judge.perturb.values import N_OUTLIERS
 
 
 def test_outliers_of_bfloat16_weigh_as_much_as_all_else():
@@ -45,7 +43,7 @@ def test_arguments_take_turns_at_huge_outliers():
 
 def test_ends_are_the_whole_numbers_next_to_a_range():
     x = 0.98 * torch.rand(64, 64) + 0.01
-    (y,) = transform([x], ENDS, 7)
+    (y,) = transform([x], "ends_of_range", 7)
     assert 1 <= int((y == 0).sum()) <= 2 and 1 <= int((y == 1).sum()) <= 2
     assert int((x != y).sum()) <= 2 * N_OUTLIERS and bool(((y >= 0) & (y <= 1)).all())
 
@@ -55,8 +53,10 @@ def test_ends_come_where_the_reference_takes_them_and_nothing_beyond():
         def told(given):
             return [run(*given)]
 
-        variation = Variation(lambda changed, own: all_finite(told(changed)), told)
-        return variation.varied([torch.rand(64, 64)], Draw(OUTLIERS, 7), [])[0]
+        def accepts(changed, own):
+            return all_finite(told(changed))
+
+        return perturbed([torch.rand(64, 64)], "outliers", 7, accepts=accepts, run=told)[0]
 
     assert bool((varied(torch.asin) == 1).any())
     assert not bool((varied(torch.special.ndtri) == 1).any())
@@ -74,13 +74,13 @@ def test_what_is_borne_is_no_luck(seed):
 
     draw = torch.Generator().manual_seed(seed)
     own = [torch.rand(64, 64, generator=draw) for _ in range(2)]
-    varied = Variation(bears, told).varied(own, Draw(OUTLIERS, 2 * seed), [False] * 2)
+    varied = perturbed(own, "outliers", 2 * seed, accepts=bears, run=told)
     assert all(bool((x == 0).any()) and bool((x == 1).any()) for x in varied)
 
 
 def test_between_puts_few_numbers_anywhere_in_the_range():
     x = torch.randint(0, 3, (64, 64)).float()
-    (y,) = transform([x], BETWEEN, 7)
+    (y,) = transform([x], "within_range", 7)
     assert 4 <= int((y != y.round()).sum()) <= N_OUTLIERS and 0 <= float(y.min()) <= 2
 
 

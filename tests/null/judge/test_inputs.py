@@ -6,22 +6,20 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.null.judge.perturbing import NAMES, transform
 
-from kernelwright.judge.perturb.distributions import (
-    CONDITION,
-    CONDITIONED,
-    DISTRIBUTIONS,
+from kernelwright.judge.perturb.fixed import Fixed, find_fixed, renew
+from kernelwright.judge.perturb.specials import (
     VARIED,
     enlarge,
     has_numbers,
-    transform,
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.perturb.fixed import Fixed, find_fixed, renew
+from kernelwright.judge.perturb.values import CONDITION
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_shape_strides_and_dtype_are_kept(name, dtype):
     x = torch.rand(6, 8, 5).to(dtype).transpose(0, 1)
@@ -35,7 +33,7 @@ def test_symmetric_matrices_become_ill_conditioned_and_stay_definite(shape):
     x = torch.randn(shape)
     x = x @ x.mT / shape[-1] + torch.eye(shape[-1])
     other, row = torch.rand(4, 6), torch.rand(6)
-    y, scaled, same = transform([x, other, row], CONDITIONED, 7)
+    y, scaled, same = transform([x, other, row], "ill_conditioned", 7)
     assert torch.equal(y, y.mT) and y.shape == x.shape and torch.equal(same, row)
     units = (scaled / other).mean(0)
     assert torch.allclose(scaled, other * units) and units.max() / units.min() > 9
@@ -45,13 +43,13 @@ def test_symmetric_matrices_become_ill_conditioned_and_stay_definite(shape):
     )
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_integers_masks_and_scalars_stay(name):
     given = [torch.arange(4), torch.tensor([True, False]), 3, "mean", [torch.arange(2), 0.5]]
     assert str(transform(given, name, 7)) == str(given)
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_draws_the_same_inputs(name):
     x = torch.rand(16, 16)
     (one,), (two,) = transform([x], name, 1), transform([x], name, 1)

@@ -2,15 +2,13 @@
 
 import torch
 
-from kernelwright.judge.perturb.draws import (
-    LARGE_WEIGHTS,
-    OWN_WEIGHTS,
-    SMALL_WEIGHTS,
-    TASK,
-    TOUCHED,
-)
-from kernelwright.judge.perturb.large_weights import (
+from kernelwright.judge.perturb.weight_sets import (
+    AS_MADE,
     FACTORS,
+    LARGE,
+    SMALL,
+    TOUCHED,
+    USUAL,
     enlarge_weights,
     enlarged,
     sets_of_weights,
@@ -25,7 +23,7 @@ MOVED = X * (1 + 1e-6 * torch.randn(8, 64))
 
 def large(module, run):
     twin = enlarged(module, 3, lambda one: run(one, X), lambda one: run(one, MOVED))
-    return twin.get(LARGE_WEIGHTS)
+    return twin.get(LARGE)
 
 
 def growth(module, twin):
@@ -93,16 +91,16 @@ def test_there_are_no_large_weights_where_there_are_none_or_no_room_is_left():
     runs = [lambda one: one(X), lambda one: one(MOVED)]
     plain, layer = torch.nn.ReLU(), torch.nn.Linear(64, 64)
     assert sets_of_weights(plain, torch.nn.ReLU, 1, runs, lambda n: True).keys() == {
-        TASK,
-        OWN_WEIGHTS,
+        USUAL,
+        AS_MADE,
     }
     n_bytes = 4 * (64 * 64 + 64)
-    for room, more in ((2 * n_bytes, [TOUCHED, LARGE_WEIGHTS]), (n_bytes, [LARGE_WEIGHTS])):
+    for room, more in ((2 * n_bytes, [TOUCHED, LARGE]), (n_bytes, [LARGE])):
         has_room = room.__ge__
         named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, has_room)
-        assert list(named) == [TASK, OWN_WEIGHTS, *more]
+        assert list(named) == [USUAL, AS_MADE, *more]
     named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, lambda n: False)
-    assert list(named) == [TASK, OWN_WEIGHTS]
+    assert list(named) == [USUAL, AS_MADE]
 
 
 def decays(twin, x):
@@ -115,7 +113,7 @@ def test_numbers_of_one_sign_are_small_once_where_none_came_by_chance():
     module.rates = torch.nn.Parameter(torch.full((4,), 0.5))
     module.shares = torch.nn.Parameter(torch.rand(4) + 0.5)
     runs = [lambda one: decays(one, X), lambda one: decays(one, MOVED)]
-    found = with_small_numbers(module, module, *runs)[SMALL_WEIGHTS]
+    found = with_small_numbers(module, module, *runs)[SMALL]
     assert found.decay.item() == 1 / 32 and bool((found.rates == 1 / 32).all())
     assert torch.equal(found.shares, module.shares)
     assert torch.equal(found.weight, module.weight)

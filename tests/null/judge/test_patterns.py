@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from tests.null.judge.perturbing import NAMES, transform
 
-from kernelwright.judge.perturb.distributions import DISTRIBUTIONS, transform
 from kernelwright.judge.perturb.fixed import Fixed, find_fixed, renew
 from kernelwright.judge.perturb.integers import resample_integers
 from kernelwright.judge.perturb.patterns import (
@@ -61,7 +61,7 @@ NONE = {
 }
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("x", "holds"), PATTERNS.values(), ids=PATTERNS)
 def test_a_pattern_stays_and_the_numbers_do_not(name, x, holds):
     for dtype in (torch.float32, torch.bfloat16):
@@ -82,7 +82,7 @@ def test_inputs_that_are_always_the_same_keep_it_too(x, holds):
         assert holds(changed) and not torch.equal(changed, x)
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rows_that_sum_to_one_do_so_still(name, dtype):
     x = torch.randn(16, 40).softmax(-1).to(dtype)
@@ -97,7 +97,7 @@ def test_rows_that_sum_to_one_do_so_still(name, dtype):
     assert not sums_to_one(torch.rand(16, 40)) and not sums_to_one(torch.ones(16, 1))
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_rows_of_length_one_stay_so(name, dtype):
     x = torch.nn.functional.normalize(torch.randn(16, 40, dtype=torch.float64), dim=-1).to(dtype)
@@ -113,7 +113,7 @@ def test_a_mask_of_one_number_a_row_is_a_mask_still_when_some_are_turned():
     assert sums_to_one(mask) and is_mask(changed) and not torch.equal(changed, mask)
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_whole_numbers_beside_others_are_their_own_in_another_order(name):
     images, boxes = torch.randint(3, (64, 1)).float(), torch.rand(64, 4)
     x = torch.cat([images, boxes], 1)
@@ -153,7 +153,7 @@ def test_rows_of_permutations_are_told_from_rows_of_other_numbers():
     assert not rows_are_permutations(rows // 2)
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_mask_of_zeros_and_ones_stays_one_beside_what_changes(name):
     mask, x = (torch.rand(8, 32) > 0.5).float(), torch.randn(8, 32)
     changed, other = transform([mask, x], name, 3)
@@ -187,7 +187,7 @@ def test_of_a_mask_that_every_draw_has_some_numbers_are_turned_round():
     assert fixed.which == [True] and not warnings
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_rows_that_come_twice_still_do_so(name):
     half = torch.randn(3, 5, 16)
     half[:, 0] = 1.0  # as a first position's cosines

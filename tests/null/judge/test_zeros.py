@@ -1,16 +1,18 @@
 """Zeros that a module asks for: what it does with them is part of it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
+from tests.null.judge.stubs import oracle_like
 
+from kernelwright.judge.checks import CHECKS, Draw
+from kernelwright.judge.children.runner import Call
 from kernelwright.judge.compare.outputs import expect
 from kernelwright.judge.compare.zeros import AskingForZeros
-from kernelwright.judge.perturb.distributions import EMPTY
-from kernelwright.judge.perturb.draws import Draw
-from kernelwright.judge.reference.check import Check
-from kernelwright.judge.refusal import Refused, WrongValues
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.verify.verification import Verification
 
 X = torch.arange(1.0, 7.0).reshape(2, 3)
 SIGNED = X - 3.5
@@ -41,22 +43,21 @@ def test_those_that_no_input_is_are_asked_for(call, is_heard):
 def test_slices_of_zeros_are_a_matter_for_a_warning_unless_they_are_asked_for(is_asked):
     own = [torch.zeros(4, 8)]
     expected = expect(own, [own[0].double()], [0.0])
-    oracle = SimpleNamespace(
-        asked=frozenset({EMPTY} if is_asked else ()),
-        fixed_integers=[],
-        others={},
-        fixed=SimpleNamespace(text=lambda: ""),
+    expected = replace(expected, is_conditioned=True, is_explained=True, jumps=[torch.zeros(4, 8)])
+    oracle = oracle_like(expected=lambda *_: expected, asks_for_zeros=is_asked)
+    place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
+    runner = SimpleNamespace(
+        changed_arguments=lambda _: [], release=lambda hold: None, place=place, like=[]
     )
-    check = Check(oracle, None, 0)
-    check._compared = _differs
-    told = Draw(EMPTY, 1), [torch.ones(4, 8)], [], expected
+    verification = Verification(oracle, runner, 0)
+    draw = Draw(CHECKS["empty"], 1)
+
+    def turn(*_, take):
+        return Call(1, [], [torch.ones(4, 8)])
+
     if not is_asked:
-        check._judge(*told)
-        assert any("rows of zeros" in text for text in check.tally.warnings)
+        verification.run(draw, turn)
+        assert any("rows of zeros" in text for text in verification.tally.warnings)
         return
     with pytest.raises(Refused, match="slices of zeros"):
-        check._judge(*told)
-
-
-def _differs(*_):
-    raise WrongValues("the output is off")
+        verification.run(draw, turn)

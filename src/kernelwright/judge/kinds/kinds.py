@@ -55,9 +55,13 @@ def of(
         if own > LARGE_SHARE and looks is not None:
             copied = own * looks.copied_share()
             own, library = own - copied, library + copied
-        is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
+        is_kernel = (
+            own > LARGE_SHARE and not oracle.profile.warnings
+        )  # no kernel wins a degenerate task
         # Counting takes a second to start, and says nothing about kernels of one's own.
-        is_algebra = does_less or (not is_kernel and _counted(runner) < LESS_WORK * oracle.flops)
+        is_algebra = does_less or (
+            not is_kernel and _counted(runner) < LESS_WORK * oracle.profile.work.flops
+        )
     except (Refused, TypeError, ValueError, AttributeError, KeyError, OverflowError):
         return ()
     found = []

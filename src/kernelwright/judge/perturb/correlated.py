@@ -9,7 +9,7 @@ import torch
 
 from kernelwright.judge.compare.measures import is_whole
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.perturb.distributions import laid_out
+from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import in_order
 
 FEWEST_ENDS = 16

@@ -25,7 +25,7 @@ from kernelwright.judge.perturb.distinct import (
     is_once,
     with_distinct_tuples,
 )
-from kernelwright.judge.perturb.distributions import laid_out
+from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import kept, overlaps
 
 Run = Callable[[list[Any]], list[torch.Tensor]]

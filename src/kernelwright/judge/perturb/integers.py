@@ -18,7 +18,7 @@ from kernelwright.judge.perturb.distinct import (
     has_distinct_tuples,
     with_distinct_tuples,
 )
-from kernelwright.judge.perturb.distributions import laid_out
+from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.masks import is_scattered, with_both
 from kernelwright.judge.perturb.patterns import (
     SHORTEST,

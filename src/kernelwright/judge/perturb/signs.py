@@ -13,7 +13,7 @@ import torch
 
 from kernelwright.judge.compare.measures import as_real
 from kernelwright.judge.machine.layout import leaves, map_tensors
-from kernelwright.judge.perturb.distributions import laid_out
+from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import SHORTEST, is_mask, kept, overlaps
 from kernelwright.judge.refusal import FAILURES
 

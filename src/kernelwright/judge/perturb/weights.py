@@ -28,7 +28,7 @@ NEARLY_ZERO = 0.02
 of 1e-6, and with products of weights of 1e-10."""
 SMALL_SHARE, SMALL_VARIANCE = 1 / 8, 2e-3
 """Of running variances, and how small they are beside the others: an epsilon shows there."""
-SMALL = 1 / 16
+SMALL_FACTOR = 1 / 16
 """Times as large as they were as many numbers of a parameter of one sign become: a decay is slow
 there."""
 MOST_TRIES = 32
@@ -173,7 +173,7 @@ def _randomise(
     if is_bold and not (is_signed or is_scale or is_mask):
         least = factor.min() if x.numel() > 1 else 0.0  # one of few is small as well
         is_small = (factor < 0.5 + SMALL_SHARE) | (factor == least)
-        x.mul_(torch.where(is_small, SMALL, 1.0).to(x))
+        x.mul_(torch.where(is_small, SMALL_FACTOR, 1.0).to(x))
     takes_any = is_bold if is_scale else boldness == Boldness.BOLDEST and not is_mask
     if is_signed or (takes_any and x.numel() > 1):
         x.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(x))

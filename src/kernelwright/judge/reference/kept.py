@@ -7,8 +7,8 @@ from typing import Any
 import psutil
 import torch
 
+from kernelwright.judge.checks import Draw
 from kernelwright.judge.machine.layout import bytes_of
-from kernelwright.judge.perturb.draws import Draw
 
 SHARE = {"cpu": 0.15, "cuda": 0.05}
 """Of the free memory; a GPU makes them anew in milliseconds."""

@@ -13,7 +13,7 @@ from kernelwright.judge.children.counting import counted
 from kernelwright.judge.compare.growth import Adding
 from kernelwright.judge.compare.specials import Asking
 from kernelwright.judge.compare.zeros import AskingForZeros
-from kernelwright.judge.perturb.distributions import EMPTY, SPECIAL
+from kernelwright.judge.machine.overlaps import extent_of, overlapping
 from kernelwright.judge.reference.constraining import Constraining, constrainable
 from kernelwright.loaders.plain import flatten, nesting
 
@@ -26,19 +26,19 @@ class Observed:
     nesting: str
     flops: int
     n_added: list[float]
-    """By output, how many numbers an operator that it comes from added up to one at most; zero
-    where all of them only moved numbers of the inputs."""
+    """By output, the longest reduction that it depends on; 0 where operators only moved numbers."""
     most_added: float
-    """The most that any did: arguments that were written to may be the result."""
+    """The longest reduction of all: arguments that were written to may be the result."""
     is_known: bool
-    """Whether of every operator it is known how many numbers it adds up."""
+    """Whether the length of every operator's reductions is known."""
     takes_variance: bool
     factorises: bool
     convolves: bool
-    constrains: bool
-    """Whether it writes to the weights of its module."""
-    asked: frozenset[str]
-    """The distributions whose numbers it asks for: what it does with those is part of it."""
+    writes_weights: bool
+    asks_for_specials: bool
+    asks_for_zeros: bool
+    overlapping: frozenset[tuple[int, int]]
+    """Pairs of outputs that share memory, by their numbers."""
 
 
 def observe(
@@ -46,19 +46,15 @@ def observe(
     inputs: Sequence[Any] = (),
     module: torch.nn.Module | None = None,
 ) -> Observed:
-    """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held,
-    the latter by a ``module`` that may write to them."""
+    """Make the call, without gradients.
+
+    ``inputs`` are its arguments and weights, the latter as held by a ``module`` that may write to
+    them.
+    """
     tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
-    adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForZeros()}
-    constraining = Constraining(constrainable(module) if module else ())
-    with (
-        counted() as counter,
-        torch.no_grad(),
-        adding,
-        constraining,
-        asking[SPECIAL],
-        asking[EMPTY],
-    ):
+    adding, specials, zeros = Adding(tensors), Asking(tensors), AskingForZeros()
+    writing = Constraining(constrainable(module) if module else ())
+    with counted() as counter, torch.no_grad(), adding, writing, specials, zeros:
         result = call()
     outputs = flatten(result)
     return Observed(
@@ -71,6 +67,8 @@ def observe(
         takes_variance=adding.takes_variance,
         factorises=adding.factorises,
         convolves=torch.ops.aten.convolution in counter.flop_counts["Global"],
-        constrains=constraining.is_seen,
-        asked=frozenset(name for name, one in asking.items() if one.is_heard),
+        writes_weights=writing.is_seen,
+        asks_for_specials=specials.is_heard,
+        asks_for_zeros=zeros.is_heard,
+        overlapping=frozenset(overlapping([extent_of(t) for t in outputs])),
     )

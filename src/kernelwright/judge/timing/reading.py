@@ -13,11 +13,12 @@ from typing import Any
 import torch
 
 from kernelwright.core.evaluation import Status
+from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.layout import bytes_of, map_tensors
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import MARGIN, surely_ns
-from kernelwright.judge.perturb.draws import TASK, Draw, derive_seed
+from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.loaders.copies import copied
@@ -108,7 +109,7 @@ def least_bytes(oracle: Oracle) -> int:
 
 def _slopes(oracle: Oracle, arguments: list[Any]) -> tuple[torch.Tensor | None, ...]:
     """How fast the result, in units of its own scale, changes with each number of the inputs."""
-    module = copied(oracle.modules[TASK]).double()
+    module = copied(oracle.forward.modules[USUAL]).double()
     leaves: list[torch.Tensor] = []
 
     def leaf(t: torch.Tensor) -> torch.Tensor:
@@ -120,7 +121,7 @@ def _slopes(oracle: Oracle, arguments: list[Any]) -> tuple[torch.Tensor | None, 
     with torch.enable_grad():
         given = map_tensors(leaf, arguments)
         held = layout.leaves(given)
-        results = [*flatten(module(*given)), *layout.those(held, oracle.changed)]
+        results = [*flatten(module(*given)), *layout.those(held, oracle.profile.results.changed)]
         outputs = [t for t in results if t.requires_grad]
     draw = torch.Generator().manual_seed(1)
     weights = [

@@ -14,6 +14,7 @@ from typing import Any
 
 from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, median_ratio
 from kernelwright.judge.baselines import compared
+from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.children.child import Glance
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.isolation.processes import faulted_bytes
@@ -23,11 +24,10 @@ from kernelwright.judge.machine.flush import CacheFlush
 from kernelwright.judge.machine.outputs import Claim
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import least_ns, peak_bytes_per_s, surely_ns
-from kernelwright.judge.perturb.draws import TASK, Draw, derive_seed
-from kernelwright.judge.reference.check import WATCHED, Check
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.series import Series
 from kernelwright.judge.timing.vigil import Vigil
+from kernelwright.judge.verify.verification import WATCHED, Verification
 
 MIN_ROUNDS = 7
 MAX_ROUNDS = 80
@@ -248,7 +248,7 @@ class Stopwatch:
         self.rest(runner)
 
     def _watch_on(
-        self, runner: Runner, fresh: Callable[..., list[Any]], vigil: Vigil, check: Check
+        self, runner: Runner, fresh: Callable[..., list[Any]], vigil: Vigil, check: Verification
     ) -> None:
         """More of those, where something was seen and says too little; and what is to be said."""
         while vigil.is_open():
@@ -277,7 +277,7 @@ class Stopwatch:
         *,
         strongest: str,
         arguments_of: Callable[[Draw], list[Any]],
-        check: Check,
+        check: Verification,
         draws: list[Draw],
         seed: int,
         budget_s: float,
@@ -335,7 +335,7 @@ class Stopwatch:
         self,
         candidate: Runner,
         vigil: Vigil,
-        check: Check,
+        check: Verification,
         draws: list[Draw],
         looks: Looks | None,
         samples_ns: list[int],
@@ -357,7 +357,7 @@ class Stopwatch:
         *,
         arguments: list[Any],
         beside: str,
-        check: Check,
+        check: Verification,
     ) -> dict[str, Call]:
         """One timed call of each on the same inputs, in this order."""
         calls = {}

@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from kernelwright.core.evaluation import Numerics
+from kernelwright.judge.checks import Check
 from kernelwright.judge.compare.outputs import Agreement, Expected
 
 
 @dataclass
 class Tally:
-    """Its worst comparison, where it was compared, and what is to be said of it."""
+    """The worst comparison, where outputs were compared, and the warnings."""
 
     worst: Agreement = field(default_factory=Agreement)
     reference_error: float = 0.0
-    distributions: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Of the inputs on which outputs were compared."""
     warnings: list[str] = field(default_factory=list)
+    warned: set[Check] = field(default_factory=set)
+    """Checks on which the candidate differs, with a warning."""
 
     def numerics(self) -> Numerics:
         return Numerics(
             max_error=self.worst.error,
             reference_error=self.reference_error,
             allowed_error=self.worst.allowed,
-            distributions=tuple(dict.fromkeys(self.distributions)),
+            distributions=tuple(dict.fromkeys(self.names)),
         )
 
-    def add(self, distribution: str, found: Agreement, expected: Expected, place: str) -> None:
-        """Note one comparison; the one that uses most of its allowance is kept. What was seen of
-        the outputs is said of the ``place`` where it was seen first."""
+    def add(self, name: str, found: Agreement, expected: Expected, place: str) -> None:
+        """Note one comparison; the one that uses most of its allowance is kept.
+
+        What was seen of the outputs is said once, of the ``place`` where it was seen first.
+        """
         self.warn(expected.warnings)
         for seen in found.warnings:
             if not any(known.endswith(seen) for known in self.warnings):
                 self.warn([": ".join(filter(None, (place, seen)))])
-        self.distributions.append(distribution)
+        self.names.append(name)
         if found.share >= self.worst.share:
             self.worst, self.reference_error = found, expected.reference_error
 
-    def warn(self, warnings: Any) -> None:
+    def warn(self, warnings: Iterable[str]) -> None:
         self.warnings += [w for w in warnings if w not in self.warnings]

@@ -16,16 +16,9 @@ from kernelwright.judge.compare.measures import furthest, is_one_number
 from kernelwright.judge.compare.outputs import USELESS
 from kernelwright.judge.machine.layout import bytes_of
 from kernelwright.judge.perturb.buffers import parts_of, with_other_buffers
-from kernelwright.judge.perturb.draws import (
-    LARGE_WEIGHTS,
-    OWN_WEIGHTS,
-    SMALL_WEIGHTS,
-    TASK,
-    TOUCHED,
-)
 from kernelwright.judge.perturb.persistent import constants, sorted_ones
 from kernelwright.judge.perturb.weights import (
-    SMALL,
+    SMALL_FACTOR,
     emboldened,
     has_both_signs,
     is_borne,
@@ -36,6 +29,15 @@ from kernelwright.judge.refusal import FAILURES
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, weights_of
 
+USUAL, AS_MADE = "usual", "as made"
+"""Weights drawn by the judge, which all calls have but those of one check; and the module's own.
+A candidate could find that a branch is scaled by 1e-6, and leave it out as long as it is."""
+TOUCHED = "touched"
+"""The usual weights with some numbers of each parameter doubled."""
+SMALL = "small"
+"""The usual weights with small ones among parameters of one value and one sign."""
+LARGE = "large"
+"""Weights larger than any initialiser draws."""
 FACTORS = (16.0, 4.0)
 """Times as large as they were weights become at most, tried in this order."""
 N_OUTLIERS, FEWEST = 8, 256
@@ -62,7 +64,7 @@ def sets_of_weights(
     kept, ordered = constants(module, again), sorted_ones(module, again)
     other = with_other_buffers(module, again, partial(is_borne, runs[0], instead_of=module))
     other = randomised(other, seed, runs[0], kept, ordered)
-    sets = {TASK: other, OWN_WEIGHTS: module}
+    sets = {USUAL: other, AS_MADE: module}
     n_bytes = bytes_of(weights_of(other))
     if other is not module and has_room(n_bytes):
         large = enlarged(other, seed + 1, *runs, kept, ordered)
@@ -90,12 +92,12 @@ def enlarged(
         twin = copied(module)
         enlarge_weights(twin, seed, factor, kept, ordered)
         if is_telling(twin):
-            return {LARGE_WEIGHTS: twin}
+            return {LARGE: twin}
     large = weights_of(twin)
     twin = emboldened(copied(module), large, is_telling, most_tries=MOST_TRIES)
     own, others = weights_of(module), weights_of(twin)
     is_same = all(torch.equal(own[name], others[name]) for name in own)
-    return {} if is_same else {LARGE_WEIGHTS: twin}
+    return {} if is_same else {LARGE: twin}
 
 
 @torch.no_grad()
@@ -106,9 +108,12 @@ def with_small_numbers(
     run_moved: Run,
     kept: Collection[str] = (),
 ) -> dict[str, torch.nn.Module]:
-    """A copy in which parameters that are one number in the ``own`` module, and have one sign in
-    this one, are SMALL times what they are, by its name among sets of weights; none where there
-    are none, or where results would say nothing. ``run`` and ``run_moved`` as in ``enlarged``."""
+    """A copy, by its name among sets of weights, with small numbers: parameters that are one number
+    in the ``own`` module, and have one sign in this one, times SMALL_FACTOR.
+
+    None where there are no such, or where results would say nothing. ``run`` and ``run_moved`` as
+    in ``enlarged``.
+    """
     twin, given = copied(module), dict(own.named_parameters())
     small = [
         parameter
@@ -122,8 +127,8 @@ def with_small_numbers(
     if not small:
         return {}
     for parameter in small:
-        parameter.mul_(SMALL)
-    return {SMALL_WEIGHTS: twin} if _telling(run, run_moved, module)(twin) else {}
+        parameter.mul_(SMALL_FACTOR)
+    return {SMALL: twin} if _telling(run, run_moved, module)(twin) else {}
 
 
 def _telling(

@@ -1,0 +1,278 @@
+"""The way of one built candidate through the judge.
+
+Its results are checked on every check of the registry; then rounds are timed, and what was timed is
+checked again; then a classifier says kernel, library or algebra. The first failure is the verdict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from kernelwright.core.errors import DeviceError, KernelwrightError
+from kernelwright.core.evaluation import CANDIDATE, Evaluation, Status, Timing
+from kernelwright.core.settings import Settings
+from kernelwright.judge.baseline_runs import BaselineRuns
+from kernelwright.judge.children.children import Children
+from kernelwright.judge.children.runner import Runner
+from kernelwright.judge.children.turns import Turns
+from kernelwright.judge.draft import Draft
+from kernelwright.judge.kinds import kinds, profiling
+from kernelwright.judge.kinds.sampling import Looks
+from kernelwright.judge.machine.conditions import Watch, complaints
+from kernelwright.judge.machine.place import Place
+from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
+from kernelwright.judge.machine.room import held_bytes, too_much
+from kernelwright.judge.perturb.seeds import derive_seed
+from kernelwright.judge.preparation import Preparation, Sight
+from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.refusal import Refused, memory_apart
+from kernelwright.judge.timing.reading import Reading
+from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch
+from kernelwright.judge.timing.vigil import Disturbed
+from kernelwright.judge.verify.run_checks import CheckPlan
+from kernelwright.judge.verify.verification import Verification
+
+CALL_LIMIT_S = 10.0
+SLOWEST = 50.0
+"""A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
+MOST_DISTURBED, DISTURBED_S = 2, 1.0
+"""How often a candidate is timed again because somebody else used the device, and how much later
+(seconds)."""
+MOST_STARTING = 2
+"""Profilers that start side by side: two seconds each on an H200, where the next candidate is
+checked and timed in one."""
+
+
+class Pipeline:
+    """Examines the candidates of one task, one after the other, all with the same checks.
+
+    Whatever a candidate does ends in a verdict on it. Every method raises ``KernelwrightError``
+    where it is the task that fails.
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        baselines: BaselineRuns,
+        *,
+        place: Place,
+        children: Children,
+        stopwatch: Stopwatch,
+        turns: Turns,
+        settings: Settings,
+    ) -> None:
+        self._oracle, self._baselines = oracle, baselines
+        self._place, self._children = place, children
+        self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
+        self._plan = CheckPlan(oracle)
+        work, is_reduced = oracle.profile.work, bool(oracle.profile.precision)
+        self._arithmetic = Arithmetic(place, work.flops, oracle.example, is_reduced=is_reduced)
+        self._reading = Reading(oracle, place)
+        self._profilers = ThreadPoolExecutor(MOST_STARTING, "profiler")
+        self._shown: set[str] = set()
+
+    def close(self) -> None:
+        """End the threads in which profilers start."""
+        self._profilers.shutdown()
+
+    def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool = False) -> None:
+        """Check and time a prepared candidate; a failure is its verdict.
+
+        ``is_first``: a winner is to be measured again. So a loser is not classified, and a winner
+        on a CPU is looked at after the rounds, not among them.
+        """
+        with self._attempt(prepared):
+            if prepared.error is not None:
+                raise prepared.error
+            self._check_and_time(prepared, max_time_s, is_first=is_first)
+
+    def finish(self, prepared: Preparation) -> Evaluation:
+        """Classify an examined candidate, and end it."""
+        if prepared.found is None:
+            with self._attempt(prepared):
+                self._classify(prepared)
+        if prepared.found is None:
+            prepared.found = prepared.verdict.conclude(Status.PASSED)
+        prepared.close()
+        return prepared.found
+
+    def finished(self, waiting: deque[Preparation], n_starting: int = 0) -> Iterator[Evaluation]:
+        """The verdicts on examined candidates, in their order.
+
+        Up to ``n_starting`` of those whose profilers still start are left waiting, and what came
+        after them.
+        """
+        while waiting:
+            n_left = sum(prepared.is_starting for prepared in waiting)
+            if waiting[0].is_starting and n_left <= n_starting:
+                return
+            yield self.finish(waiting.popleft())
+
+    @contextlib.contextmanager
+    def _attempt(self, prepared: Preparation) -> Iterator[None]:
+        """A part of an examination; a failure in it is the verdict, and ends the candidate."""
+        verdict = prepared.verdict
+        try:
+            with memory_apart():
+                yield
+            return
+        except Refused as refused:
+            prepared.found = verdict.conclude(refused.status, refused.reason)
+        except (DeviceError, MemoryError) as error:
+            status, why = Status.INFRA_ERROR, str(error) or type(error).__name__
+            if held := held_bytes(self._place, prepared.close):
+                status, why = Status.RUNTIME_ERROR, too_much(held)
+            else:
+                self._baselines.excuse()
+            prepared.found = verdict.conclude(status, why)
+        except KernelwrightError:  # about the task
+            prepared.close()
+            raise
+        except Exception as error:  # a fault of the judge's own costs one candidate, not the run
+            self._show(error)
+            why = f"the judge failed on it: {type(error).__name__}: {error}"
+            prepared.found = verdict.conclude(Status.INFRA_ERROR, why)
+        except BaseException:
+            prepared.close()
+            raise
+        prepared.close()
+
+    def _show(self, error: Exception) -> None:
+        """Print the traceback, once for each place that fails: the verdict has no room for it, and
+        looks like that of a bad machine."""
+        where = "".join(traceback.format_tb(error.__traceback__))
+        if where not in self._shown:
+            self._shown.add(where)
+            sys.stderr.write("the judge failed on a candidate; please report this:\n")
+            traceback.print_exception(error)
+
+    def _check_and_time(self, prepared: Preparation, max_time_s: float, *, is_first: bool) -> None:
+        verdict, runner = prepared.verdict, prepared.runner
+        self._stopwatch.prioritise(runner)
+        verification = Verification(self._oracle, runner, derive_seed(verdict.seed, "verify"))
+        start_s = time.monotonic()
+        try:
+            self._stopwatch.limit_s = self._call_limit_s()
+            self._plan.run(verification, self._stopwatch, self._turns, self._baselines.is_crowded)
+        finally:
+            verdict.check_s = time.monotonic() - start_s
+            verdict.warnings += verification.tally.warnings
+            verdict.numerics = verification.tally.numerics()
+        if not prepared.is_timed:
+            return
+        seed = derive_seed(verdict.seed, "looks")
+        looks = Looks(seed, runner.child.mapped) if runner.is_read else None
+        timed_looks = None if is_first else looks
+        verdict.timing = self._time(verdict, verification, timed_looks, max_time_s)
+        verdict.numerics = verification.tally.numerics()
+        verdict.warnings += [w for w in verification.tally.warnings if w not in verdict.warnings]
+        if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:
+            return
+        prepared.sight = Sight(looks, looks_on=is_first and looks is not None)
+        if not runner.is_read:
+            prepared.sight.profiler = self._profilers.submit(self._start_profiler, runner)
+
+    def _classify(self, prepared: Preparation) -> None:
+        """Find out of what kind a timed candidate is, where somebody wants to know.
+
+        Raises:
+            Refused: it is too fast to be true.
+        """
+        verdict, runner, sight = prepared.verdict, prepared.runner, prepared.sight
+        if sight is None:
+            return
+        timed_ns = verdict.timing.median_ns(CANDIDATE)
+        library_ns = verdict.timing.median_ns(verdict.timing.strongest)
+        is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
+        sight.wait()
+        with self._turns.alone():
+            if sight.looks_on:
+                self._stopwatch.look_on(
+                    runner,
+                    self._oracle.arguments,
+                    verdict.seed,
+                    sight.looks,
+                    verdict.timing.samples_ns[CANDIDATE],
+                )
+            if is_win:
+                overhead_ns = self._stopwatch.overhead_ns
+                self._reading.refuse_impossible(
+                    timed_ns, library_ns=library_ns, overhead_ns=overhead_ns
+                )
+            does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
+            verdict.warnings += [DOES_LESS] if does_less else []
+            verdict.kinds = kinds.of(
+                runner,
+                self._oracle,
+                sight.looks,
+                source=prepared.candidate.source,
+                timed_ns=timed_ns,
+                does_less=does_less,
+            )
+            if self._settings.models:  # who reads it
+                verdict.profile = profiling.of(runner, self._oracle, self._settings.contexts)
+
+    def _start_profiler(self, runner: Runner) -> None:
+        """Beside others, the next candidate's checks among them."""
+        with runner.beside(self._turns):
+            runner.profile(self._oracle.first_arguments)
+
+    def _call_limit_s(self) -> float:
+        slowest_ns = max(self._baselines.median_ns.values(), default=0.0)
+        return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
+
+    def _time(
+        self, verdict: Draft, verification: Verification, looks: Looks | None, max_time_s: float
+    ) -> Timing:
+        """The rounds; again without a library setting that compiles in them, and MOST_DISTURBED
+        times where somebody else used the device all the time, as a library's compiler may."""
+        n_disturbed = 0
+        while True:
+            try:
+                return self._time_once(verdict, verification, looks, max_time_s)
+            except RunnerFailed as failed:
+                if error := self._baselines.lose(failed):
+                    raise error from failed
+            except Disturbed:
+                n_disturbed += 1
+                if n_disturbed > MOST_DISTURBED:
+                    raise
+                time.sleep(DISTURBED_S)
+
+    def _time_once(
+        self, verdict: Draft, verification: Verification, looks: Looks | None, max_time_s: float
+    ) -> Timing:
+        self._baselines.start_again()
+        self._baselines.measure()
+        self._baselines.require_all()
+        self._stopwatch.limit_s = self._call_limit_s()
+        for name, reason in self._baselines.dropped.items():
+            why = f"library setting {name} was not measured: {reason[:200]}"
+            verdict.warnings += [why] if why not in verdict.warnings else []
+        kept = self._baselines.kept()
+        with self._turns.alone():
+            start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())
+            try:
+                with self._stopwatch.gathered([verification.runner, *kept.values()]):
+                    self._baselines.settle_in()
+                    return self._stopwatch.compare(
+                        verification.runner,
+                        kept,
+                        strongest=self._baselines.strongest,
+                        arguments_of=self._oracle.arguments,
+                        check=verification,
+                        draws=self._plan.draws,
+                        seed=verdict.seed,
+                        budget_s=max_time_s,
+                        looks=looks,
+                    )
+            finally:
+                verdict.time_s = time.monotonic() - start_s
+                verdict.conditions = watch.end()
+                verdict.warnings += complaints(verdict.conditions)
