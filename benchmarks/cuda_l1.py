@@ -118,7 +118,8 @@ def tell(chosen: list[Released], found: dict[str, dict[str, Any]], console: Cons
     console.print(f"by what ran: {dict(kinds.most_common())}")
     for name, verdict in sorted(found.items()):
         if not verdict.get("passed"):
-            reasons = "; ".join(verdict.get("reasons", [])) or verdict.get("error")
+            told = [reason["detail"] for reason in verdict.get("reasons", [])]
+            reasons = "; ".join(told) or verdict.get("error")
             claim = claims[name].get("eager")
             console.print(f"{name} (claimed {claim}): {verdict.get('status')}: {reasons}"[:400])
 

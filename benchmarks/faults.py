@@ -77,10 +77,10 @@ def judge(entry: SuiteEntry, faults: list[dict], device: str) -> None:
         seconds = (time.monotonic() - start_s) / len(found)
     honest, *verdicts = found
     if not honest.passed:
-        LOG.print(f"[bold red]{entry.name}: the right candidate is refused: {honest.reasons}")
+        LOG.print(f"[bold red]{entry.name}: the right candidate is refused: {honest.why}")
     for fault, evaluation in zip(faults, verdicts, strict=True):
         fault["status"] = str(evaluation.status)
-        fault["reason"] = " ".join(evaluation.reasons)[:300]
+        fault["reason"] = evaluation.why[:300]
         fault["caught"] = not evaluation.passed
         fault["seconds"] = round(seconds, 2)
 

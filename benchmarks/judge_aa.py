@@ -45,7 +45,7 @@ def repeat(entry: SuiteEntry, settings: Settings, *, repeats: int, judges: int) 
                 verdict = judge.evaluate(Candidate(text, "torch"))
                 found.append(verdict)
                 timing = verdict.timing
-                said = timing.speedups["eager"] if timing else verdict.reasons
+                said = timing.speedups["eager"] if timing else verdict.why
                 print(f"{entry.name}: {len(found)} of {judges * repeats}: {said}", file=sys.stderr)
     return found
 
@@ -57,7 +57,7 @@ def tell(found: dict[str, list[Evaluation]], console: Console) -> None:
         timed = [verdict for verdict in verdicts if verdict.timing is not None]
         spans = [verdict.timing.speedups["eager"] for verdict in timed]
         if not spans:
-            table.add_row(name, "–", "–", "–", "–", f"{len(verdicts)}: {verdicts[0].reasons}")
+            table.add_row(name, "–", "–", "–", "–", f"{len(verdicts)}: {verdicts[0].why}")
             continue
         hits = [span.low <= 1 <= span.high for span in spans]
         pairs = itertools.combinations([verdict.speedup for verdict in timed], 2)

@@ -62,7 +62,7 @@ def main() -> None:
     console.print(table, "medians over timed verdicts")
     console.print("the rest of 'time s' is the judge's: inputs, caches flushed, outputs compared")
     if options.reasons:
-        reasons = Counter((str(e.status), e.reasons[0][:240]) for e in evaluations if e.reasons)
+        reasons = Counter((str(e.status), e.why[:240]) for e in evaluations if e.reasons)
         for (status, reason), n in reasons.most_common(40):
             console.print(f"{n} × {status}: {reason}", markup=False)
 

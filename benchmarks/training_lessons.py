@@ -36,7 +36,8 @@ from opened import opened
 
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Environment, Evaluation, Status
+from kernelwright.core.evaluation import Environment, Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.dataset.answer import lesson_answer
 from kernelwright.dataset.build import excluded_tasks

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
     from kernelwright.core.device import Device
     from kernelwright.core.errors import KernelwrightError
-    from kernelwright.core.evaluation import Evaluation, Ratio, Status, Timing
+    from kernelwright.core.evaluation import Evaluation, Ratio, Timing
+    from kernelwright.core.outcome import Status
     from kernelwright.core.settings import Settings
     from kernelwright.core.task import Task, Workload
     from kernelwright.loaders import load
@@ -42,7 +43,7 @@ _HOMES = {
     "Brief": "core.candidate", "Candidate": "core.candidate", "Exemplar": "core.candidate",
     "Proposal": "core.candidate", "Device": "core.device",
     "KernelwrightError": "core.errors", "Evaluation": "core.evaluation",
-    "Ratio": "core.evaluation", "Status": "core.evaluation", "Timing": "core.evaluation",
+    "Ratio": "core.evaluation", "Status": "core.outcome", "Timing": "core.evaluation",
     "Settings": "core.settings", "Task": "core.task", "Workload": "core.task",
 }  # fmt: skip
 

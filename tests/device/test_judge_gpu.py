@@ -15,7 +15,7 @@ import torch
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
@@ -149,14 +149,14 @@ def somebody_measures(judge, every_s):
 def test_the_reference_itself_passes_and_is_timed(judge):
     evaluation = judged(judge, "reference", candidate("return self.right(x)"))
     print("guarantees:", evaluation.guarantees)
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
     assert evaluation.timing is not None
     assert {"memory", "environment", "freeze"} <= set(evaluation.guarantees)
 
 
 def test_a_triton_kernel_passes_and_is_timed(judge):
     evaluation = judged(judge, "triton", Candidate(TRITON, "triton"))
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
     assert evaluation.timing is not None
 
 
@@ -168,7 +168,7 @@ def test_it_works_where_namespaces_are_refused(monkeypatch):
     with Judge(task, device=Device.parse("cuda"), settings=settings) as one:
         evaluation = judged(one, "no namespaces", candidate("return self.right(x)"))
     print("guarantees:", evaluation.guarantees)
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
     assert evaluation.timing is not None
 
 
@@ -191,7 +191,7 @@ WRONG = {
 def test_a_wrong_candidate_gets_its_status(judge, name):
     body, status = WRONG[name]
     evaluation = judged(judge, name, candidate(body), timed=False)
-    assert evaluation.status is status, evaluation.reasons
+    assert evaluation.status is status, evaluation.why
 
 
 def test_an_endless_kernel_ends_soon_where_others_want_to_measure(judge):
@@ -203,7 +203,7 @@ def test_an_endless_kernel_ends_soon_where_others_want_to_measure(judge):
     )
     with somebody_measures(judge, every_s=0.5):
         evaluation = judged(judge, "endless", candidate(body), timed=False)
-    assert evaluation.status is Status.TIMEOUT and "stood still" in evaluation.reasons[0]
+    assert evaluation.status is Status.TIMEOUT and "stood still" in evaluation.why
 
 
 def test_a_driver_may_be_stopped_time_after_time_while_it_starts(judge):
@@ -212,7 +212,7 @@ def test_a_driver_may_be_stopped_time_after_time_while_it_starts(judge):
             evaluation = judged(
                 judge, f"start {number}", candidate("return self.right(x)"), timed=False
             )
-            assert evaluation.passed, evaluation.reasons
+            assert evaluation.passed, evaluation.why
 
 
 def test_work_on_a_side_stream_wins_nothing(judge):

@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from kernelwright.archive.errors import foreign, full
+from kernelwright.archive.errors import foreign, full, is_locked
 from kernelwright.core.errors import ArchiveError
 from kernelwright.core.secrets import masked
 
@@ -152,7 +152,7 @@ def _use_wal(connection) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > end_s:
+            if not is_locked(error) or time.monotonic() > end_s:
                 raise
             time.sleep(PAUSE_S)
 

@@ -34,6 +34,11 @@ def explained(where: str) -> Iterator[None]:
         raise _explain(error, where) from error
 
 
+def is_locked(error: sqlite3.Error) -> bool:
+    """Whether another process holds the database's lock."""
+    return error.sqlite_errorcode & 0xFF in _LOCKED
+
+
 def damaged(where: str, seen: str) -> ArchiveError:
     return ArchiveError(
         f"{where} is damaged, or is not an archive",

@@ -8,7 +8,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from kernelwright.core.candidate import Exemplar, Proposal
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Status
 
 Pair = tuple[Proposal, Evaluation]
 

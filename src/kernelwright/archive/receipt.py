@@ -29,17 +29,19 @@ from kernelwright.core.evaluation import (
     Evaluation,
     KernelProfile,
     Numerics,
-    Status,
     Timing,
 )
+from kernelwright.core.old_texts import reason_of, warning_of
+from kernelwright.core.outcome import Reason, ReasonCode, Status, Warned, WarningCode
 from kernelwright.core.places import require_file, written_whole
 from kernelwright.core.task import Task
 
 FORMAT = "kernelwright receipt"
 _MARK = f'"format": "{FORMAT}"'
-VERSION = 2
-"""Of the file's format; a newer one is refused, not guessed at. The first knew no conditions."""
-_TUPLES = ("reasons", "warnings", "kinds", "guarantees")
+VERSION = 3
+"""Of the file's format; a newer one is refused, not guessed at. The first knew no conditions, and
+reasons and warnings had no codes before the third."""
+_TUPLES = ("kinds", "guarantees")
 _WRONG = (
     ArithmeticError, AttributeError, KernelwrightError, LookupError, RecursionError, TypeError,
     ValueError,
@@ -188,6 +190,10 @@ def _rebuilt(content: Mapping[str, Any]) -> Receipt:
     follows = _content(receipt) | {"version": content["version"]}
     if content["version"] < 2:
         del follows["verdict"]["conditions"]
+    if content["version"] < 3:
+        for key in ("reasons", "warnings"):
+            told = follows["verdict"][key]
+            follows["verdict"][key] = [one["detail"] for one in told]
     wrong = [key for key, value in follows.items() if content.get(key) != value]
     if wrong:
         raise ValueError(f"{', '.join(wrong)}: not what follows from the rest")
@@ -202,16 +208,32 @@ def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
     if numerics is not None:
         errors = {k: float(v) for k, v in numerics.items() if k != "distributions"}
         numerics = Numerics(**errors, distributions=_texts(numerics["distributions"]))
+    status = Status(plain["status"])
+    reasons, warnings = plain.pop("reasons"), plain.pop("warnings")
     return Evaluation(
         **plain
         | {key: _texts(plain[key]) for key in _TUPLES}
-        | {"status": Status(plain["status"]), "cost": Cost(**plain["cost"])},
+        | {"status": status, "cost": Cost(**plain["cost"])},
+        reasons=tuple(_reason(status, one) for one in reasons),
+        warnings=tuple(map(_warned, warnings)),
         environment=_told(environment),
         timing=None if timing is None else _timing(timing),
         numerics=numerics,
         profile=tuple(KernelProfile(**kernel) for kernel in profile),
         conditions=conditions and Conditions(**conditions),
     )
+
+
+def _reason(status: Status, told: Any) -> Reason:
+    if isinstance(told, str):  # of a file of before the codes
+        return reason_of(status, told)
+    return Reason(ReasonCode(told["code"]), *_texts([told["detail"]]))
+
+
+def _warned(told: Any) -> Warned:
+    if isinstance(told, str):
+        return warning_of(told)
+    return Warned(WarningCode(told["code"]), *_texts([told["detail"]]))
 
 
 def _told(environment: Mapping[str, Any]) -> Environment:

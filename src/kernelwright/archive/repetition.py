@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelwright.archive.receipt import Receipt
-from kernelwright.core.evaluation import Evaluation, Ratio, Status
+from kernelwright.core.evaluation import Evaluation, Ratio
+from kernelwright.core.outcome import Status
 
 ABSENT = "not there"
 
@@ -40,7 +41,7 @@ class Repetition:
         """What speaks against the receipt: another status, or another speedup."""
         before, after = self.receipt.evaluation, self.evaluation
         if before.status is not after.status:
-            why = f" ({after.reasons[0]})" if after.reasons else ""
+            why = f" ({after.why})" if after.reasons else ""
             return (f"the status was {before.status} and is {after.status}{why}",)
         if before.speedup is None or after.speedup is None:
             if before.speedup is after.speedup:
@@ -65,7 +66,8 @@ class Repetition:
         pairs += _facts(before.environment.facts, after.environment.facts)
         said = [f"{name}: {_word(was)} → {_word(now)}" for name, was, now in pairs if was != now]
         said += _lost("guarantee that held then and not now", before.guarantees, after.guarantees)
-        said += _lost("new warning", after.warnings, before.warnings)
+        known = {warned.detail for warned in before.warnings}
+        said += _lost("new warning", [one.detail for one in after.warnings], known)
         said += [f"too wide to say anything: {which} speedup" for which in self._too_wide]
         return tuple(said)
 

@@ -19,9 +19,9 @@ from kernelwright.core.evaluation import (
     Evaluation,
     KernelProfile,
     Numerics,
-    Status,
     Timing,
 )
+from kernelwright.core.outcome import Reason, ReasonCode, Status, Warned, WarningCode
 from kernelwright.core.task import Task, Workload
 
 
@@ -155,8 +155,8 @@ def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
         "judge_version": evaluation.judge_version,
         "seed": evaluation.seed,
         "status": evaluation.status.value,
-        "reasons": pack(evaluation.reasons),
-        "warnings": pack(evaluation.warnings),
+        "reasons": pack([asdict(one) for one in evaluation.reasons]),
+        "warnings": pack([asdict(one) for one in evaluation.warnings]),
         "kinds": pack(evaluation.kinds),
         "guarantees": pack(evaluation.guarantees),
         "distributions": numerics and pack(numerics.distributions),
@@ -189,12 +189,16 @@ def to_evaluation(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Evaluat
         workload=row["workload"],
         candidate=row["candidate"],
         status=Status(row["status"]),
-        reasons=tuple(json.loads(row["reasons"])),
+        reasons=tuple(
+            Reason(ReasonCode(one["code"]), one["detail"]) for one in json.loads(row["reasons"])
+        ),
         environment=Environment(row["device"], json.loads(row["facts"])),
         seed=row["seed"],
         judge_version=row["judge_version"],
         kinds=tuple(json.loads(row["kinds"])),
-        warnings=tuple(json.loads(row["warnings"])),
+        warnings=tuple(
+            Warned(WarningCode(one["code"]), one["detail"]) for one in json.loads(row["warnings"])
+        ),
         numerics=_to_numerics(row),
         timing=_to_timing(row, timing_rows),
         cost=Cost(row["build_s"], row["check_s"], row["time_s"]),

@@ -61,7 +61,7 @@ def repetition(again: Repetition) -> Answer:
 
 def _in_short(evaluation: Evaluation) -> str:
     if evaluation.speedup is None or evaluation.timing is None:
-        return "; ".join((evaluation.status.value, *evaluation.reasons))
+        return "; ".join(filter(None, (evaluation.status.value, evaluation.why)))
     return f"{evaluation.status.value}, {evaluation.speedup} × {evaluation.timing.strongest}"
 
 
@@ -168,8 +168,8 @@ def suite_results(results: list[Result], settings: Settings) -> Answer:
 
 def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
     rows = [("status", evaluation.status.value)]
-    rows += [("reason", reason) for reason in evaluation.reasons]
-    rows += [("warning", warning) for warning in evaluation.warnings]
+    rows += [("reason", reason.detail) for reason in evaluation.reasons]
+    rows += [("warning", warned.detail) for warned in evaluation.warnings]
     if evaluation.kinds:
         rows.append(("win" if ranking.wins(evaluation) else "kind", " ".join(evaluation.kinds)))
     if evaluation.timing is not None:

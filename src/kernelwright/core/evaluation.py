@@ -6,12 +6,12 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache, cached_property
 from typing import Any
 
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.digest import digest
+from kernelwright.core.outcome import Reason, Status, Warned, WarningCode
 
 CANDIDATE = "candidate"
 """The name of the candidate's own samples in a Timing."""
@@ -20,22 +20,6 @@ CONFIDENCE = 0.95
 WIDEST = 1.5
 """An interval whose ends differ by more than this factor is no measurement: 0.36 to 1.53 agrees
 with nearly every other. Noisy but usable runs on two shared cores gave up to 1.4."""
-
-
-class Status(StrEnum):
-    """The outcome of a judgement."""
-
-    PASSED = "passed"
-    REJECTED = "rejected"
-    BUILD_ERROR = "build_error"
-    RUNTIME_ERROR = "runtime_error"
-    TIMEOUT = "timeout"
-    WRONG_SHAPE = "wrong_shape"
-    WRONG_DTYPE = "wrong_dtype"
-    WRONG_VALUES = "wrong_values"
-    TAMPERED = "tampered"
-    INFRA_ERROR = "infra_error"
-    """The machine was to blame: the candidate was not measured, which is not the same as failed."""
 
 
 @dataclass(frozen=True)
@@ -195,14 +179,14 @@ class Evaluation:
     workload: str
     candidate: str
     status: Status
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     """Why it did not pass; empty when it did."""
     environment: Environment
     seed: int
     judge_version: int
     kinds: tuple[str, ...] = ()
     """Of 'kernel', 'library', 'algebra': what kind of win it is."""
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Warned, ...] = ()
     """What a user should know although it passed: degenerate task, not timed."""
     numerics: Numerics | None = None
     timing: Timing | None = None
@@ -219,10 +203,23 @@ class Evaluation:
             raise ValueError(f"status {self.status} cannot carry a timing")
         if bool(self.reasons) == self.passed:
             raise ValueError(f"status {self.status} does not fit reasons {self.reasons}")
+        for reason in self.reasons:
+            if reason.code.status not in (None, self.status):
+                raise ValueError(f"status {self.status} does not fit the code {reason.code}")
 
     @property
     def passed(self) -> bool:
         return self.status is Status.PASSED
+
+    @property
+    def why(self) -> str:
+        """The details of its reasons, for a person; empty where it passed."""
+        return "; ".join(reason.detail for reason in self.reasons)
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether its task is: a fast kernel for that proves nothing."""
+        return any(one.code is WarningCode.DEGENERATE_TASK for one in self.warnings)
 
     @property
     def is_own(self) -> bool:

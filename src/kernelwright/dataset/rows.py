@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from kernelwright.archive.ranking import exemplars
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.dataset.answer import answer
 from kernelwright.dataset.pairs import Pair
@@ -178,7 +179,7 @@ def _provenance(task: Task, judged: Judged) -> dict[str, object]:
         "call": proposal.call,
         "parent": proposal.parent,
         "strongest": found.timing.strongest if found.timing else None,
-        "reasons": list(found.reasons),
+        "reasons": [asdict(reason) for reason in found.reasons],
         "judge_version": found.judge_version,
         "environment": dict(found.environment.facts),
         "kernelwright": importlib.metadata.version("kernelwright"),

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import baselines
 from kernelwright.judge.children.children import Children
@@ -29,7 +29,7 @@ from kernelwright.judge.machine.room import no_memory
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 from kernelwright.judge.reference.oracle import Oracle
-from kernelwright.judge.refusal import Refused, memory_apart, says_no_memory
+from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch, named
 from kernelwright.judge.warming import Starting, closed_if_refused, wait_for, warm_up
 
@@ -149,13 +149,13 @@ class BaselineRuns:
     def lose(self, failed: RunnerFailed) -> DeviceError | None:
         """End a setting that failed while a candidate was timed; what its verdict is to say. None
         where it compiles anew for other inputs: no verdict needs one that takes so long."""
-        name, reason = failed.name, failed.refused.reason
+        name, reason = failed.name, str(failed.refused)
         self._runners.pop(name).close()
         self._is_measured = False
         if name in self._compiled_anew and failed.refused.status is Status.TIMEOUT:
             self.dropped[name] = f"it compiles anew for other inputs: {reason}"
             return None
-        self._drop(name, reason)
+        self._drop(name, failed.refused)
         return _failed([name], reason)
 
     def require_all(self) -> None:
@@ -171,9 +171,9 @@ class BaselineRuns:
         """No candidate is to blame for what failed: its next try is the last."""
         self._had_last_try |= self.to_start_again
 
-    def _drop(self, name: str, reason: str) -> None:
-        self.dropped[name] = reason
-        may_run = name in self.median_ns or says_no_memory(reason)
+    def _drop(self, name: str, refused: Refused) -> None:
+        self.dropped[name] = str(refused)
+        may_run = name in self.median_ns or refused.says_no_memory
         if may_run and not self.is_crowded and name not in self._had_last_try:
             self.to_start_again.add(name)
 
@@ -251,7 +251,7 @@ class BaselineRuns:
                     self._compiled_anew.add(name)
                 self._runners[name] = runner
             except Refused as refused:
-                self._drop(name, refused.reason)
+                self._drop(name, refused)
             del futures[name]
 
     def _submit(self, settings: Sequence[baselines.Setting]) -> Starting:
@@ -354,7 +354,7 @@ class BaselineRuns:
             except MemoryError as error:
                 raise no_memory(self._task, error) from error
             except RunnerFailed as failed:
-                self._drop(failed.name, failed.refused.reason)
+                self._drop(failed.name, failed.refused)
                 self.median_ns.pop(failed.name, None)
                 self._runners.pop(failed.name).close()
 
@@ -375,7 +375,7 @@ def _failed(names: Sequence[str], why: str) -> DeviceError:
 def _not_measured(refused: Refused) -> DeviceError:  # no candidate's fault
     return DeviceError(
         "a module that does nothing cannot be measured",
-        seen=refused.reason,
+        seen=str(refused),
         do="see whether other programs use this device's memory",
     )
 

@@ -11,9 +11,9 @@ from kernelwright.core.evaluation import (
     Evaluation,
     KernelProfile,
     Numerics,
-    Status,
     Timing,
 )
+from kernelwright.core.outcome import Reason, Status, Warned
 from kernelwright.judge import JUDGE_VERSION
 
 
@@ -30,7 +30,7 @@ class Subject:
 class Draft:
     """What is known about a candidate while it is judged."""
 
-    def __init__(self, subject: Subject, warnings: list[str], seed: int) -> None:
+    def __init__(self, subject: Subject, warnings: list[Warned], seed: int) -> None:
         self.subject, self.seed = subject, seed
         self.guarantees: frozenset[str] = frozenset()
         self.warnings = warnings
@@ -41,15 +41,19 @@ class Draft:
         self.profile: tuple[KernelProfile, ...] = ()
         self.build_s = self.check_s = self.time_s = 0.0
 
-    def conclude(self, status: Status, *reasons: str) -> Evaluation:
-        passed = status is Status.PASSED
+    def conclude(self, *reasons: Reason) -> Evaluation:
+        """The verdict: passed where there are no reasons."""
+        status = reasons[0].code.status if reasons else Status.PASSED
+        passed = not reasons
         return Evaluation(
             task=self.subject.task,
             workload=self.subject.workload,
             candidate=self.subject.candidate,
             status=status,
             # Half a character, which UTF-8 has no bytes for, could be neither printed nor stored.
-            reasons=tuple(why.encode("utf-8", "replace").decode() for why in reasons),
+            reasons=tuple(
+                Reason(one.code, one.detail.encode("utf-8", "replace").decode()) for one in reasons
+            ),
             environment=self.subject.environment,
             seed=self.seed,
             judge_version=JUDGE_VERSION,

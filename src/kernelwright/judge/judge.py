@@ -17,7 +17,8 @@ from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import ReasonCode, Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects import usable
@@ -38,6 +39,7 @@ from kernelwright.judge.machine.room import (
     lacked_memory,
     largest_bytes,
     n_chairs,
+    seen_beside,
     wait_for_room,
     with_room,
     within_its_part,
@@ -310,23 +312,25 @@ class Judge:
         verdict = Draft(subject, list(self.oracle.profile.warnings), secrets.randbits(63))
         if self.task.precision:
             asked = f"{self.task.precision} was asked for: "
-            verdict.warnings.append(f"{asked}the candidate may round to it, and the library does")
+            told = f"{asked}the candidate may round to it, and the library does"
+            verdict.warnings.append(Warned(WarningCode.REDUCED_PRECISION, told))
         admitted = Preparation(candidate, verdict)
         reason = screen(candidate)
         if reason is not None:
-            admitted.error = Refused(Status.BUILD_ERROR, reason)
+            admitted.error = Refused(reason.code, reason.detail)
             return admitted
         run_as = usable.run_as(candidate.dialect, self.device)
         dialect = plugins.find("kernelwright.dialects", run_as)
         lacking = dialect.missing(self.device)
         if lacking is not None:
-            admitted.error = Refused(Status.INFRA_ERROR, lacking)
+            admitted.error = Refused(ReasonCode.NO_TOOLCHAIN, lacking)
             return admitted
         admitted.environment = dialect.environment(self.device)
         admitted.is_timed = timed and dialect.is_timed(self.device)
         if not admitted.is_timed:
             why = f"{candidate.dialect} on {self.device.kind} runs in an interpreter"
-            verdict.warnings.append(f"not timed: {why if timed else 'as asked'}")
+            told = f"not timed: {why if timed else 'as asked'}"
+            verdict.warnings.append(Warned(WarningCode.NOT_TIMED, told))
         elif is_sure:
             self.start_baselines()
         return admitted
@@ -356,7 +360,7 @@ class Judge:
                     spent_s = time.monotonic() - start_s - seat.waited_s
                     admitted.verdict.build_s = spent_s
         except Refused as refused:
-            admitted.error = refused
+            admitted.error = seen_beside(self.place, self.task, refused)
             admitted.close()  # or it would go on beside what is timed
         except Exception as error:  # of the machine, or the judge's own
             admitted.error = error

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
-from kernelwright.core.evaluation import CANDIDATE, Evaluation, Status, Timing
+from kernelwright.core.evaluation import CANDIDATE, Evaluation, Timing
+from kernelwright.core.outcome import Reason, ReasonCode, Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.judge.baseline_runs import BaselineRuns
 from kernelwright.judge.children.children import Children
@@ -27,7 +28,7 @@ from kernelwright.judge.kinds.sampling import Looks
 from kernelwright.judge.machine.conditions import Watch, complaints
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
-from kernelwright.judge.machine.room import held_bytes, too_much
+from kernelwright.judge.machine.room import held_bytes, seen_beside, too_much
 from kernelwright.judge.perturb.seeds import derive_seed
 from kernelwright.judge.preparation import Preparation, Sight
 from kernelwright.judge.reference.oracle import Oracle
@@ -98,7 +99,7 @@ class Pipeline:
             with self._attempt(prepared):
                 self._classify(prepared)
         if prepared.found is None:
-            prepared.found = prepared.verdict.conclude(Status.PASSED)
+            prepared.found = prepared.verdict.conclude()
         prepared.close()
         return prepared.found
 
@@ -123,21 +124,24 @@ class Pipeline:
                 yield
             return
         except Refused as refused:
-            prepared.found = verdict.conclude(refused.status, refused.reason)
+            refused = seen_beside(self._place, self._oracle.task, refused)
+            prepared.found = verdict.conclude(refused.reason)
         except (DeviceError, MemoryError) as error:
-            status, why = Status.INFRA_ERROR, str(error) or type(error).__name__
             if held := held_bytes(self._place, prepared.close):
-                status, why = Status.RUNTIME_ERROR, too_much(held)
+                prepared.found = verdict.conclude(too_much(held).reason)
             else:
                 self._baselines.excuse()
-            prepared.found = verdict.conclude(status, why)
+                is_memory = isinstance(error, MemoryError)
+                code = ReasonCode.JUDGE_OUT_OF_MEMORY if is_memory else ReasonCode.DEVICE_FAILED
+                why = str(error) or type(error).__name__
+                prepared.found = verdict.conclude(Reason(code, why))
         except KernelwrightError:  # about the task
             prepared.close()
             raise
         except Exception as error:  # a fault of the judge's own costs one candidate, not the run
             self._show(error)
             why = f"the judge failed on it: {type(error).__name__}: {error}"
-            prepared.found = verdict.conclude(Status.INFRA_ERROR, why)
+            prepared.found = verdict.conclude(Reason(ReasonCode.JUDGE_FAILED, why))
         except BaseException:
             prepared.close()
             raise
@@ -206,7 +210,8 @@ class Pipeline:
                     timed_ns, library_ns=library_ns, overhead_ns=overhead_ns
                 )
             does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
-            verdict.warnings += [DOES_LESS] if does_less else []
+            if does_less:
+                verdict.warnings.append(Warned(WarningCode.DOES_LESS, DOES_LESS))
             verdict.kinds = kinds.of(
                 runner,
                 self._oracle,
@@ -253,8 +258,9 @@ class Pipeline:
         self._baselines.require_all()
         self._stopwatch.limit_s = self._call_limit_s()
         for name, reason in self._baselines.dropped.items():
-            why = f"library setting {name} was not measured: {reason[:200]}"
-            verdict.warnings += [why] if why not in verdict.warnings else []
+            told = f"library setting {name} was not measured: {reason[:200]}"
+            warned = Warned(WarningCode.BASELINE_NOT_MEASURED, told)
+            verdict.warnings += [warned] if warned not in verdict.warnings else []
         kept = self._baselines.kept()
         with self._turns.alone():
             start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from kernelwright.core.outcome import Warned
 from kernelwright.judge.compare.growth import Terms
 from kernelwright.judge.machine.entries import Path
 from kernelwright.judge.perturb.fixed import Fixed
@@ -109,7 +110,7 @@ class TaskProfile:
     weight_sets: frozenset[str] = frozenset()
     """The sets of weights besides the usual one, by the names of ``perturb.weight_sets``."""
     shapes: Mapping[str, Shapes] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Warned, ...] = ()
     """What makes a win on this task worth less."""
 
     @property

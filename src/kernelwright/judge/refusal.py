@@ -1,4 +1,4 @@
-"""How a judgement ends early, inside the judge: with a status and a reason."""
+"""How a judgement ends early, inside the judge: with a code and what was seen."""
 
 from __future__ import annotations
 
@@ -8,16 +8,34 @@ from collections.abc import Iterator
 
 import torch
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Reason, ReasonCode, Status
 
 
 class Refused(Exception):
     """The candidate did not pass. It never leaves ``Judge.evaluate``."""
 
-    def __init__(self, status: Status, reason: str) -> None:
-        self.status = status
-        self.reason = reason
-        super().__init__(reason)
+    def __init__(self, code: ReasonCode, detail: str, *, place: str = "") -> None:
+        self.code, self.detail, self.place = code, detail, place
+        super().__init__(": ".join(filter(None, (place, detail))))
+
+    @property
+    def status(self) -> Status:
+        assert self.code.status is not None  # a judge gives no unclassified reason
+        return self.code.status
+
+    @property
+    def reason(self) -> Reason:
+        return Reason(self.code, str(self))
+
+    @property
+    def says_no_memory(self) -> bool:
+        """Whether its words tell of lacking device memory. A candidate chooses its words: ask this
+        only about processes in which no candidate runs."""
+        return says_no_memory(self.detail)
+
+    def at(self, place: str) -> Refused:
+        """The same, seen at this place, unless its place is known."""
+        return Refused(self.code, self.detail, place=self.place or place)
 
 
 class WrongValues(Exception):
@@ -49,11 +67,6 @@ NO_MEMORY = (
 """What CUDA and its libraries say that find no memory: for a handle, a kernel's code, or a context
 (on an H200 whose memory another process held)."""
 
-DIED, TOOK_TOO_MUCH = "the process died of signal", "it took more memory than it may"
-"""How a process ended, and why where the judge ended it for that."""
-UNTOLD = "the process stopped answering"
-"""How it ended where nobody is left to tell: Linux, short of memory, killed the warden as well."""
-
 
 @contextlib.contextmanager
 def memory_apart() -> Iterator[None]:
@@ -68,5 +81,8 @@ def memory_apart() -> Iterator[None]:
 
 
 def says_no_memory(text: str) -> bool:
-    """Whether an error's text tells of lacking memory."""
+    """Whether an error's text tells of lacking memory: torch and CUDA say it by no one type.
+
+    Only for errors of the judge's own calls, and of processes in which no candidate runs.
+    """
     return any(no in text.lower() for no in NO_MEMORY)

@@ -12,22 +12,25 @@ import io
 import tokenize
 
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.outcome import Reason, ReasonCode
 from kernelwright.core.syntax import UNREADABLE, parse
 
 
-def screen(candidate: Candidate) -> str | None:
+def screen(candidate: Candidate) -> Reason | None:
     """Why the text cannot be a candidate, or None."""
     try:
         tree = parse(candidate.source)
         encoding, text = _as_imported(candidate.source)
     except (*UNREADABLE, LookupError) as error:
-        return f"the file does not parse: {type(error).__name__}: {error}"
+        seen = f"the file does not parse: {type(error).__name__}: {error}"
+        return Reason(ReasonCode.UNPARSABLE, seen)
     if text != candidate.source:
-        return f"the file reads otherwise in {encoding}, which it names, than in UTF-8"
+        seen = f"the file reads otherwise in {encoding}, which it names, than in UTF-8"
+        return Reason(ReasonCode.OTHER_ENCODING, seen)
     if candidate.entry not in _bound_names(tree):
         classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
         others = f"; its classes: {', '.join(classes)}" if classes else ""
-        return f"the file defines no {candidate.entry}{others}"
+        return Reason(ReasonCode.NO_ENTRY, f"the file defines no {candidate.entry}{others}")
     return None
 
 

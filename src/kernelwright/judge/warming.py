@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.children.turns import Turns
@@ -71,4 +71,4 @@ def warm_up(runner: Runner, oracle: Oracle, turns: Turns) -> bool:
             if n_graphs == n_before:
                 return number > 0
         why = f"it compiles anew for other inputs: for {MOST_DRAWS} of them one after the other"
-        raise Refused(Status.TIMEOUT, why)
+        raise Refused(ReasonCode.KEEPS_COMPILING, why)

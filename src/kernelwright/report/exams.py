@@ -12,7 +12,8 @@ from statistics import NormalDist, fmean, geometric_mean, median
 from kernelwright.archive import Archive, ranking
 from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate, Proposal
-from kernelwright.core.evaluation import CONFIDENCE, Evaluation, Status
+from kernelwright.core.evaluation import CONFIDENCE, Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.proposers.swarm.answer import read
 
 ALL = "all"

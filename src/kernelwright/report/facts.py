@@ -36,8 +36,8 @@ def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "status": evaluation.status.value,
         "passed": evaluation.passed,
-        "reasons": list(evaluation.reasons),
-        "warnings": list(evaluation.warnings),
+        "reasons": [asdict(reason) for reason in evaluation.reasons],
+        "warnings": [asdict(warned) for warned in evaluation.warnings],
         "kinds": list(evaluation.kinds),
         "task": evaluation.task,
         "candidate": evaluation.candidate,
@@ -113,10 +113,11 @@ def outcome(evaluation: Evaluation, best: Pair | None) -> str:
 def standing(evaluation: Evaluation) -> str:
     """Where one candidate stands beside the library, in a few words; or why it does not."""
     if not evaluation.passed:
-        return printable("; ".join(evaluation.reasons), MAX_REASON)
+        return printable(evaluation.why, MAX_REASON)
     speedup = evaluation.speedup
     if speedup is None:
-        return printable("; ".join(evaluation.warnings) or "not timed", MAX_REASON)
+        warned = "; ".join(one.detail for one in evaluation.warnings)
+        return printable(warned or "not timed", MAX_REASON)
     strongest = evaluation.timing.strongest if evaluation.timing else ""
     if speedup.is_win:
         return f"faster than {strongest}"

@@ -9,8 +9,6 @@ from statistics import geometric_mean, median, quantiles
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.report.chapter import Chapter
 
-DEGENERATE = "degenerate task"
-"""How the judge's warnings begin on a task whose output does not depend on its inputs."""
 KINDS = ("kernel", "library", "algebra")
 THRESHOLDS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
 """Speedups p at which fast_p is told as a number; the chart shows all of them."""
@@ -83,7 +81,7 @@ def score(chapter: Chapter, level: str) -> Score:
         gain=max(1.0, chapter.gain),
         plain_gain=_plain_gain(chapter.best[1]) if chapter.best else 1.0,
         kinds=chapter.best[1].kinds if chapter.best else (),
-        is_degenerate=any(w.startswith(DEGENERATE) for v in verdicts for w in v.warnings),
+        is_degenerate=any(found.is_degenerate for found in verdicts),
     )
 
 

@@ -19,7 +19,8 @@ from kernelwright.archive import Archive, ranking
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError, TaskError
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram

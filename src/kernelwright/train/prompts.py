@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from kernelwright.archive import Archive, ranking
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.proposers.policy import CONTEXT

@@ -23,7 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kernelwright.core.errors import TaskError, UsageError, nearest
-from kernelwright.core.evaluation import Evaluation, Ratio, Status
+from kernelwright.core.evaluation import Evaluation, Ratio
+from kernelwright.core.outcome import Status
 
 REFUSED = {Status.TAMPERED: -1.0, Status.REJECTED: -0.5}
 """What guards refuse: the second may be a mistake, the first is none."""
@@ -36,7 +37,6 @@ TELLING = 0.1
 """Of a group's deviation: what is less is not blown up to it. Kernels that are all right, and as
 fast but for a hundredth, would pull as hard as right beside wrong."""
 JUMP = 1.5  # over the best before it, or over the library: so much is measured twice
-DEGENERATE = "degenerate task"
 DISCOUNT = 0.4
 """Of what comes a turn later: Kevin's, arXiv 2507.11948, where it did better than 0.8."""
 
@@ -66,8 +66,7 @@ def by_speed(judged: Judged) -> float | None:
         return REFUSED.get(found.status, WRONG)
     if not _is_earned(judged):
         return WRONG
-    is_degenerate = any(warning.startswith(DEGENERATE) for warning in found.warnings)
-    if found.timing is None or is_degenerate or not found.kinds:
+    if found.timing is None or found.is_degenerate or not found.kinds:
         return RIGHT - LIMIT
     return RIGHT + max(-LIMIT, min(LIMIT, math.log(_lowest(judged))))
 

@@ -11,7 +11,8 @@ from torch import nn
 
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
 from kernelwright.core.device import BUILT_TOGETHER, Device
-from kernelwright.core.evaluation import Environment, Evaluation, Status
+from kernelwright.core.evaluation import Environment, Evaluation
+from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.core.task import Task
 from kernelwright.loaders import load, open_reference
 from kernelwright.proposers.rules import RulesProposer
@@ -244,7 +245,7 @@ def test_library_calls_alone_where_a_rule_changes_the_graph(tmp_path) -> None:
 
 
 def judged(proposal: Proposal, status: Status, role: str) -> Exemplar:
-    reasons = () if status is Status.PASSED else ("wrong",)
+    reasons = () if status is Status.PASSED else (Reason(ReasonCode.UNCLASSIFIED, "wrong"),)
     evaluation = Evaluation(
         "t", "w", proposal.candidate.digest, status, reasons, Environment("cpu", {}), 0, 1
     )

@@ -77,7 +77,7 @@ def test_generated_cpp_is_proposed_once_as_a_file_that_needs_torch_alone():
     assert (said.proposer, said.candidate.dialect) == ("inductor", "cpp")
     assert "_inductor" not in said.candidate.source and "torch/csrc" not in said.candidate.source
     found = judged(LAYERS, said.candidate.source, "cpp")
-    assert found.passed, found.reasons
+    assert found.passed, found.why
     later = replace(brief, exemplars=(Exemplar(said, found, "parent"),))
     assert list(InductorProposer().propose(later)) == []
     assert list(InductorProposer().propose(replace(brief, dialects=("triton",)))) == []
@@ -100,7 +100,7 @@ def test_generated_triton_runs_without_inductors_runtime():
     text = standalone(generated, task)
     assert "_inductor" not in text and "triton_heuristics" not in text
     found = judged(ROWS, text, "triton")
-    assert found.passed, found.reasons
+    assert found.passed, found.why
     with pytest.raises(Unsupported, match=names[0]):
         standalone(replace(generated, configs={}), task)
 

@@ -56,4 +56,4 @@ def test_it_passes_on_inputs_that_take_the_references_own_forward_too(task, prop
     said = next(iter(proposer.propose(Brief(task, device, ("cpp",), budget_s=200.0))))
     with Judge(task, device=device, settings=Settings(threads=1)) as judge:
         found = judge.evaluate(said.candidate, timed=False)
-    assert found.passed, found.reasons
+    assert found.passed, found.why

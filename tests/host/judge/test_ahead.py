@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
@@ -97,7 +97,7 @@ def test_a_build_stands_still_while_somebody_measures_and_goes_on_afterwards(jud
         assert compiler.status() == psutil.STATUS_STOPPED
     assert spent[1] - spent[0] < 0.02
     thread.join()
-    assert found[0].passed, found[0].reasons
+    assert found[0].passed, found[0].why
 
 
 def test_a_build_that_is_stopped_while_it_starts_a_program_goes_on(judge):
@@ -114,7 +114,7 @@ def test_a_build_that_is_stopped_while_it_starts_a_program_goes_on(judge):
         with judge.turns.alone():
             pass
         time.sleep(0.005)
-    assert found[0].passed, found[0].reasons
+    assert found[0].passed, found[0].why
 
 
 def compilers(before):

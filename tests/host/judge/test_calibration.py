@@ -3,7 +3,7 @@
 from tests.host.relu_task import RIGHT, TASK
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, baselines
@@ -12,7 +12,7 @@ from kernelwright.judge.timing.rounds import Stopwatch
 
 
 def test_the_next_verdict_calibrates_anew(monkeypatch, nursery):
-    calibrate, failures = Stopwatch.calibrate, [Refused(Status.TIMEOUT, "no answer")] * 3
+    calibrate, failures = Stopwatch.calibrate, [Refused(ReasonCode.NO_ANSWER, "no answer")] * 3
 
     def fails_at_first(stopwatch, runner, arguments):
         if failures:
@@ -27,5 +27,5 @@ def test_the_next_verdict_calibrates_anew(monkeypatch, nursery):
     ) as judge:
         first, second = judge.evaluate(candidate), judge.evaluate(candidate)
     assert first.status is Status.INFRA_ERROR
-    assert "does nothing" in first.reasons[0]
+    assert "does nothing" in first.why
     assert second.passed, second.reasons  # at its second try, as every verdict has that fails so

@@ -4,7 +4,7 @@ import pytest
 from tests.host import relu_task
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
@@ -81,6 +81,5 @@ def test_a_refusal_tells_its_cause(task, text, cause, nursery):
     with Judge(Task("causes", "builtin", task), settings=settings, nursery=nursery) as judge:
         verdict = judge.evaluate(Candidate(text, "torch"), timed=False)
     assert verdict.status is Status.WRONG_VALUES
-    (reason,) = verdict.reasons
-    _, found, said = reason.partition("are beyond")
+    _, found, said = verdict.why.partition("are beyond")
     assert found and said.removeprefix("; ") == cause

@@ -15,7 +15,7 @@ def test_all_settings_are_measured_and_only_those_that_verdicts_need_are_kept(mo
         Task("crowded", "builtin", SOURCE), settings=Settings(threads=1), nursery=nursery
     ) as judge:
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
-        assert verdict.passed, verdict.reasons
+        assert verdict.passed, verdict.why
         assert set(judge.baseline_ns) == {s.name for s in baselines.SETTINGS["cpu"]}
         needed = {*baselines.ALWAYS, judge.strongest}
         assert set(verdict.timing.samples_ns) - {"candidate"} == needed
@@ -35,5 +35,5 @@ def test_one_that_has_ended_is_never_the_strongest(monkeypatch, nursery):
     ) as judge:
         assert judge.strongest == "compile"
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
-    assert verdict.passed, verdict.reasons
+    assert verdict.passed, verdict.why
     assert set(verdict.timing.samples_ns) == {"candidate", "eager", "compile"}

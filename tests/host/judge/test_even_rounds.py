@@ -1,12 +1,12 @@
 """No module is called more often than another while they are timed side by side."""
 
+from kernelwright.judge.reference.check import Check
 from tests.host.relu_task import TASK
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.reference.check import Check
 from kernelwright.judge.timing.rounds import Stopwatch
 
 
@@ -32,7 +32,7 @@ def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch, nur
         monkeypatch.setattr(Stopwatch, "turn", turned)
         monkeypatch.setattr(Check, "recheck_rest", recheck_rest)
         verdict = judge.evaluate(Candidate(f"{TASK}\nModelNew = Model\n", "torch"))
-    assert verdict.passed, verdict.reasons
+    assert verdict.passed, verdict.why
     n = len(verdict.timing.samples_ns)
     n_timed = len(verdict.timing.samples_ns["candidate"])
     rounds = [in_rounds[at : at + n] for at in range(0, len(in_rounds), n)]

@@ -36,4 +36,4 @@ def test_triton_is_interpreted_though_a_nursery_has_imported_it():
         Judge(Task("sum", "test", reference), nursery=nursery) as judge,
     ):
         found = judge.evaluate(Candidate(code, "triton"), timed=False)
-    assert found.passed, found.reasons
+    assert found.passed, found.why

@@ -9,7 +9,7 @@ import pytest
 from tests.host.relu_task import TASK as SOURCE
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, baselines
@@ -19,8 +19,9 @@ from kernelwright.judge.refusal import Refused
 
 TASK = Task("relu", "builtin", SOURCE)
 LACKED = "run: OutOfMemoryError: CUDA out of memory."
-NO_MEMORY = Refused(Status.RUNTIME_ERROR, LACKED)
-NO_ANSWER = Refused(Status.TIMEOUT, "no answer within 180 s (build)")
+NO_MEMORY = Refused(ReasonCode.RAISED, LACKED)
+NO_ANSWER = Refused(ReasonCode.NO_ANSWER, "no answer within 180 s (build)")
+SHORT = Reason(ReasonCode.DEVICE_MEMORY_SHORT, LACKED)
 CANDIDATE = Candidate(SOURCE + "\nModelNew = Model\n", "torch")
 pytestmark = pytest.mark.usefixtures("few_settings")
 
@@ -59,7 +60,7 @@ def test_one_that_a_candidate_left_nothing_is_tried_again_before_a_verdict(faile
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found = judge.evaluate(CANDIDATE)
     assert failed and "compile" in found.timing.samples_ns
-    assert not any("not measured" in warning for warning in found.warnings)
+    assert not any("not measured" in warning.detail for warning in found.warnings)
 
 
 def test_memory_that_a_candidate_lacked_too_costs_no_verdict(failed, monkeypatch, nursery):
@@ -71,7 +72,7 @@ def test_memory_that_a_candidate_lacked_too_costs_no_verdict(failed, monkeypatch
             return judge_it(self, candidate, **how)
         self._baselines.wait()
         found = judge_it(self, candidate, timed=False)
-        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=(LACKED,))
+        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=(SHORT,))
 
     monkeypatch.setattr(Judge, "_judge", lacks_memory_at_first)
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
@@ -84,14 +85,14 @@ def test_one_that_never_finds_memory_is_done_without(monkeypatch, nursery):
 
     def fail(self, setting):
         if setting.name == "compile":
-            raise Refused(Status.RUNTIME_ERROR, LACKED)
+            raise Refused(ReasonCode.RAISED, LACKED)
         return start(self, setting)
 
     monkeypatch.setattr(BaselineRuns, "_start_one", fail)
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:
         found, again = judge.evaluate(CANDIDATE), judge.evaluate(CANDIDATE)
     assert found.status is again.status is Status.PASSED
-    assert any("compile was not measured" in warning for warning in again.warnings)
+    assert any("compile was not measured" in warning.detail for warning in again.warnings)
 
 
 def test_who_lacked_memory_is_judged_once_more_while_nobody_else_is(monkeypatch, nursery):
@@ -109,7 +110,7 @@ def test_who_lacked_memory_is_judged_once_more_while_nobody_else_is(monkeypatch,
         found = judge_it(self, candidate, **how)
         if len(held_up) > 1:
             return found
-        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=(LACKED,))
+        return dataclasses.replace(found, status=Status.RUNTIME_ERROR, reasons=(SHORT,))
 
     monkeypatch.setattr(Judge, "_judge", lacks_memory_at_first)
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as judge:

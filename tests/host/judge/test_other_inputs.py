@@ -8,7 +8,7 @@ import pytest
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
@@ -96,7 +96,7 @@ def judge(nursery):
 
 def test_a_candidate_that_is_right_for_all_passes_and_the_verdict_names_them(judge):
     evaluation = judge.evaluate(candidate("return self.right(x)"), timed=False)
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
     named = set(evaluation.numerics.distributions)
     assert {"task", "float32[7, 96]", "float32[200, 33, 96]"} <= named
 
@@ -105,8 +105,8 @@ def test_a_candidate_that_is_right_for_all_passes_and_the_verdict_names_them(jud
 def test_a_candidate_that_is_right_for_the_timed_shape_only_is_refused(judge, fault):
     body, status, words = WRONG[fault]
     evaluation = judge.evaluate(candidate(body), timed=False)
-    assert evaluation.status is status, evaluation.reasons
-    assert words in evaluation.reasons[0]
+    assert evaluation.status is status, evaluation.why
+    assert words in evaluation.why
 
 
 def test_without_the_declaration_the_timed_shape_is_all_that_counts(nursery):
@@ -120,7 +120,7 @@ def test_without_the_declaration_the_timed_shape_is_all_that_counts(nursery):
 
 def test_shapes_change_between_timed_calls_of_the_main_one(judge):
     evaluation = judge.evaluate(candidate("return self.right(x)"), max_time_s=0.1)
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
     assert evaluation.timing is not None
 
 

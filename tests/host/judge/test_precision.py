@@ -8,7 +8,7 @@ import pytest
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, baselines, library_candidate
@@ -79,8 +79,8 @@ def judge(nursery):
 
 def test_what_is_refused_in_full_precision_passes_where_it_was_asked_for(judge, nursery):
     evaluation = judge.evaluate(candidate(RIGHT), timed=False)
-    assert evaluation.passed, evaluation.reasons
-    assert any("bf16 was asked for" in warning for warning in evaluation.warnings)
+    assert evaluation.passed, evaluation.why
+    assert any("bf16 was asked for" in warning.detail for warning in evaluation.warnings)
     assert evaluation.environment.facts["precision"] == "bf16"
     with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as full:
         refused = full.evaluate(candidate(RIGHT), timed=False)
@@ -105,9 +105,9 @@ def test_a_lower_precision_than_the_one_asked_for_is_refused(nursery):
 def test_tf32_is_about_products_only(nursery):
     with Judge(TASK, settings=Settings(threads=1, precision="tf32"), nursery=nursery) as judge:
         evaluation = judge.evaluate(candidate(TEN_BITS_RIGHT, "float32"), timed=False)
-        assert evaluation.passed, evaluation.reasons
+        assert evaluation.passed, evaluation.why
         half = judge.evaluate(candidate(RIGHT, "float16"), timed=False)
-        assert half.reasons[0].startswith("on large inputs")  # as many bits, and a smaller range
+        assert half.why.startswith("on large inputs")  # as many bits, and a smaller range
     softmax = Task("softmax", "builtin", TASK.source.replace("return self.second", "return self.f"))
     source = softmax.source.replace("self.f(torch.relu(self.first(x)))", "x.softmax(-1)")
     with Judge(
@@ -140,7 +140,7 @@ def test_the_baselines_get_it_too(monkeypatch, nursery):
     with Judge(task, settings=Settings(threads=1, precision="bf16"), nursery=nursery) as judge:
         evaluation = judge.evaluate(candidate(RIGHT))
         timed = judge.baseline_ns
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
     assert set(timed) == {"eager", "eager_held"}
     assert max(timed.values()) < 5e7
 
@@ -148,7 +148,7 @@ def test_the_baselines_get_it_too(monkeypatch, nursery):
 @pytest.mark.parametrize("setting", ["eager", "eager_held"])
 def test_a_library_setting_in_reduced_precision_is_a_file_that_passes(judge, setting):
     evaluation = judge.evaluate(library_candidate(judge.task, setting), timed=False)
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
 
 
 def test_a_task_that_means_nothing_in_the_precision_is_an_error_of_the_task(nursery):

@@ -22,7 +22,7 @@ def test_what_the_compiler_vectorised_is_kept_with_the_verdict(nursery):
     task = Task("sigmoid", "kernelbench", TASK)
     with Judge(task, settings=Settings(models=("hf:any",), threads=2), nursery=nursery) as judge:
         verdict = judge.evaluate(Candidate(CODE, "cpp"))
-    assert verdict.passed, verdict.reasons
+    assert verdict.passed, verdict.why
     (kernel,) = verdict.profile
     assert kernel.name == "SOURCE"
     assert any(name.startswith("compiler, line") for name in kernel.facts)

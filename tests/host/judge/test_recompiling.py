@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, baselines
@@ -51,7 +51,7 @@ def stuck(monkeypatch):
     def fail_first(self, candidate, settings, **how):
         if not failed:
             failed.append(settings)
-            why = Refused(Status.TIMEOUT, "no answer within 10 s (run)")
+            why = Refused(ReasonCode.NO_ANSWER, "no answer within 10 s (run)")
             raise RunnerFailed("compile", why)
         return compare(self, candidate, settings, **how)
 
@@ -69,7 +69,7 @@ def judged(factor, nursery):
 
 
 def without_compile(found):
-    said = [w for w in found.warnings if "compile was not measured: it compiles anew" in w]
+    said = [w for w in found.warnings if "compile was not measured: it compiles anew" in w.detail]
     return found.passed and len(said) == 1 and "compile" not in found.timing.samples_ns
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
@@ -67,21 +67,21 @@ def test_a_kernel_that_is_wrong_in_one_of_eight_calls_on_the_same_inputs_is_refu
     source = EVERY_EIGHTH.format(answer="torch.cat([y[:-1], y[:1]])")
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
     assert evaluation.status is Status.WRONG_VALUES
-    assert "when called again on the same inputs: the output is off" in evaluation.reasons[0]
+    assert "when called again on the same inputs: the output is off" in evaluation.why
 
 
 def test_results_that_differ_by_rounding_only_are_a_warning_said_once(judge):
     source = EVERY_EIGHTH.format(answer="x.flip(-1).cumsum(-1)[:, -1] / 512")
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
-    assert evaluation.passed, evaluation.reasons
-    assert sum("differ from run to run" in warning for warning in evaluation.warnings) == 1
+    assert evaluation.passed, evaluation.why
+    assert sum("differ from run to run" in warning.detail for warning in evaluation.warnings) == 1
 
 
 def test_a_kernel_that_gives_the_same_bits_has_no_such_warning(judge):
     source = EVERY_EIGHTH.format(answer="y")
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
-    assert evaluation.passed, evaluation.reasons
-    assert not any("from run to run" in warning for warning in evaluation.warnings)
+    assert evaluation.passed, evaluation.why
+    assert not any("from run to run" in warning.detail for warning in evaluation.warnings)
 
 
 LEFT_IN_MEMORY = """
@@ -108,7 +108,7 @@ def test_the_result_of_the_call_before_does_not_pass_for_the_present_one(judge):
     """It is right on new inputs, and on the same inputs again and again."""
     evaluation = judge.evaluate(Candidate(LEFT_IN_MEMORY, "torch"), timed=False)
     assert evaluation.status is Status.WRONG_VALUES
-    assert "when called again on the same inputs" in evaluation.reasons[0]
+    assert "when called again on the same inputs" in evaluation.why
 
 
 def test_however_slow_the_machine_both_inputs_come_again(judge, monkeypatch):

@@ -46,7 +46,7 @@ def test_eager_takes_new_memory_in_few_rounds_of_the_first_verdict(monkeypatch, 
         monkeypatch.setattr(Stopwatch, "turn", turn)
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
         eager = judge._baselines.kept()["eager"]
-    assert verdict.passed, verdict.reasons
+    assert verdict.passed, verdict.why
     in_rounds = [n for runner, take, n in taken if runner is eager and take]
     assert len(in_rounds) >= 6
     # Not none: where a heap has holes, now and then a result fits in none of them.

@@ -17,6 +17,6 @@ def test_what_a_slow_reference_leaves_no_time_for_is_said(monkeypatch, nursery):
         for number in range(2):
             text = f"{TASK}\nModelNew = Model  # {number}\n"
             verdict = judge.evaluate(Candidate(text, "torch"), timed=False)
-            (said,) = [one for one in verdict.warnings if "slow" in one]
+            (said,) = [one.detail for one in verdict.warnings if "slow" in one.detail]
             assert verdict.passed and said.endswith("special inputs")
             assert "special" not in verdict.numerics.distributions

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import CANDIDATE, Status
+from kernelwright.core.evaluation import CANDIDATE
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Judge
 from kernelwright.judge.machine import spoil
@@ -25,13 +26,13 @@ def judge(nursery):
 def test_work_after_the_bell_finds_no_inputs(name, judge):
     cheat = next(case for case in cases("cpu") if case.name == name)
     evaluation = judge.evaluate(cheat.candidate, timed=False)
-    assert evaluation.status is Status.WRONG_VALUES, evaluation.reasons
+    assert evaluation.status is Status.WRONG_VALUES, evaluation.why
 
 
 def test_an_honest_kernel_passes_and_is_seen_not_to_write_to_its_inputs(judge):
     source = f"{judge.task.source}\nModelNew = {judge.task.entry}\n"
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
 
 
 def test_who_writes_to_its_inputs_is_seen_all_the_same(judge):
@@ -42,7 +43,7 @@ def test_who_writes_to_its_inputs_is_seen_all_the_same(judge):
         "        return y\n"
     )
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
-    assert evaluation.status is Status.REJECTED and "writes to its inputs" in evaluation.reasons[0]
+    assert evaluation.status is Status.REJECTED and "writes to its inputs" in evaluation.why
 
 
 def test_what_the_end_of_an_output_sets_off_is_in_the_next_call_s_time(judge):
@@ -54,7 +55,7 @@ def test_what_the_end_of_an_output_sets_off_is_in_the_next_call_s_time(judge):
         "        return y\n"
     )
     evaluation = judge.evaluate(Candidate(source, "torch"))
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
     # Not of every call: an output that is held ends later.
     assert evaluation.timing.median_ns(CANDIDATE) > 20e6
 

@@ -10,7 +10,7 @@ import pytest
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
@@ -114,8 +114,8 @@ WRONG = {
 def test_a_wrong_candidate_gets_its_status_and_a_reason(judge, name):
     body, status, words = WRONG[name]
     evaluation = judge.evaluate(candidate(body), timed=False)
-    assert evaluation.status is status, evaluation.reasons
-    assert words in " ".join(evaluation.reasons)
+    assert evaluation.status is status, evaluation.why
+    assert words in evaluation.why
 
 
 def test_a_fault_of_the_judge_s_own_costs_one_candidate(judge, monkeypatch):
@@ -126,13 +126,36 @@ def test_a_fault_of_the_judge_s_own_costs_one_candidate(judge, monkeypatch):
         broken.setattr(Pipeline, "_check_and_time", fail)
         found = judge.evaluate(candidate("return self.right(x)"), timed=False)
     assert found.status is Status.INFRA_ERROR
-    assert found.reasons == ("the judge failed on it: OverflowError: int too large ?",)
+    assert found.reasons == (
+        Reason(ReasonCode.JUDGE_FAILED, "the judge failed on it: OverflowError: int too large ?"),
+    )
     assert judge.evaluate(candidate("return self.right(x)"), timed=False).passed
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "RuntimeError('CUDA error: out of memory')",
+        "torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 20.00 MiB')",
+        "RuntimeError('the process died of signal 9')",
+    ],
+)
+def test_a_candidates_own_words_buy_no_second_judgement(judge, monkeypatch, raised):
+    judged, judge_it = [], type(judge)._judge
+
+    def count(self, candidate, **how):
+        judged.append(candidate)
+        return judge_it(self, candidate, **how)
+
+    monkeypatch.setattr(type(judge), "_judge", count)
+    found = judge.evaluate(candidate(f"raise {raised}"), timed=False)
+    assert [reason.code for reason in found.reasons] == [ReasonCode.RAISED]
+    assert len(judged) == 1
 
 
 def test_a_right_candidate_passes_with_numerics_and_guarantees(judge):
     evaluation = judge.evaluate(candidate("return self.right(x)"), timed=False)
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
     assert evaluation.timing is None and evaluation.conditions is None
     assert evaluation.numerics.max_error <= evaluation.numerics.allowed_error
     assert {"task", "centred", "shifted", "weights"} <= set(evaluation.numerics.distributions)
@@ -151,7 +174,7 @@ def test_a_right_candidate_passes_with_numerics_and_guarantees(judge):
 def test_a_file_that_makes_no_module_is_a_build_error(judge, source, words):
     evaluation = judge.evaluate(Candidate(source, "torch"), timed=False)
     assert evaluation.status is Status.BUILD_ERROR
-    assert words in " ".join(evaluation.reasons)
+    assert words in evaluation.why
 
 
 def test_a_hang_is_a_timeout(judge, monkeypatch):
@@ -176,7 +199,7 @@ def test_nothing_of_the_user_is_seen(judge, monkeypatch, tmp_path):
     evaluation = judge.evaluate(candidate(body), timed=False)
     if missing := {"filesystem", "processes"} - set(evaluation.guarantees):
         pytest.skip(f"this machine does not grant: {', '.join(sorted(missing))}")
-    assert evaluation.passed, evaluation.reasons
+    assert evaluation.passed, evaluation.why
 
 
 def test_the_judge_ends_all_that_it_started():
@@ -215,6 +238,6 @@ def test_a_reference_that_computes_in_a_lambda_over_its_parts_is_judged_with_its
     ) as judge:
         found = judge.evaluate(candidate("return self.right(x)"), timed=False)
         wrong = judge.evaluate(candidate("return torch.relu(F.layer_norm(x, (256,)))"), timed=False)
-    assert found.passed, found.reasons
-    assert not any("float64" in warning for warning in found.warnings)
+    assert found.passed, found.why
+    assert not any("float64" in warning.detail for warning in found.warnings)
     assert wrong.status is Status.WRONG_VALUES

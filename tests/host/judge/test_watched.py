@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, pipeline
@@ -64,13 +64,13 @@ def candidate(number):
 def test_a_device_at_rest_changes_nothing(judge, busy):
     busy(lambda is_written: False)
     verdict = judge.evaluate(candidate(1))
-    assert verdict.passed and not any("works for" in w for w in verdict.warnings)
+    assert verdict.passed and not any("works for" in w.detail for w in verdict.warnings)
 
 
 def test_who_has_work_done_when_the_inputs_come_is_refused(judge, busy):
     busy(lambda is_written: is_written)
     verdict = judge.evaluate(candidate(2))
-    assert verdict.status is Status.TAMPERED and "from then on" in verdict.reasons[0]
+    assert verdict.status is Status.TAMPERED and "from then on" in verdict.why
 
 
 def test_where_the_library_is_slowed_down_there_is_no_verdict(judge, busy, monkeypatch):
@@ -78,7 +78,7 @@ def test_where_the_library_is_slowed_down_there_is_no_verdict(judge, busy, monke
     monkeypatch.setattr(pipeline, "MOST_DISTURBED", 0)  # see below
     busy(lambda is_written: True)
     verdict = judge.evaluate(candidate(3))
-    assert verdict.status is Status.INFRA_ERROR and "works for another" in verdict.reasons[0]
+    assert verdict.status is Status.INFRA_ERROR and "works for another" in verdict.why
 
 
 def test_who_was_disturbed_for_a_moment_is_timed_again(judge, busy, monkeypatch):
@@ -86,5 +86,5 @@ def test_who_was_disturbed_for_a_moment_is_timed_again(judge, busy, monkeypatch)
     looks = itertools.count()
     busy(lambda is_written: next(looks) < 3 * FEWEST)
     verdict = judge.evaluate(candidate(4))
-    assert verdict.passed, verdict.reasons
-    assert any("works for somebody" in warning for warning in verdict.warnings)
+    assert verdict.passed, verdict.why
+    assert any("works for somebody" in warning.detail for warning in verdict.warnings)

@@ -7,7 +7,8 @@ from tests.host.relu_task import RIGHT, TASK, WRONG
 
 from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Proposal
-from kernelwright.core.evaluation import Environment, Status, Timing
+from kernelwright.core.evaluation import Environment, Timing
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION, Judge, baselines
 from kernelwright.loaders import load

@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.api import read_candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.library import TorchDialect
 from kernelwright.judge import Judge
@@ -22,5 +22,5 @@ def test_right_passes_and_wrong_is_refused(entry, nursery):
     with Judge(entry.task, nursery=nursery) as judge:
         right = judge.evaluate(read_candidate(control(entry.name, "right")))
         wrong = judge.evaluate(read_candidate(control(entry.name, "wrong")))
-    assert right.passed, right.reasons
-    assert wrong.status is Status.WRONG_VALUES, wrong.reasons
+    assert right.passed, right.why
+    assert wrong.status is Status.WRONG_VALUES, wrong.why

@@ -4,7 +4,7 @@ import pytest
 
 from kernelwright.core.candidate import Brief, Candidate
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.proposers.swarm import prompt
@@ -30,7 +30,7 @@ def test_the_judge_passes_the_example(dialect, nursery):
     task, candidate = example(dialect)
     with Judge(task, nursery=nursery) as judge:
         verdict = judge.evaluate(candidate, timed=False)
-    assert verdict.status is Status.PASSED, verdict.reasons
+    assert verdict.status is Status.PASSED, verdict.why
 
 
 def test_the_cuda_example_is_in_cuda():

@@ -22,7 +22,7 @@ from tests.null.swarm.scripted import fail, say, slow
 
 from kernelwright.archive import Archive
 from kernelwright.core.errors import ProposerError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Judge
 from kernelwright.loaders import load

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.testing.zoo import cases
 from kernelwright.testing.zoo.cases import FOLDER, read_case, task
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernelwright.core.evaluation import Environment, Evaluation, Status, Timing
+from kernelwright.core.evaluation import Environment, Evaluation, Timing
+from kernelwright.core.outcome import Reason, ReasonCode, Status, Warned, WarningCode
 from kernelwright.testing.zoo import Case, Result
 from kernelwright.testing.zoo.outcomes import weigh
 
@@ -32,12 +33,12 @@ def evaluation(status: Status, *, speedup: float = 1.0, **changes) -> Evaluation
         "workload": "w",
         "candidate": "c",
         "status": status,
-        "reasons": () if passed else ("because",),
+        "reasons": () if passed else (Reason(ReasonCode.UNCLASSIFIED, "because"),),
         "environment": Environment("cpu", {}),
         "seed": 0,
         "judge_version": 1,
         "timing": timing if passed else None,
-        "warnings": ("output 0 is constant",),
+        "warnings": (Warned(WarningCode.DEGENERATE_TASK, "output 0 is constant"),),
     }
     return Evaluation(**(values | changes))
 

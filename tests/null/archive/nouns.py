@@ -1,18 +1,21 @@
 """One task with a proposal and a verdict, small enough to write down."""
 
 from kernelwright.core.candidate import Candidate, Proposal
-from kernelwright.core.evaluation import (
-    Cost,
-    Environment,
-    Evaluation,
-    Numerics,
-    Status,
-    Timing,
-)
+from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Timing
+from kernelwright.core.outcome import Reason, ReasonCode, Status, Warned, WarningCode
 from kernelwright.core.task import Task, Workload
 
 TASK = Task(name="relu", origin="kernelbench", source="class Model: ...", payload=b"\0\xff")
 WORKLOAD = Workload(TASK.digest, (("float32", (64, 64)),))
+
+
+def reason(text: str) -> Reason:
+    """A reason without a code, which fits every status."""
+    return Reason(ReasonCode.UNCLASSIFIED, text)
+
+
+def warned(text: str) -> Warned:
+    return Warned(WarningCode.UNCLASSIFIED, text)
 
 
 def proposal(source: str = "class ModelNew: ...", **said) -> Proposal:
@@ -33,7 +36,7 @@ def verdict(candidate: Candidate, status: Status = Status.PASSED, **found) -> Ev
             "workload": WORKLOAD.digest,
             "candidate": candidate.digest,
             "status": status,
-            "reasons": () if passed else ("element [3] is off by 0.5",),
+            "reasons": () if passed else (reason("element [3] is off by 0.5"),),
             "environment": Environment("cpu", {"cpu": "a 2-core machine", "threads": 2}),
             "seed": 2**62 + 1,
             "judge_version": 1,

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict, warned
 
 from kernelwright.archive import Archive, without_password
 from kernelwright.core.candidate import Candidate, Exemplar
 from kernelwright.core.errors import ArchiveError, UsageError
-from kernelwright.core.evaluation import Environment, Numerics, Status, Timing
+from kernelwright.core.evaluation import Environment, Numerics, Timing
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 
 
@@ -31,7 +32,9 @@ def test_history_comes_back_equal_after_reopening(archive, run, path):
     first = proposal(lineage=("fuse", "vectorise"), schedule={"tile": [8, 16]}, note="héllo </b>")
     second = proposal("other", parent=first.candidate.digest, input_tokens=5, cost_usd=0.25)
     archive.add_proposal(run, first)
-    found = verdict(first.candidate, kinds=("kernel",), warnings=("w",), guarantees=("network",))
+    found = verdict(
+        first.candidate, kinds=("kernel",), warnings=(warned("w"),), guarantees=("network",)
+    )
     archive.add_evaluation(run, found)
     archive.add_proposal(run, second, [Exemplar(first, found, "parent")])
     refused = verdict(second.candidate, Status.WRONG_VALUES)
@@ -66,7 +69,7 @@ def test_any_verdict_comes_back_equal(archive, run, samples, errors, is_timed, w
     found = verdict(
         said.candidate,
         seed=seed,
-        warnings=words,
+        warnings=tuple(map(warned, words)),
         guarantees=words,
         numerics=Numerics(*errors, distributions=words) if errors else None,
         timing=timing if is_timed else None,

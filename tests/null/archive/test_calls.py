@@ -11,7 +11,7 @@ from kernelwright.archive import Archive
 from kernelwright.archive.connect import connect, parse
 from kernelwright.core.call import Call, Outcome, Trial
 from kernelwright.core.errors import ArchiveError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 

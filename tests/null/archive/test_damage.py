@@ -203,11 +203,14 @@ def test_a_copied_archive_is_whole(path, tmp_path):
         assert len(archive.history(TASK.digest)) == 3
 
 
-@pytest.mark.parametrize("fault, times, is_waited_for", [
-    ("database is locked", 2, True), ("disk I/O error", 1, False),
-])  # fmt: skip
-def test_a_file_that_another_opens_first_is_waited_for(fault, times, is_waited_for):
-    left = [sqlite3.OperationalError(fault)] * times
+@pytest.mark.parametrize(
+    ("code", "times", "is_waited_for"),
+    [(sqlite3.SQLITE_BUSY_RECOVERY, 2, True), (sqlite3.SQLITE_IOERR_READ, 1, False)],
+)
+def test_a_file_that_another_opens_first_is_waited_for(code, times, is_waited_for):
+    fault = sqlite3.OperationalError("as SQLite says it")
+    fault.sqlite_errorcode = code
+    left = [fault] * times
 
     class Connection:
         def execute(self, text):

@@ -12,7 +12,7 @@ from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Exemplar
 from kernelwright.core.errors import ArchiveError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 
 psycopg = pytest.importorskip("psycopg")

@@ -11,7 +11,8 @@ from kernelwright.batch import Case, Docket, Step, assign, read_folder, results
 from kernelwright.console.progress import ShowProgress
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError, UsageError
-from kernelwright.core.evaluation import Status, Timing
+from kernelwright.core.evaluation import Timing
+from kernelwright.core.outcome import Status
 from kernelwright.core.places import MAX_CHARACTERS
 from kernelwright.core.settings import Settings
 from kernelwright.suites.suite import SuiteEntry, builtin_suite

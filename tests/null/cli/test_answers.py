@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+from tests.null.archive.nouns import TASK, WORKLOAD, proposal, reason, verdict, warned
 from tests.null.shown import shown
 
 from kernelwright.archive import Archive
 from kernelwright.console import answers
 from kernelwright.core.errors import TaskError
-from kernelwright.core.evaluation import Numerics, Status
+from kernelwright.core.evaluation import Numerics
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.search.result import Result
 
@@ -18,7 +19,7 @@ from kernelwright.search.result import Result
 def won(tmp_path):
     winner, loser = proposal(), proposal("[bold]slow[/bold]", note="[red]")
     found = verdict(winner.candidate, kinds=("kernel", "algebra"))
-    reasons = ("\x1b[31m[link=x]no[/link]",)
+    reasons = (reason("\x1b[31m[link=x]no[/link]"),)
     refused = verdict(loser.candidate, Status.BUILD_ERROR, reasons=reasons)
     return Result(
         task=TASK,
@@ -126,7 +127,7 @@ def test_a_suite_where_nothing_ran_at_all(lost, tmp_path):
 
 def test_a_verdict_for_people_says_all_that_the_json_says():
     found = verdict(
-        proposal().candidate, kinds=("kernel",), warnings=("odd",), guarantees=("network",)
+        proposal().candidate, kinds=("kernel",), warnings=(warned("odd"),), guarantees=("network",)
     )
     answer = answers.verdict(found, proposal().candidate)
     text = shown(answer)

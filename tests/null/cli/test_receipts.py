@@ -9,7 +9,8 @@ from kernelwright.archive import Archive
 from kernelwright.archive.receipt import VERSION, Receipt
 from kernelwright.archive.repetition import Repetition
 from kernelwright.console import answers
-from kernelwright.core.evaluation import Environment, Status
+from kernelwright.core.evaluation import Environment
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 
 

@@ -5,14 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import (
-    CONFIDENCE,
-    Environment,
-    Evaluation,
-    Status,
-    Timing,
-    median_ratio,
-)
+from kernelwright.core.evaluation import CONFIDENCE, Environment, Evaluation, Timing, median_ratio
+from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.core.task import Task
 
 POSITIVE = st.floats(0.01, 100.0)
@@ -59,11 +53,15 @@ def evaluation(**changes):
 def test_a_failed_candidate_has_a_reason_and_no_time():
     timing = Timing({"candidate": (1,), "eager": (1,)}, "eager", "parent", "cold")
     with pytest.raises(ValueError, match="timing"):
-        evaluation(status=Status.WRONG_VALUES, reasons=("off by one",), timing=timing)
+        evaluation(
+            status=Status.WRONG_VALUES,
+            reasons=(Reason(ReasonCode.OUTPUT_VALUES, "off by one"),),
+            timing=timing,
+        )
     with pytest.raises(ValueError, match="reasons"):
         evaluation(status=Status.WRONG_VALUES)
     with pytest.raises(ValueError, match="reasons"):
-        evaluation(reasons=("passed, but",))
+        evaluation(reasons=(Reason(ReasonCode.UNCLASSIFIED, "passed, but"),))
 
 
 def test_identity_is_content():

@@ -8,7 +8,7 @@ import pytest
 from tests.null.archive.nouns import proposal, verdict
 
 from kernelwright.archive import ranking
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 
 TESTS = Path(__file__).parents[2]

@@ -15,7 +15,8 @@ from kernelwright.cli import main
 from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import ArchiveError, UsageError
-from kernelwright.core.evaluation import Environment, Status, Timing
+from kernelwright.core.evaluation import Environment, Timing
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.dataset import build_dataset, open_pairs

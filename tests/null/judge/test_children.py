@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.children import children
 from kernelwright.judge.refusal import Refused
 
@@ -31,7 +31,7 @@ def few(monkeypatch):
 
         def try_device(self):
             if said:
-                raise Refused(Status.RUNTIME_ERROR, said.pop())
+                raise Refused(ReasonCode.RAISED, said.pop())
 
         def close(self):
             pass

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.judge.children import wire
 from kernelwright.judge.machine import cpu
 from kernelwright.judge.machine.layout import flat_view, plan_slots, view
@@ -94,7 +94,7 @@ def test_a_small_output_may_be_part_of_another():
     whole["tensor"][2] = [12, 3, 1]
     claims = check_claims({"tuple": [whole, last]}, like, "cpu")
     (warning,) = refuse_overlapping(claims, like, set())
-    assert "who writes to one changes the other" in warning
+    assert "who writes to one changes the other" in warning.detail
 
 
 def test_a_list_is_as_good_as_a_tuple():
@@ -179,7 +179,7 @@ def test_shared_memory_keeps_strides_and_separates_tensors():
 )
 def test_only_what_no_run_could_change_is_screened(source, reason):
     seen = screen(Candidate(source, "torch"))
-    assert seen is None if reason is None else seen.startswith(reason)
+    assert seen is None if reason is None else seen.detail.startswith(reason)
 
 
 def test_memory_with_two_addresses_is_told_from_memory_with_one():

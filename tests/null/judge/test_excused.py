@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.null.judge.stubs import oracle_like
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.checks import TASK, Draw
 from kernelwright.judge.checks.integers import RESAMPLED
 from kernelwright.judge.refusal import Refused
@@ -22,15 +22,17 @@ def check(*, is_fixed: bool = False) -> Verification:
     return Verification(oracle, None, 0)
 
 
-@pytest.mark.parametrize("status", [Status.WRONG_SHAPE, Status.WRONG_DTYPE, Status.RUNTIME_ERROR])
-def test_a_result_of_another_shape_is_excused_where_another_value_is(status):
+@pytest.mark.parametrize(
+    "code", [ReasonCode.OUTPUT_SHAPE, ReasonCode.OUTPUT_DTYPE, ReasonCode.RAISED]
+)
+def test_a_result_of_another_shape_is_excused_where_another_value_is(code):
     def turn(*_, take):
-        raise Refused(status, "the output has shape [3] instead of [4]")
+        raise Refused(code, "the output has shape [3] instead of [4]")
 
     one = check()
     assert one.run(Draw(RESAMPLED, 1), turn) == []
-    assert any("resampled: the output has shape [3]" in text for text in one.tally.warnings)
+    assert any("resampled: the output has shape [3]" in text.detail for text in one.tally.warnings)
     for other, draw in ((check(is_fixed=True), RESAMPLED), (check(), TASK)):
         with pytest.raises(Refused) as refused:
             other.run(Draw(draw, 1), turn)
-        assert refused.value.status is status
+        assert refused.value.code is code

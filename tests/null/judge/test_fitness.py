@@ -14,6 +14,10 @@ from kernelwright.judge.reference.fitness import (
 from kernelwright.judge.reference.oracle import Oracle
 
 
+def told(outputs, other):
+    return [warned.detail for warned in degenerate(outputs, other)]
+
+
 def test_shapes_that_depend_on_values_are_told_of_the_task():
     with pytest.raises(TaskError, match="shape depends on the inputs' values") as told:
         degenerate([torch.rand(3, 2)], [torch.rand(4, 2)])
@@ -23,10 +27,8 @@ def test_shapes_that_depend_on_values_are_told_of_the_task():
 def test_an_output_that_says_nothing_is_a_warning():
     x = torch.rand(3)
     assert degenerate([x], [x + 1]) == []
-    assert degenerate([x], [x.clone()]) == [
-        "degenerate task: the output does not depend on the inputs"
-    ]
-    assert degenerate([x, torch.ones(4)], [x + 1, torch.ones(4)]) == [
+    assert told([x], [x.clone()]) == ["degenerate task: the output does not depend on the inputs"]
+    assert told([x, torch.ones(4)], [x + 1, torch.ones(4)]) == [
         "degenerate task: output 1 is constant"
     ]
 
@@ -35,7 +37,7 @@ def test_an_output_that_says_nothing_is_a_warning():
 def test_a_constant_may_be_rounded_and_a_number_that_follows_the_inputs_is_none(dtype):
     one, two = (torch.randn(16, 1000).softmax(-1).sum(-1).to(dtype) for _ in range(2))
     says = ["degenerate task: output 0 is constant"]
-    assert degenerate([one, torch.rand(2)], [two, torch.rand(2)]) == says
+    assert told([one, torch.rand(2)], [two, torch.rand(2)]) == says
     assert degenerate([torch.full((8,), 3.0, dtype=dtype)], [torch.full((8,), 4.0)]) == []
     assert degenerate([torch.ones(8).bool()], [torch.zeros(8).bool()]) == []
 
@@ -45,7 +47,7 @@ def test_an_output_that_mostly_overflows_is_a_warning_and_a_mask_is_none():
     grown, masked = x.clone(), x.clone()
     grown[:, 3:], masked[:, 3:] = torch.inf, -torch.inf
     assert degenerate([masked], [masked + 1]) == []
-    assert degenerate([grown], [grown + 1]) == [
+    assert told([grown], [grown + 1]) == [
         "degenerate task: most of output 0 is NaN or beyond its type"
     ]
 
@@ -67,7 +69,8 @@ def test_zeros_that_are_rounded_say_nothing():
     own, exact = torch.randn(8) * 1e-7, torch.randn(8).double() * 1e-16
     found, warnings = without_noise([own, own], [exact, own.double()])
     assert not found[0].any() and torch.equal(found[1], own.double())
-    assert warnings == ("degenerate task: output 0 is zero but for rounding",)
+    (warned,) = warnings
+    assert warned.detail == "degenerate task: output 0 is zero but for rounding"
 
 
 KEEPS = """
@@ -212,7 +215,7 @@ def test_what_a_task_refuses_itself_is_said(text, said):
     with pytest.raises(Exception) as raised:
         names["forward"]()
     found = own_refusal(raised.value)
-    assert bool(found) is bool(said) and said in "".join(found)
+    assert bool(found) is bool(said) and said in "".join(map(str, found))
 
 
 def test_what_others_raise_is_not_what_a_task_refuses():

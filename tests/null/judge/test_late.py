@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.judge.children.runner import Call
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.late import late_ns

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Environment, Status
+from kernelwright.core.evaluation import Environment
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.core.task import Task
 from kernelwright.judge.children.child import ChildEnded
-from kernelwright.judge.children.runner import describe_end
+from kernelwright.judge.children.runner import how_it_ended
 from kernelwright.judge.draft import Draft, Subject
 from kernelwright.judge.machine import room
 from kernelwright.judge.machine.room import (
@@ -20,12 +21,13 @@ from kernelwright.judge.machine.room import (
     held_bytes,
     lacked_memory,
     needed_bytes,
+    seen_beside,
     too_much,
     wait_for_room,
     with_room,
     within_its_part,
 )
-from kernelwright.judge.refusal import TOOK_TOO_MUCH, Refused, memory_apart
+from kernelwright.judge.refusal import Refused, memory_apart
 
 TASK = """
 import torch
@@ -193,17 +195,53 @@ def test_who_leaves_enough_or_took_little_is_not_ended(before, after):
 
 
 @pytest.mark.parametrize(
-    ("reason", "again"),
+    ("refused", "again"),
     [
         (too_much(70 << 30), True),
-        (describe_end(ChildEnded(-9, "")), True),  # by Linux, where all memory is taken
-        (describe_end(ChildEnded(None, "")), True),  # likewise, with its warden
-        (describe_end(ChildEnded(-9, f"killed: {TOOK_TOO_MUCH}")), False),
-        (describe_end(ChildEnded(-11, "")), False),
+        (how_it_ended(ChildEnded(-9, "")), True),  # by Linux, where all memory is taken
+        (how_it_ended(ChildEnded(None, "")), True),  # likewise, with its warden
+        (how_it_ended(ChildEnded(-9, "", ReasonCode.TOOK_TOO_MUCH_MEMORY)), False),
+        (how_it_ended(ChildEnded(-11, "")), False),
     ],
     ids=["blamed", "killed", "killed with its warden", "killed for its own", "crashed"],
 )
-def test_who_may_have_lacked_memory_for_others_is_judged_once_more(reason, again):
+def test_who_may_have_lacked_memory_for_others_is_judged_once_more(refused, again):
     subject = Subject("task", "workload", "candidate", Environment("cuda:sm_90", {}))
-    found = Draft(subject, [], 0).conclude(Status.RUNTIME_ERROR, reason)
+    found = Draft(subject, [], 0).conclude(refused.reason)
     assert lacked_memory(found) is again
+
+
+OWN_WORDS = [
+    "run: RuntimeError: out of memory",
+    "run: OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+    "run: RuntimeError: it held 70 GiB of the device's memory, too much for the judge",
+    "run: RuntimeError: the process died of signal 9",
+]
+
+
+@pytest.mark.parametrize("words", OWN_WORDS)
+def test_a_candidates_own_words_buy_no_second_judgement(words):
+    task, device = Task("a task", "test", TASK.format(forward="return x")), Shared()
+    device.free = 95
+    subject = Subject("task", "workload", "candidate", Environment("cuda:sm_90", {}))
+    refused = seen_beside(device, task, Refused(ReasonCode.RAISED, words))
+    assert not lacked_memory(Draft(subject, [], 0).conclude(refused.reason))
+
+
+@pytest.mark.parametrize(
+    ("code", "free", "again"),
+    [
+        (ReasonCode.RAISED, 5, True),
+        (ReasonCode.BUILD_RAISED, 5, True),
+        (ReasonCode.CRASHED, 5, True),
+        (ReasonCode.RAISED, 95, False),
+        (ReasonCode.OUTPUT_VALUES, 5, False),
+    ],
+)
+def test_a_failure_while_the_judge_sees_too_little_memory_is_judged_again(code, free, again):
+    task, device = Task("a task", "test", TASK.format(forward="return x")), Shared()
+    device.free = free
+    refused = seen_beside(device, task, Refused(code, "run: ValueError: no", place="on inputs"))
+    subject = Subject("task", "workload", "candidate", Environment("cuda:sm_90", {}))
+    found = Draft(subject, [], 0).conclude(refused.reason)
+    assert lacked_memory(found) is again and found.why == "on inputs: run: ValueError: no"

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.pipeline import Pipeline
 
 
@@ -46,7 +46,7 @@ class Faulty(Pipeline):
 
 
 def prepared(number):
-    verdict = SimpleNamespace(conclude=lambda status, reason: (status, reason))
+    verdict = SimpleNamespace(conclude=lambda reason: reason)
     return SimpleNamespace(
         number=number, error=None, found=None, verdict=verdict, close=lambda: None
     )
@@ -57,8 +57,8 @@ def test_a_fault_of_the_judges_own_is_shown_once_with_its_traceback(capsys):
     pipeline, candidates = Faulty(), [prepared(n) for n in range(6)]
     for candidate in candidates:
         pipeline.examine(candidate, 1.0)
-    assert {c.found[0] for c in candidates} == {Status.INFRA_ERROR}
-    assert "ZeroDivisionError: an even one" in candidates[0].found[1]
+    assert {c.found.code for c in candidates} == {ReasonCode.JUDGE_FAILED}
+    assert "ZeroDivisionError: an even one" in candidates[0].found.detail
     out, err = capsys.readouterr()
     assert out == "" and err.count("Traceback") == 2
     assert err.count("ZeroDivisionError: an even one") == err.count("KeyError: 'an odd one'") == 1

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.vigil import FEWEST, MOST_WATCHED, NO_DOUBT, Vigil
 

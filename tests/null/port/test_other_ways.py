@@ -8,7 +8,8 @@ import pytest
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
-from kernelwright.core.evaluation import Environment, Evaluation, Status
+from kernelwright.core.evaluation import Environment, Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.dialects.simt.lower import lower
 from kernelwright.hipify import State, translate, translate_cmake, translate_python

@@ -10,7 +10,7 @@ from tests.null.report.test_exams import timed
 from kernelwright.archive import Step
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.report.arms import Arm, compared, n_judged, parse_arm
 from kernelwright.report.exams import Answered
 

@@ -13,7 +13,8 @@ from tests.null.report.test_page import Reader, page
 from kernelwright.archive import Archive, Step
 from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.evaluation import Environment, Status, Timing
+from kernelwright.core.evaluation import Environment, Timing
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.report.exams import Answered, answered, examined

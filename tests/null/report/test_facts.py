@@ -4,17 +4,22 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.null.archive.nouns import proposal, verdict
+from tests.null.archive.nouns import proposal, verdict, warned
 
-from kernelwright.core.evaluation import Ratio, Status
+from kernelwright.core.evaluation import Ratio
+from kernelwright.core.outcome import Status
 from kernelwright.report import facts
 
 
 def test_a_verdict_as_json_holds_every_baseline():
-    found = verdict(proposal().candidate, kinds=("kernel",), warnings=("w",))
+    found = verdict(proposal().candidate, kinds=("kernel",), warnings=(warned("w"),))
     told = json.loads(json.dumps(facts.evaluation_facts(found)))
     assert told["passed"] is True and told["status"] == "passed" and told["reasons"] == []
-    assert told["kinds"] == ["kernel"] and told["warnings"] == ["w"] and told["device"] == "cpu"
+    assert (
+        told["kinds"] == ["kernel"]
+        and told["warnings"] == [{"code": "unclassified", "detail": "w"}]
+        and told["device"] == "cpu"
+    )
     assert told["speedup"].keys() == {"eager", "compile"} and told["strongest"] == "compile"
     assert told["speedup"]["eager"]["low"] <= told["speedup"]["eager"]["median"]
     assert told["candidate"] == proposal().candidate.digest
@@ -49,7 +54,7 @@ def test_outcomes_say_why_a_candidate_is_not_the_winner():
     other = proposal("other").candidate
     assert facts.outcome(best[1], best) == "best"
     assert facts.outcome(verdict(other), best) == "faster than the library, not the fastest"
-    untimed = verdict(other, timing=None, warnings=("an interpreter's time says nothing",))
+    untimed = verdict(other, timing=None, warnings=(warned("an interpreter's time says nothing"),))
     assert "interpreter" in facts.outcome(untimed, best)
     assert "off by" in facts.outcome(verdict(other, Status.WRONG_VALUES), best)
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+from tests.null.archive.nouns import TASK, WORKLOAD, proposal, reason, verdict, warned
 
 from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import ArchiveError
-from kernelwright.core.evaluation import Environment, Status
+from kernelwright.core.evaluation import Environment
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.report.page import write
@@ -87,10 +88,14 @@ def test_text_of_strangers_is_shown_and_never_obeyed(archive, tmp_path):
     )
     loser = Proposal(Candidate(HOSTILE, HOSTILE), HOSTILE)
     environment = Environment("cpu", {"processor": HOSTILE})
-    _, found = fast(winner, warnings=(HOSTILE,), environment=environment, guarantees=(HOSTILE,))
+    _, found = fast(
+        winner, warnings=(warned(HOSTILE),), environment=environment, guarantees=(HOSTILE,)
+    )
     _, refused = (
         loser,
-        verdict(loser.candidate, Status.REJECTED, reasons=(HOSTILE,), environment=environment),
+        verdict(
+            loser.candidate, Status.REJECTED, reasons=(reason(HOSTILE),), environment=environment
+        ),
     )
     fill(archive, task, [(winner, found), (loser, refused)])
     text = page(archive, tmp_path)

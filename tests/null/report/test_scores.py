@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.null.archive.nouns import TASK, proposal, verdict
 
-from kernelwright.core.evaluation import Status, Timing
+from kernelwright.core.evaluation import Timing
+from kernelwright.core.outcome import Status, Warned, WarningCode
 from kernelwright.report.chapter import Chapter
 from kernelwright.report.page import Beside, write_chapters
 from kernelwright.report.scores import Score, score, summaries
@@ -39,7 +40,9 @@ def test_where_the_library_stays_best_a_task_counts_one():
 
 
 def test_a_degenerate_task_is_in_no_level():
-    pair = timed(proposal(), 10, warnings=("degenerate task: output 0 is constant",))
+    pair = timed(
+        proposal(), 10, warnings=(Warned(WarningCode.DEGENERATE_TASK, "output 0 is constant"),)
+    )
     found = score(chapter(pair), "1")
     assert found.is_degenerate
     (alone,) = summaries([found])

@@ -9,7 +9,7 @@ from tests.null.report.test_page import Reader, page
 
 from kernelwright.archive import Archive
 from kernelwright.core.call import Outcome
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.report.spending import spending
 

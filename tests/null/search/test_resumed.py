@@ -7,7 +7,8 @@ from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
 from kernelwright.archive import Archive
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Environment, Status
+from kernelwright.core.evaluation import Environment
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.search.loop import _Search

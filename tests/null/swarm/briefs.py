@@ -5,7 +5,8 @@ from dataclasses import replace
 from kernelwright.core.call import Call, Outcome
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Environment, Evaluation, Status, Timing
+from kernelwright.core.evaluation import Environment, Evaluation, Timing
+from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.core.task import Task
 
 SOURCE = """
@@ -89,7 +90,7 @@ def verdict(of: Candidate, speed: float | None = None, reason: str = "", device:
         workload="w",
         candidate=of.digest,
         status=Status.WRONG_VALUES if reason else Status.PASSED,
-        reasons=(reason,) if reason else (),
+        reasons=(Reason(ReasonCode.UNCLASSIFIED, reason),) if reason else (),
         environment=Environment(device, {}),
         seed=0,
         judge_version=1,

@@ -8,7 +8,7 @@ from tests.null.archive.nouns import verdict
 
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.train import courtroom

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.null.swarm.briefs import candidate, verdict
 
 from kernelwright.core.errors import TaskError, UsageError
-from kernelwright.core.evaluation import Ratio, Status
+from kernelwright.core.evaluation import Ratio
+from kernelwright.core.outcome import Status, Warned, WarningCode
 from kernelwright.train import reward
 from kernelwright.train.reward import Judged
 
@@ -64,7 +65,7 @@ def test_a_copy_and_a_library_call_earn_less_than_the_slowest_kernel(speed):
 
 @given(speeds)
 def test_where_the_output_is_constant_speed_earns_nothing(speed):
-    found = passed(speed, warnings=("degenerate task: output 0 is constant",))
+    found = passed(speed, warnings=(Warned(WarningCode.DEGENERATE_TASK, "output 0 is constant"),))
     assert earned("speed", found) == earned("speed", passed(0.01))
 
 

@@ -9,7 +9,7 @@ from tests.null.swarm.briefs import CODE, TASK, answer, verdict
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.train import reward
 from kernelwright.train.prompts import Prompts
 from kernelwright.train.reward import Judged

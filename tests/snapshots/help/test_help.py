@@ -26,7 +26,8 @@ Ctrl-C (which is 1).
   absent where not measured), `strongest`, `median_ns`, `device`, `candidate`, `dialect`,
   `warnings`, `numerics`, `cost`, `guarantees`, `environment`, `conditions` (clocks and neighbours
   while it was timed, or null), `seed`, `judge_version`; `receipt`, its path where one was asked
-  for.
+  for. Each of `reasons` and `warnings` has a `code` ([all of them](reference/outcomes.md)) and a
+  `detail`.
 - `judge --repeat`: `stands` (true, false, or null where the machine is to blame), `differences`
   (what speaks against the receipt: another status, or a speedup whose interval has no point in
   common with the receipt's), `notes` (what else is different and speaks against nothing: software,

@@ -5,7 +5,7 @@ import re
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
 from kernelwright.archive import Archive
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.report.page import write
 

@@ -105,4 +105,4 @@ def _found(judged: Judged) -> str:
         return f"the task cannot be run: {judged.fault}"
     if found is None:
         return "no code"
-    return "; ".join([found.status.value, *found.reasons])
+    return "; ".join(filter(None, (found.status.value, found.why)))

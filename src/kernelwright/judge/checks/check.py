@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from kernelwright.core.outcome import WarningCode
 from kernelwright.judge.compare.outputs import Expected
 from kernelwright.judge.perturb.variation import Perturb, unchanged
 from kernelwright.judge.perturb.weight_sets import AS_MADE, TOUCHED, USUAL
@@ -38,6 +39,7 @@ class Tolerance:
 class WarnOnly:
     """A difference is a warning: the perturbed inputs may be beyond what the task is about."""
 
+    code: WarningCode
     warning: str
     unless: Callable[[TaskProfile, Expected, Collection[Check]], bool] = lambda *told: False
     """Whether a difference refuses all the same, given the profile, what was expected, and the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kernelwright.core.outcome import WarningCode
 from kernelwright.judge.checks.check import Check, Tolerance, WarnOnly
 from kernelwright.judge.compare.outputs import Expected
 from kernelwright.judge.perturb.variation import colliding, other_numbers, resampled, skewed
@@ -30,7 +31,9 @@ RESAMPLED = Check(
     resampled,
     applies=lambda profile: profile.inputs.has_integers,
     n_turns=lambda profile: 2,  # a few of a mask's numbers turn, then many
-    policy=WarnOnly("differs when integer inputs are resampled", _never_change),
+    policy=WarnOnly(
+        WarningCode.DIFFERS_RESAMPLED, "differs when integer inputs are resampled", _never_change
+    ),
     zoo=(
         "first_place_unread",
         "gathered_from_the_first",
@@ -58,7 +61,9 @@ INTEGERS = (
         "relies on balanced integers, as the same number of words for each expert",
         skewed,
         applies=lambda profile: profile.inputs.can_skew,
-        policy=WarnOnly("differs when integer inputs are skewed", _have_no_form),
+        policy=WarnOnly(
+            WarningCode.DIFFERS_SKEWED, "differs when integer inputs are skewed", _have_no_form
+        ),
         place="where integers are skewed (half of the places hold one of the task's own)",
         zoo=(
             "edges_of_one_cap",

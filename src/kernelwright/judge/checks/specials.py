@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kernelwright.core.outcome import WarningCode
 from kernelwright.judge.checks.check import Check, WarnOnly
 from kernelwright.judge.compare.outputs import Expected
 from kernelwright.judge.perturb.variation import overflowing, special
@@ -23,7 +24,9 @@ SPECIAL = Check(
     special,
     answer_counts=True,
     policy=WarnOnly(
-        "treats NaN or infinity in the inputs otherwise than the reference", _cleans_up
+        WarningCode.DIFFERS_SPECIAL,
+        "treats NaN or infinity in the inputs otherwise than the reference",
+        _cleans_up,
     ),
     place="on inputs with NaN and infinities",
     zoo=("leaves_the_gradient", "mean_with_nan"),
@@ -33,7 +36,10 @@ SPECIALS = (
         "overflowing",
         "overflows before the reference does",
         overflowing,
-        policy=WarnOnly("overflows on inputs so large that the reference nearly does"),
+        policy=WarnOnly(
+            WarningCode.DIFFERS_OVERFLOWING,
+            "overflows on inputs so large that the reference nearly does",
+        ),
     ),
     SPECIAL,
 )

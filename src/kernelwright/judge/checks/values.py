@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernelwright.core.outcome import WarningCode
 from kernelwright.judge.checks.check import Check, Tolerance, WarnOnly
 from kernelwright.judge.perturb import values
 from kernelwright.judge.perturb.values import MATCHED_SHARES, STRETCHES
@@ -105,6 +106,7 @@ VALUES = (
         applies=lambda profile: not profile.work.factorises,
         tolerance=Tolerance(zeros_are_meant=True),
         policy=WarnOnly(
+            WarningCode.DIFFERS_EMPTY,
             "treats rows of zeros in the inputs otherwise than the reference",
             lambda profile, expected, warned: profile.asks_for_zeros,
         ),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.children import wire
 from kernelwright.judge.children.turns import LOOK_S, Seat
 from kernelwright.judge.isolation import standstill
@@ -21,11 +22,11 @@ ANSWER_TIMEOUT_S = 20.0  # of our own warden, on a loaded machine
 
 
 class ChildEnded(Exception):
-    """The child is gone: its exit code (negative: a signal; None: it hung up) and its output."""
+    """The child is gone: its exit code (negative: a signal; None: it hung up), its output, and why
+    its warden ended it, where that did."""
 
-    def __init__(self, code: int | None, log: str) -> None:
-        self.code = code
-        self.log = log
+    def __init__(self, code: int | None, log: str, why: ReasonCode | None = None) -> None:
+        self.code, self.log, self.why = code, log, why
         super().__init__(f"ended with {code}")
 
 
@@ -265,7 +266,8 @@ class Child:
             answer = self.ask_warden("ended")
         except (wire.Closed, wire.Late):
             return ChildEnded(None, "")
-        return ChildEnded(answer["code"], answer["log"])
+        why = answer["why"] and ReasonCode(answer["why"])
+        return ChildEnded(answer["code"], answer["log"], why)
 
     def kill(self) -> None:
         """Kill its worker; whoever waits for an answer learns that it has gone."""

@@ -16,13 +16,13 @@ import torch
 
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.judge.children.forking import MEMORY_SHARE, Zygote
 from kernelwright.judge.children.nursery import READ_AT_IMPORT, Nursery
 from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region
-from kernelwright.judge.refusal import Refused, says_no_memory
+from kernelwright.judge.refusal import Refused
 
 REFUSALS = tuple(map(frozenset, ((), ("processes",), ("processes", "filesystem"))))
 """Guarantees to do without, tried in this order until the device works."""
@@ -119,10 +119,10 @@ class Children:
                 runner.try_device()
             except Refused as error:
                 runner.close()
-                if error.status is Status.TIMEOUT or says_no_memory(error.reason):
+                if error.status is Status.TIMEOUT or error.says_no_memory:
                     # Another's candidate may keep the device: that is no reason to isolate less.
-                    raise Refused(Status.INFRA_ERROR, error.reason) from error
-                reasons.append(error.reason)
+                    raise Refused(ReasonCode.NOT_STARTED, str(error)) from error
+                reasons.append(str(error))
             except BaseException:
                 runner.close()
                 raise

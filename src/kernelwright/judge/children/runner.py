@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import pickle
+import signal
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.errors import TaskError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.children.child import Child, ChildEnded, Glance
 from kernelwright.judge.children.program import Program
 from kernelwright.judge.children.turns import Seat, Turns
@@ -36,7 +37,7 @@ from kernelwright.judge.machine.outputs import Claim, check_claims
 from kernelwright.judge.machine.pages import owed_ns
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.machine.region import Region, contents
-from kernelwright.judge.refusal import DIED, UNTOLD, Refused
+from kernelwright.judge.refusal import Refused
 
 CPU_SHARE = 0.9
 """Of the processor time that is held against a claim: between the judge's stop and the
@@ -49,7 +50,7 @@ RELEASE_S, RELEASES_S, RELEASED_S = 30.0, 20.0, 0.05
 """For a heavier output to be let go at once, untimed; for all of them, and for each call beside
 that: nobody else measures meanwhile."""
 LOG_LINES = 12
-BUILD_STATUS = {"import": Status.BUILD_ERROR, "construct": Status.BUILD_ERROR}
+BUILDING = ("import", "construct")
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ class Runner:
         self._raise_error(answer.reply)
         if answer.others:
             if self.n_calls:  # the first may leave a compiler's processes behind
-                raise Refused(Status.REJECTED, "it leaves processes running after a call")
+                raise Refused(ReasonCode.LEFT_PROCESSES, "it leaves processes running after a call")
             self._guard(self.child.clear, "stop", 0.0)
         self.n_calls += 1
         room_bytes = sum(slot.span_bytes for slot in leaves(self.slots))
@@ -298,7 +299,7 @@ class Runner:
         self._released_s += time.monotonic() - began_s
         if self._released_s > RELEASES_S + RELEASED_S * self.n_calls:
             why = f"it took {self._released_s:.0f} s to let the outputs of {self.n_calls} calls go"
-            raise Refused(Status.TIMEOUT, why)
+            raise Refused(ReasonCode.SLOW_RELEASE, why)
 
     def close(self) -> None:
         """End the child and give its own shared memory back."""
@@ -317,7 +318,7 @@ class Runner:
         try:
             self._map(self.region, limit_s)
         except Refused as refused:  # nothing of the candidate's has run yet
-            raise Refused(Status.INFRA_ERROR, refused.reason) from refused
+            raise Refused(ReasonCode.NOT_STARTED, str(refused)) from refused
 
     def _map(self, region: Region, limit_s: float) -> None:
         # The whole region, even where less is needed: the driver maps no part of it (error 801).
@@ -344,10 +345,10 @@ class Runner:
         try:
             data = read_process(self.child.pid, claim.address, claim.span * like.element_size())
         except ProcessLookupError:
-            raise Refused(Status.RUNTIME_ERROR, describe_end(self.child.ended())) from None
+            raise how_it_ended(self.child.ended()) from None
         except OSError:
             reason = f"{claim.name} is not in the process's memory"
-            raise Refused(Status.REJECTED, reason) from None
+            raise Refused(ReasonCode.OUTPUT_UNREADABLE, reason) from None
         return data.view(like.dtype).as_strided(claim.shape, claim.strides)
 
     def _write(self, slots: Any, values: Any) -> None:
@@ -369,11 +370,12 @@ class Runner:
             return action()
         except Late as late:
             why = str(late) or f"no answer within {limit_s:.0f} s"
-            raise Refused(Status.TIMEOUT, f"{why} ({what})") from None
+            raise Refused(ReasonCode.NO_ANSWER, f"{why} ({what})") from None
         except Garbled as error:
-            raise Refused(Status.TAMPERED, f"the judge's channel was written to: {error}") from None
+            seen = f"the judge's channel was written to: {error}"
+            raise Refused(ReasonCode.CHANNEL_ABUSED, seen) from None
         except ChildEnded as error:
-            raise Refused(Status.RUNTIME_ERROR, describe_end(error)) from None
+            raise how_it_ended(error) from None
 
     def _raise_error(self, reply: Any) -> None:
         if not (isinstance(reply, dict) and "error" in reply):
@@ -384,16 +386,19 @@ class Runner:
         where = f" ({at[-1]})" if isinstance(at, list) and at else ""
         kind, message = error.get("type"), error.get("message")
         text = f"{stage}: {kind}: {message}{where}"
-        raise Refused(BUILD_STATUS.get(stage, Status.RUNTIME_ERROR), text[:6000])
+        code = ReasonCode.BUILD_RAISED if stage in BUILDING else ReasonCode.RAISED
+        raise Refused(code, text[:6000])
 
 
-def describe_end(error: ChildEnded) -> str:
+def how_it_ended(error: ChildEnded) -> Refused:
     """How a child ended, with the last lines that it printed."""
     if error.code is None:
-        how = UNTOLD
+        code, how = ReasonCode.VANISHED, "the process stopped answering"
     elif error.code < 0:
-        how = f"{DIED} {-error.code}"
+        is_killed = -error.code == signal.SIGKILL
+        code = ReasonCode.KILLED if is_killed else ReasonCode.CRASHED
+        how = f"the process died of signal {-error.code}"
     else:
-        how = f"the process ended with code {error.code}"
+        code, how = ReasonCode.EXITED, f"the process ended with code {error.code}"
     tail = "\n".join(error.log.strip().splitlines()[-LOG_LINES:])
-    return f"{how}\n{tail}" if tail else how
+    return Refused(error.why or code, f"{how}\n{tail}" if tail else how)

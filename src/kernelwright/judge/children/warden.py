@@ -21,16 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.children import wire, worker
 from kernelwright.judge.children.folders import Disk, bytes_in
 from kernelwright.judge.isolation import kernel_calls as kernel
 from kernelwright.judge.isolation import namespaces, sandbox
 from kernelwright.judge.isolation.processes import below, is_still, is_stopped, living_thread
-from kernelwright.judge.refusal import TOOK_TOO_MUCH
 
 MAX_LOG_BYTES = 64 << 10  # of what a candidate prints; reasons quote the last lines
-FILLED = "the disk that its scratch lies on lost most of its free space"
-CLINGS = "it took back that it is the first to be ended where memory is short"
+SAID = {
+    ReasonCode.TOOK_TOO_MUCH_MEMORY: "it took more memory than it may",
+    ReasonCode.FILLED_DISK: "the disk that its scratch lies on lost most of its free space",
+    ReasonCode.RESISTED_OOM: "it took back that it is the first to be ended where memory is short",
+}
+"""Why it ends everything, as it says to the judge and, in words, after what was printed."""
 WATCH_S, REST_S = 0.1, 1.0
 """Between looks at what its processes take, and while the worker stands still: a look takes half a
 millisecond of a core that another's timed call may need."""
@@ -181,6 +185,8 @@ class _Warden:
     """Where its scratch lies, if not in one of those."""
     status: int | None = None
     log: bytearray = field(default_factory=bytearray)
+    why: ReasonCode | None = None
+    """Why it has ended everything, if it has."""
 
     def serve(self) -> None:
         """Answer until the judge closes the socket; then everything inside is killed."""
@@ -246,15 +252,16 @@ class _Warden:
         """End everything where it took more memory than it may, a disk fills up, or it would have
         others ended before itself, and where the worker has ended: others hold its channels open,
         and the judge would wait for them."""
-        why, own_place = "", _place_in_line("self")
+        why, own_place = None, _place_in_line("self")
         if self.memory_bytes() > self.max_memory_bytes:
-            why = TOOK_TOO_MUCH
+            why = ReasonCode.TOOK_TOO_MUCH_MEMORY
         elif self.disk is not None and self.disk.is_filled():
-            why = FILLED
+            why = ReasonCode.FILLED_DISK
         elif any(_place_in_line(pid) < own_place for pid in below(os.getpid())):
-            why = CLINGS
+            why = ReasonCode.RESISTED_OOM
         if why:
-            self.log += f"\nkilled: {why}\n".encode()
+            self.why = self.why or why
+            self.log += f"\nkilled: {SAID[why]}\n".encode()
             self.signal_all(signal.SIGKILL)
         elif living_thread(self.worker) is None:
             self.signal_all(signal.SIGKILL)
@@ -363,7 +370,7 @@ class _Warden:
             self.reap()
         self.drain()
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
-        return {"code": code, "log": self.log.decode(errors="replace")}
+        return {"code": code, "log": self.log.decode(errors="replace"), "why": self.why}
 
 
 def _place_in_line(pid: int | str) -> int:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.compare.growth import MOVED, ULP32, floor_error
 from kernelwright.judge.compare.measures import (
     as_real,
@@ -112,7 +113,7 @@ class Expected:
     """Of the elements that may differ there."""
     moved: list[bool] = field(default_factory=list)
     """Whether each output's numbers are inputs' that were only moved: they are exact."""
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[Warned, ...] = field(default=())
 
 
 def expect(
@@ -196,7 +197,7 @@ class Agreement:
 
     error: float = 0.0
     allowed: float = 0.0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Warned, ...] = ()
 
     @property
     def share(self) -> float:
@@ -220,16 +221,19 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
             warnings += compare_exactly(name, value, own, exact, loose, expected.loose_share)
             continue
         if mask is not None and not bool(same(value, own)[~mask].all()):
-            warnings.append(f"{name} has NaN or infinity where the reference differs")
+            told = f"{name} has NaN or infinity where the reference differs"
+            warnings.append(Warned(WarningCode.NOT_FINITE, told))
         error = error_of(value, exact, mask, scale)
         if math.isinf(error) and math.isinf(allowed):
-            warnings.append(f"{name} is not finite where the reference is")
+            told = f"{name} is not finite where the reference is"
+            warnings.append(Warned(WarningCode.NOT_FINITE, told))
             continue
         if error > allowed:
             where, share, of_rows = _worst(value, exact, mask, scale, allowed)
             is_little = share <= expected.loose_share or of_rows <= LOOSE_ROWS
             if is_little and expected.jumps and _are_jumps(value, expected, number):
-                warnings.append(f"{name}: numbers differ where the inputs' last digits decide")
+                told = f"{name}: numbers differ where the inputs' last digits decide"
+                warnings.append(Warned(WarningCode.LAST_DIGITS, told))
                 _refuse_computed(name, value, expected, number)
                 _refuse_typical(name, value, expected, number)
                 continue

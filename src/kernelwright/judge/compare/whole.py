@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.refusal import WrongValues
 
 FEW_MOVED = 8
@@ -24,7 +25,7 @@ def compare_exactly(
     exact: torch.Tensor,
     loose: torch.Tensor | None,
     most: float,
-) -> list[str]:
+) -> list[Warned]:
     """A warning where they differ only where rounding decides, by ``loose``; none where a number is
     float64's, of which the reference's own is off.
 
@@ -37,17 +38,21 @@ def compare_exactly(
         return []
     share = float(wrong.float().mean())
     if loose is not None and most == 1.0 and bool(loose.all()):
-        return [f"{name}: whole numbers differ where they are not compared"]
+        return [_warned(name, "they are not compared")]
     is_one = value.numel() >= ONE_OF and int(wrong.sum()) == 1
     is_little = share <= most or is_one or _are_counts(value[wrong].double() - own[wrong].double())
     if loose is not None and is_little and int((wrong & ~loose).sum()) <= _unseen(loose, most):
-        return [f"{name}: whole numbers differ where the inputs' last digits decide"]
+        return [_warned(name, "the inputs' last digits decide")]
     wrong = wrong & ~loose if loose is not None and is_little else wrong
     where = tuple(wrong.nonzero()[0].tolist())
     raise WrongValues(
         f"{name}: {share:.3%} of the elements differ, first at {list(where)}: "
         f"{value[where].item()} instead of {own[where].item()}"
     )
+
+
+def _warned(name: str, where: str) -> Warned:
+    return Warned(WarningCode.LAST_DIGITS, f"{name}: whole numbers differ where {where}")
 
 
 def as_bytes(x: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.refusal import Refused
 
 CPUCLOCK_SCHED = 2  # include/linux/posix-timers_types.h
@@ -69,4 +69,4 @@ class RanOn:
         self.n_read_on += read_on_ns > LATE_NS
         is_early = self.n_early >= EARLY and self.n_early > EARLY_SHARE * n_calls
         if is_early or self.n_read_on >= READ_ON:
-            raise Refused(Status.TAMPERED, "it ran on while it was to stand still")
+            raise Refused(ReasonCode.RAN_ON, "it ran on while it was to stand still")

@@ -15,6 +15,7 @@ import psutil
 import torch
 
 from kernelwright.core.conditions import Conditions
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.isolation.processes import below
 from kernelwright.judge.machine import nvml
 from kernelwright.judge.machine.place import Place
@@ -73,14 +74,14 @@ class Watch:
         return None
 
 
-def complaints(conditions: Conditions) -> list[str]:
+def complaints(conditions: Conditions) -> list[Warned]:
     """Warnings for neighbours that took a good part of the machine."""
     shares = {
         "of the processor's time": conditions.neighbour_share,
         "of the GPU's time": conditions.gpu_neighbour_share,
     }
     return [
-        f"other programs took {share:.0%} {what} while it was timed"
+        Warned(WarningCode.NEIGHBOURS, f"other programs took {share:.0%} {what} while it was timed")
         for what, share in shares.items()
         if share is not None and share > MUCH
     ]

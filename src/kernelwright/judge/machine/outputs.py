@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Warned, WarningCode
 from kernelwright.judge.machine.cpu import is_repeated, mapped, may_write
 from kernelwright.judge.machine.layout import bytes_of, dtype_name, is_folded, span
 from kernelwright.judge.machine.overlaps import Extent, overlapping
@@ -61,10 +61,11 @@ def check_claims(
     leaves, seen = _leaves(reply)
     of_these = f", the last {n_entries} in lists or dicts that it is given" if n_entries else ""
     if len(leaves) != len(like):
-        raise Refused(Status.WRONG_SHAPE, f"{len(leaves)} outputs instead of {len(like)}{of_these}")
+        seen = f"{len(leaves)} outputs instead of {len(like)}{of_these}"
+        raise Refused(ReasonCode.OUTPUT_COUNT, seen)
     if nested and seen != nested:
         reason = f"its result is {seen:.100} instead of {nested:.100}{of_these}"
-        raise Refused(Status.WRONG_SHAPE, reason)
+        raise Refused(ReasonCode.OUTPUT_NESTING, reason)
     names = ["the output"] if len(like) == 1 else [f"output {n}" for n in range(len(like))]
     return [_check(*row, device, room_bytes) for row in zip(names, leaves, like, strict=True)]
 
@@ -81,14 +82,15 @@ def refuse_lent(pid: int, calls: Sequence[list[Claim]], like: list[torch.Tensor]
     parts = list(mapped(pid))
     if is_repeated(parts, spans):
         reason = "parts of outputs are the same memory, mapped at several addresses"
-        raise Refused(Status.REJECTED, reason)
+        raise Refused(ReasonCode.OUTPUT_MAPPED_TWICE, reason)
     if not may_write(parts, spans):
-        raise Refused(Status.REJECTED, "an output lies in memory that may not be written to")
+        reason = "an output lies in memory that may not be written to"
+        raise Refused(ReasonCode.OUTPUT_READ_ONLY, reason)
 
 
 def refuse_overlapping(
     claims: list[Claim], like: list[torch.Tensor], known: Collection[tuple[int, int]]
-) -> list[str]:
+) -> list[Warned]:
     """Refuse outputs of one call that have memory in common, but for the pairs that are ``known``
     to in the reference's.
 
@@ -106,8 +108,9 @@ def refuse_overlapping(
         one, other = pair
         reason = f"outputs {one} and {other} have memory in common, which the reference's have not"
         if min(bytes_of([like[n]]) for n in pair) > SAVED_SHARE * bytes_of(like):
-            raise Refused(Status.REJECTED, f"{reason}: return a clone of one")
-        warnings.append(f"{reason}: who writes to one changes the other")
+            raise Refused(ReasonCode.OUTPUTS_OVERLAP, f"{reason}: return a clone of one")
+        told = f"{reason}: who writes to one changes the other"
+        warnings.append(Warned(WarningCode.OUTPUTS_OVERLAP, told))
     return warnings
 
 
@@ -147,22 +150,24 @@ def _leaves(reply: Any, depth: int = 0) -> tuple[list[Any], str]:
 
 def _check(name: str, leaf: Any, like: torch.Tensor, wanted_device: str, room_bytes: int) -> Claim:
     if not (isinstance(leaf, dict) and "tensor" in leaf):
-        raise Refused(Status.REJECTED, f"{name} is not a plain torch.Tensor: {leaf!r:.100}")
+        raise Refused(ReasonCode.NOT_A_TENSOR, f"{name} is not a plain torch.Tensor: {leaf!r:.100}")
     claim, dtype, device = _parse(name, leaf["tensor"])
     if claim.shape != tuple(like.shape):
         seen, wanted = list(claim.shape), list(like.shape)
-        raise Refused(Status.WRONG_SHAPE, f"{name} has shape {seen} instead of {wanted}")
+        raise Refused(ReasonCode.OUTPUT_SHAPE, f"{name} has shape {seen} instead of {wanted}")
     if dtype != dtype_name(like.dtype):
         reason = f"{name} is {dtype} instead of {dtype_name(like.dtype)}"
-        raise Refused(Status.WRONG_DTYPE, reason)
+        raise Refused(ReasonCode.OUTPUT_DTYPE, reason)
     if device != wanted_device:
-        raise Refused(Status.REJECTED, f"{name} is on {device}, not on {wanted_device}")
+        raise Refused(ReasonCode.OUTPUT_DEVICE, f"{name} is on {device}, not on {wanted_device}")
     if is_folded(claim.shape, claim.strides) and not is_folded(claim.shape, like.stride()):
-        raise Refused(Status.REJECTED, f"{name} has elements that lie in the same memory")
+        reason = f"{name} has elements that lie in the same memory"
+        raise Refused(ReasonCode.OUTPUT_FOLDED, reason)
     usual = span(tuple(like.shape), like.stride())  # the reference's own may be a view
     room = room_bytes // like.element_size()
     if claim.span > max(usual, room, MAX_SPREAD * max(like.numel(), SMALL_SPAN)):
-        raise Refused(Status.REJECTED, f"{name} spans {claim.span} elements of memory")
+        reason = f"{name} spans {claim.span} elements of memory"
+        raise Refused(ReasonCode.OUTPUT_SPREAD, reason)
     return claim
 
 
@@ -175,4 +180,4 @@ def _parse(name: str, place: Any) -> tuple[Claim, str, str]:
             return Claim(name, address, tuple(shape), tuple(strides)), dtype, device
     except (TypeError, ValueError):
         pass
-    raise Refused(Status.TAMPERED, f"{name} is described by nonsense: {place!r:.100}")
+    raise Refused(ReasonCode.NONSENSE_CLAIM, f"{name} is described by nonsense: {place!r:.100}")

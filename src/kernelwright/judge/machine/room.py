@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,17 +18,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.place import Place
-from kernelwright.judge.refusal import (
-    DIED,
-    TOOK_TOO_MUCH,
-    UNTOLD,
-    Refused,
-    memory_apart,
-    says_no_memory,
-)
+from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.reference import CHECK_SEED, task_code
 
@@ -46,7 +39,22 @@ HELD_SHARE = 0.5
 """Of a device's memory: whoever held so much is to blame where the judge had too little."""
 SCARCE_SHARE = 0.125
 """Of it: where more is free, others do not lack any."""
-TOO_MUCH = "too much for the judge"
+JUDGED_AGAIN = (
+    ReasonCode.KILLED,
+    ReasonCode.VANISHED,
+    ReasonCode.HELD_DEVICE_MEMORY,
+    ReasonCode.DEVICE_MEMORY_SHORT,
+)
+"""What the judge saw for itself and others may have caused: where host memory runs out, Linux ends
+a judged process first, whoever took it; and another process may give device memory back in the
+moment in which a candidate is ended."""
+BLAMED_ON_MEMORY = (
+    ReasonCode.RAISED,
+    ReasonCode.BUILD_RAISED,
+    ReasonCode.CRASHED,
+    ReasonCode.EXITED,
+)
+"""Failures that too little device memory explains."""
 RELEASED_S = 2.0
 """For a driver to take back what an ended process held."""
 WAIT_S, N_STARTS = 20.0, 4
@@ -74,11 +82,23 @@ def needed_bytes(task: Task, *, for_library: bool = False) -> int:
 def lacked_memory(evaluation: Evaluation) -> bool:
     """Whether a candidate may have failed for want of memory that others held, or was blamed for
     what another gave back at the same moment."""
-    said = " ".join(evaluation.reasons)
-    is_said = says_no_memory(said) or TOO_MUCH in said
-    # Where memory runs out Linux kills who is judged first of all, whoever took it.
-    is_killed = f"{DIED} {signal.SIGKILL:d}" in said and TOOK_TOO_MUCH not in said
-    return evaluation.status is Status.INFRA_ERROR or is_said or is_killed or UNTOLD in said
+    codes = [reason.code for reason in evaluation.reasons]
+    return any(c in JUDGED_AGAIN or c.status is Status.INFRA_ERROR for c in codes)
+
+
+def seen_beside(place: Place, task: Task, refused: Refused) -> Refused:
+    """A candidate's refusal, with another code where the judge sees too little free memory on the
+    device: others may have caused the failure then. To be asked when it has just failed, whatever
+    its error says."""
+    is_asked = refused.code in BLAMED_ON_MEMORY and place.most_judges is not None
+    if not is_asked or place.free_bytes() >= _wanted_bytes(place, task):
+        return refused
+    return Refused(ReasonCode.DEVICE_MEMORY_SHORT, refused.detail, place=refused.place)
+
+
+def _wanted_bytes(place: Place, task: Task) -> float:
+    """The memory that must be free to judge this task: half of the device's at most."""
+    return min(needed_bytes(task), HELD_SHARE * place.memory_bytes())
 
 
 def wait_for_room(place: Place, task: Task) -> None:
@@ -86,7 +106,7 @@ def wait_for_room(place: Place, task: Task) -> None:
     WAIT_S."""
     if place.most_judges is None:
         return
-    needed = min(needed_bytes(task), HELD_SHARE * place.memory_bytes())
+    needed = _wanted_bytes(place, task)
     deadline_s = time.monotonic() + WAIT_S
     while place.free_bytes() < needed and time.monotonic() < deadline_s:
         time.sleep(RELEASED_S / 20)
@@ -129,13 +149,14 @@ def within_its_part(place: Place, end: Callable[[], None]) -> Iterator[None]:
     if after > SCARCE_SHARE * whole or before - after < HELD_SHARE * whole:
         return
     if held := held_bytes(place, end):
-        raise Refused(Status.RUNTIME_ERROR, too_much(held))
+        raise too_much(held)
     raise MemoryError("out of memory: somebody else took most of it")
 
 
-def too_much(held: int) -> str:
-    """What is said of whoever held so many bytes."""
-    return f"it held {held / 2**30:.0f} GiB of the device's memory, {TOO_MUCH}"
+def too_much(held: int) -> Refused:
+    """The refusal of a candidate that held so many bytes."""
+    seen = f"it held {held / 2**30:.0f} GiB of the device's memory, too much for the judge"
+    return Refused(ReasonCode.HELD_DEVICE_MEMORY, seen)
 
 
 def held_bytes(place: Place, end: Callable[[], None]) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.compare.measures import all_finite, is_one_number, is_whole
 from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.admissible import MOST_TRIES, halves
@@ -44,7 +45,7 @@ class Fixed:
         return f"with argument {numbers}, {how}" if numbers else ""
 
 
-def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
+def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[Warned]]:
     """Which tensors are to be varied, because they are the same in two draws, and what to warn of:
     a task may seed its own. Whole numbers are where nothing else is new in a call. None are that
     ``run``, the reference, does not take others of: indices, or tables of probabilities."""
@@ -76,9 +77,8 @@ def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[str]]:
     if not any(some.which) and any(whole) and is_taken(Fixed(whole)):
         some = Fixed(whole)
     which = "some inputs" if any(some.which) else "inputs"
-    return some, [
-        f"{which} that are the same in every draw are not varied: the reference takes no others"
-    ]
+    told = f"{which} that are the same in every draw are not varied: the reference takes no others"
+    return some, [Warned(WarningCode.INPUTS_NOT_VARIED, told)]
 
 
 def _some(fixed: list[bool], is_taken: Callable[[Fixed], bool]) -> Fixed:

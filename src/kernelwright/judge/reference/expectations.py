@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.compare.allowances import lie_on_borders, useful_part
 from kernelwright.judge.compare.growth import growths
@@ -43,7 +44,7 @@ class Expectations:
         self._forward, self._profile = forward, profile
         self._arguments_of, self._first = arguments_of, first
         self._kept, self.spent = kept, spent
-        self.refusals = frozenset[str]()
+        self.refusals = frozenset[Warned]()
         """Warnings about inputs that the reference refuses itself."""
         self.usual: Expected | None = None
         """What is allowed on the task's own inputs, without the numbers."""
@@ -151,7 +152,7 @@ class Expectations:
 
     def _exact(
         self, draw: Draw, arguments: list[Any], own: list[torch.Tensor]
-    ) -> tuple[list[torch.Tensor], tuple[str, ...]]:
+    ) -> tuple[list[torch.Tensor], tuple[Warned, ...]]:
         """The results in float64, or the reference's ``own`` where there are none; warnings."""
         wide = map_tensors(nudges.widen, arguments)
         while (exact := self._forward.in_float64(draw.weights, wide)) is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.core.task import Task
 from kernelwright.judge.compare.measures import all_finite, are_alike, differ, largest_size
 from kernelwright.judge.machine.layout import dtype_name, leaves, map_tensors
@@ -25,7 +26,7 @@ ROUNDING = 4e-6
 """Of a sum's value: by how much float32 moves it."""
 
 
-def own_refusal(error: BaseException) -> frozenset[str]:
+def own_refusal(error: BaseException) -> frozenset[Warned]:
     """What is to be said where the task's own text raised it. Whether a kernel refuses the same is
     not tried: one that was made for no such inputs may write anywhere."""
     trace = error.__traceback__
@@ -37,7 +38,8 @@ def own_refusal(error: BaseException) -> frozenset[str]:
     if dis.opname[code.co_code[trace.tb_lasti]] != "RAISE_VARARGS":  # an operator that failed
         return frozenset()
     what = ": ".join(filter(None, (type(error).__name__, str(error)[:100])))
-    return frozenset({f"the reference refuses some inputs ({what}); the kernel was not asked to"})
+    told = f"the reference refuses some inputs ({what}); the kernel was not asked to"
+    return frozenset({Warned(WarningCode.REFERENCE_REFUSES, told)})
 
 
 def require_deterministic(
@@ -151,7 +153,7 @@ def meaningless(task: Task, error: float) -> TaskError:
     )
 
 
-def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[str]:
+def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[Warned]:
     """Warnings about a reference, by its results on two draws.
 
     Raises:
@@ -167,13 +169,17 @@ def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -
     found = []
     for number, (one, two) in enumerate(zip(outputs, other, strict=True)):
         if min(map(_overflowed, (one, two))) > OVERFLOWED:
-            found.append(f"degenerate task: most of output {number} is NaN or beyond its type")
+            found.append(_degenerate(f"most of output {number} is NaN or beyond its type"))
     if all(map(torch.equal, outputs, other)):
-        found.append("degenerate task: the output does not depend on the inputs")
+        found.append(_degenerate("the output does not depend on the inputs"))
     for number, (one, two) in enumerate(zip(outputs, other, strict=True)):
         if one.numel() > 1 and _is_one_value(one, two):
-            found.append(f"degenerate task: output {number} is constant")
+            found.append(_degenerate(f"output {number} is constant"))
     return found
+
+
+def _degenerate(seen: str) -> Warned:
+    return Warned(WarningCode.DEGENERATE_TASK, f"degenerate task: {seen}")
 
 
 def _is_one_value(one: torch.Tensor, two: torch.Tensor) -> bool:
@@ -188,7 +194,7 @@ def _is_one_value(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 def without_noise(
     own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]
-) -> tuple[list[torch.Tensor], tuple[str, ...]]:
+) -> tuple[list[torch.Tensor], tuple[Warned, ...]]:
     """float64's results, with zeros for outputs that are one but for rounding, as the mean of
     what has been normalised is: there each precision has a noise of its own, which says nothing.
     Warnings name them."""
@@ -198,7 +204,7 @@ def without_noise(
             continue
         if float(largest_size(wide)) < NOISE * float(largest_size(one)):
             found[number] = torch.zeros_like(wide)
-            warnings += (f"degenerate task: output {number} is zero but for rounding",)
+            warnings += (_degenerate(f"output {number} is zero but for rounding"),)
     return found, warnings
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import OTHER_SHAPES, TASK, Draw, derive_seed
 from kernelwright.judge.compare.growth import Terms, count_terms
 from kernelwright.judge.compare.measures import is_whole
@@ -146,7 +147,7 @@ def _profile(
     inputs: Inputs,
     terms: Terms,
     moved_bytes: int,
-    warnings: list[str],
+    warnings: list[Warned],
 ) -> TaskProfile:
     """The profile but for other weights and shapes, of which the first call says nothing."""
     (*_, seen) = forward.observed

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.compare.measures import differ
 from kernelwright.judge.machine.layout import leaves
@@ -22,7 +23,7 @@ class TaskInputs:
     def __init__(self, forward: Forward, variation: Variation, kept: Kept, secret: int) -> None:
         self._forward, self._variation, self._kept = forward, variation, kept
         self._drawing = threading.Lock()  # seeds and standard output belong to the whole process
-        self.fixed, self.warnings = Fixed([]), list[str]()
+        self.fixed, self.warnings = Fixed([]), list[Warned]()
         self.fixed_integers: Sequence[bool] = ()
         """By tensor, whether it holds integers that are the same in every draw; once known."""
         self.fixed, self.warnings = find_fixed(self._unvaried, forward.run_unseeded)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.reference.nudges import Change, widen
 from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.loaders.copies import copied
@@ -19,11 +20,17 @@ WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16), torch.float64)
 NARROWING = (torch.Tensor.half, torch.Tensor.bfloat16)
 NO_FLOAT64 = (
-    "float64 is not possible for this reference on this machine: its own result is compared",
+    Warned(
+        WarningCode.NO_FLOAT64,
+        "float64 is not possible for this reference on this machine: its own result is compared",
+    ),
 )
 OTHER_IN_FLOAT64 = (
-    "in float64 this reference gives something else, as one does that draws random numbers, or "
-    "whose results cancel, or whose inputs lie on borders: its own result is compared",
+    Warned(
+        WarningCode.FLOAT64_DIFFERS,
+        "in float64 this reference gives something else, as one does that draws random numbers, "
+        "or whose results cancel, or whose inputs lie on borders: its own result is compared",
+    ),
 )
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from kernelwright.core.evaluation import Status, median_interval
+from kernelwright.core.evaluation import median_interval
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.refusal import Refused
 
 LATE_NS, LATE_SHARE, CALL_SHARE = 50_000, 0.5, 0.01
@@ -34,6 +35,7 @@ def late_ns(mine: Sequence[int], theirs: Sequence[int], call_ns: float) -> int:
     surely = median_interval(beyond)[0]
     if surely > max(LATE_NS, LATE_SHARE * statistics.median(theirs), CALL_SHARE * call_ns):
         raise Refused(
-            Status.TAMPERED, f"work goes on for {surely / 1e3:.0f} µs after it says that it is done"
+            ReasonCode.WORKED_AFTER_CALL,
+            f"work goes on for {surely / 1e3:.0f} µs after it says that it is done",
         )
     return int(statistics.median(beyond)) if surely > 0 else 0

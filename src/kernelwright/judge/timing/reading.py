@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.machine import layout
 from kernelwright.judge.machine.layout import bytes_of, map_tensors
@@ -64,7 +64,7 @@ class Reading:
         least_ns = surely_ns(self._read_ns(self._least_bytes), library_ns)
         if timed_ns < least_ns and least_ns > overhead_ns:
             raise Refused(
-                Status.REJECTED,
+                ReasonCode.TOO_FAST_TO_READ,
                 f"impossible: {timed_ns / 1e3:.1f} µs for inputs that take {least_ns / 1e3:.1f} µs "
                 "to read at this device's highest rate",
             )

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kernelwright.core.evaluation import CANDIDATE, Ratio, Status, Timing, median_ratio
+from kernelwright.core.evaluation import CANDIDATE, Ratio, Timing, median_ratio
+from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.baselines import compared
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.children.child import Glance
@@ -52,7 +53,7 @@ class RunnerFailed(Exception):
     def __init__(self, name: str, refused: Refused) -> None:
         self.name = name
         self.refused = refused
-        super().__init__(f"{name}: {refused.reason}")
+        super().__init__(f"{name}: {refused}")
 
 
 @contextlib.contextmanager
@@ -223,7 +224,7 @@ class Stopwatch:
         seen = timing.median_ns(CANDIDATE)
         if least > self.overhead_ns and seen < least:
             raise Refused(
-                Status.REJECTED,
+                ReasonCode.TOO_FAST_TO_WRITE,
                 f"impossible: {seen / 1e3:.1f} µs for outputs that take {least / 1e3:.1f} µs to "
                 "write at this device's highest rate",
             )

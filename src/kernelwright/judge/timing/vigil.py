@@ -14,7 +14,7 @@ import random
 from collections.abc import Callable
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Warned, WarningCode
 from kernelwright.judge.machine.place import Place
 from kernelwright.judge.refusal import Refused
 
@@ -76,7 +76,7 @@ class Vigil:
             return
         when = "from then on" if most == self.n_after else "until then"
         raise Refused(
-            Status.TAMPERED,
+            ReasonCode.WORKED_BETWEEN_CALLS,
             f"the device works for it while it waits for its inputs, {when}: in {most} of "
             f"{self.n_watched} calls that were watched",
         )
@@ -87,12 +87,13 @@ class Vigil:
         is_likely = most > 2 * least and most >= SHARE_TOLD * self.n_watched
         return is_likely and self.n_watched < MOST_WATCHED
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Warned]:
         """What is to be said where the device works for somebody all the time."""
         if not self._is_disturbed():
             return []
-        told = f"in {self.n_both} of {self.n_watched} looks"
-        return [f"the device works for somebody while nobody is called, {told}: times are longer"]
+        where = f"in {self.n_both} of {self.n_watched} looks"
+        told = f"the device works for somebody while nobody is called, {where}: times are longer"
+        return [Warned(WarningCode.DEVICE_BUSY, told)]
 
     def require_rest(self, library_ns: float, usual_ns: float) -> None:
         """Nothing, unless that has changed what the library takes in the rounds from what it took

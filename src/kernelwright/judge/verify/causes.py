@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.refusal import Refused
@@ -29,7 +29,8 @@ def with_cause(refused: Refused, draw: Draw, verification: Verification, turn: T
     if refused.status is Status.WRONG_VALUES:
         with contextlib.suppress(Refused):  # a candidate that dies explains nothing
             cause = _cause(draw, verification, turn)
-    return Refused(refused.status, "; ".join(filter(None, (refused.reason, cause))))
+    detail = "; ".join(filter(None, (refused.detail, cause)))
+    return Refused(refused.code, detail, place=refused.place)
 
 
 def _cause(draw: Draw, verification: Verification, turn: Turn) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import torch
 
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import ReasonCode, Warned
 from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.compare.measures import differ
 from kernelwright.judge.machine.outputs import Claim, overlap, refuse_lent, refuse_overlapping
@@ -29,7 +29,7 @@ class HeldOutputs:
         if not all(self._results.returned):
             self._held |= dict.fromkeys(names, (call.claims, call.outputs))
 
-    def refuse_shared(self, claims: list[Claim]) -> list[str]:
+    def refuse_shared(self, claims: list[Claim]) -> list[Warned]:
         """See that no two results that the caller has share memory: writing to one would change the
         other. Returns warnings.
 
@@ -40,7 +40,7 @@ class HeldOutputs:
         for others, _ in self._held.values():
             if overlap(claims, others, self._runner.like, but_for=self._results.lent):
                 raise Refused(
-                    Status.REJECTED,
+                    ReasonCode.OUTPUT_REUSED,
                     "an output lies in the memory of another call's, which the caller still holds",
                 )
         return warnings
@@ -62,6 +62,6 @@ class HeldOutputs:
         rows = zip(before, now, self._results.ours, strict=False)
         if any(differ(a, b) for a, b, is_ours in rows if not is_ours):
             raise Refused(
-                Status.REJECTED,
+                ReasonCode.OUTPUT_OVERWRITTEN,
                 "an output that the caller still held was overwritten by a later call",
             )

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import torch
 
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.checks import OWN_WEIGHTS, Draw, derive_seed
 from kernelwright.judge.checks.registry import AFTER_OWN, PLAIN
 from kernelwright.judge.reference.oracle import Oracle
@@ -75,7 +76,8 @@ class CheckPlan:
             verification.finish()
         if self._left_out:
             names = ", ".join(dict.fromkeys(self._left_out))
-            verification.tally.warn([f"the reference is slow: not checked on {names} inputs"])
+            told = f"the reference is slow: not checked on {names} inputs"
+            verification.tally.warn([Warned(WarningCode.NOT_CHECKED, told)])
 
     def _all_draws(self) -> list[Draw]:
         return [*self.draws[: self._n_before], self._oracle.first, *self.draws[self._n_before :]]

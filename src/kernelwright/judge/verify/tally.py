@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kernelwright.core.evaluation import Numerics
+from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import Check
 from kernelwright.judge.compare.outputs import Agreement, Expected
 
@@ -18,9 +19,10 @@ class Tally:
     reference_error: float = 0.0
     names: list[str] = field(default_factory=list)
     """Of the inputs on which outputs were compared."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
     warned: set[Check] = field(default_factory=set)
     """Checks on which the candidate differs, with a warning."""
+    _seen: set[Warned] = field(default_factory=set)
 
     def numerics(self) -> Numerics:
         return Numerics(
@@ -37,11 +39,12 @@ class Tally:
         """
         self.warn(expected.warnings)
         for seen in found.warnings:
-            if not any(known.endswith(seen) for known in self.warnings):
-                self.warn([": ".join(filter(None, (place, seen)))])
+            if seen not in self._seen:
+                self._seen.add(seen)
+                self.warn([Warned(seen.code, ": ".join(filter(None, (place, seen.detail))))])
         self.names.append(name)
         if found.share >= self.worst.share:
             self.worst, self.reference_error = found, expected.reference_error
 
-    def warn(self, warnings: Iterable[str]) -> None:
+    def warn(self, warnings: Iterable[Warned]) -> None:
         self.warnings += [w for w in warnings if w not in self.warnings]

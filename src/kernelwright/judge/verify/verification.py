@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import CANDIDATE, Status
+from kernelwright.core.evaluation import CANDIDATE
+from kernelwright.core.outcome import ReasonCode, Status, Warned, WarningCode
 from kernelwright.judge.baselines import EAGER
 from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw, derive_seed
 from kernelwright.judge.children.runner import Call, Runner
@@ -80,10 +81,9 @@ class Verification:
             call = turn(self.runner, arguments, take=True)
         except Refused as refused:
             if refused.status in NO_RESULT and self._is_warning_only(draw, expected):
-                self._warn(draw, refused.reason[:200])
+                self._warn(draw, str(refused)[:200])
                 return []
-            reason = ": ".join(filter(None, (self._whole_place(draw), refused.reason)))
-            raise Refused(refused.status, reason) from None
+            raise refused.at(self._whole_place(draw)) from None
         self.look(arguments, call)
         self._compare(draw, call.outputs, arguments, expected)
         if is_reloaded:
@@ -117,7 +117,8 @@ class Verification:
                 spread = max(spread, furthest(before[draw], outputs))
         if spread:
             share = f"up to {spread:.2g} of the row's largest value"
-            self.tally.warn([f"results differ from run to run by {share}"])
+            told = f"results differ from run to run by {share}"
+            self.tally.warn([Warned(WarningCode.VARIES, told)])
 
     def visit(self, draw: Draw, turn: Turn) -> None:
         """One checked call on another set of inputs that the task declares."""
@@ -125,8 +126,7 @@ class Verification:
         try:
             self.run(draw, turn)
         except Refused as refused:
-            reason = refused.reason.removeprefix(f"{draw.place}: ")
-            raise Refused(refused.status, f"{draw.place}: {reason}") from None
+            raise refused.at(draw.place) from None
 
     def come_home(self, turn: Turn) -> None:
         """Back to the task's own shapes after others, with one more checked call."""
@@ -224,7 +224,8 @@ class Verification:
         own = fitness.written_by(self.oracle.forward.modules[USUAL], arguments)
         if _is_beyond(written, own):
             which = "its inputs, which" if not any(changed) else "inputs that"
-            raise Refused(Status.REJECTED, f"it writes to {which} the reference does not")
+            seen = f"it writes to {which} the reference does not"
+            raise Refused(ReasonCode.WROTE_TO_INPUTS, seen)
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""
@@ -239,7 +240,8 @@ class Verification:
 
     def _warn(self, draw: Draw, why: str) -> None:
         self.tally.warned.add(draw.check)
-        self.tally.warn([f"{draw.check.policy.warning}: {why}"])
+        policy = draw.check.policy
+        self.tally.warn([Warned(policy.code, f"{policy.warning}: {why}")])
 
     def _compare(
         self,
@@ -265,7 +267,7 @@ class Verification:
             self.tally.warn(expected.warnings)
             self.tally.names.append(draw.name)
             where = where or self._whole_place(draw)
-            raise Refused(Status.WRONG_VALUES, f"{where}: {wrong}".removeprefix(": ")) from None
+            raise Refused(ReasonCode.OUTPUT_VALUES, str(wrong), place=where) from None
         self.tally.add(draw.name, found, expected, where or self._place(draw))
 
     def _place(self, draw: Draw) -> str:

@@ -57,8 +57,8 @@ def verdict(found: Evaluation) -> dict[str, Any]:
     ratios = timing.speedups.items() if timing else ()
     return {
         "status": found.status.value,
-        "reasons": [trimmed(reason) for reason in found.reasons],
-        "warnings": list(found.warnings),
+        "reasons": [trimmed(reason.detail) for reason in found.reasons],
+        "warnings": [warned.detail for warned in found.warnings],
         "speedups": {name: f"{r.median:.2f} ({r.low:.2f} to {r.high:.2f})" for name, r in ratios},
         "strongest": timing.strongest if timing else "",
     }

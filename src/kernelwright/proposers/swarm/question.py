@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Brief, Proposal
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Status
 
 N_REPAIRS = 2  # of one candidate; then it is given up
 REPAIR_SHARE = 0.7  # of the questions where something can be repaired; the rest begin anew

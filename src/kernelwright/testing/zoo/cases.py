@@ -12,7 +12,7 @@ from typing import Any
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError, nearest
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.loaders import load
 

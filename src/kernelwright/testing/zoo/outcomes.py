@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kernelwright.core.evaluation import Evaluation, Status
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Status
 from kernelwright.testing.zoo.cases import Case
 
 
@@ -43,7 +44,7 @@ def weigh(case: Case, evaluation: Evaluation, alarms: list[str]) -> tuple[Result
     wrong = Result.ESCAPE if case.is_cheat else Result.FALSE_ACCUSATION
     if alarms:
         return wrong, "; ".join(alarms)
-    reasons = " ".join(evaluation.reasons)
+    reasons = evaluation.why
     if evaluation.status not in case.expect:
         if evaluation.status is Status.INFRA_ERROR:
             return wrong, f"the machine was blamed: {reasons}"
@@ -67,7 +68,7 @@ def _complaint(case: Case, evaluation: Evaluation) -> str:
     lacking = set(case.kinds) - set(evaluation.kinds)
     if lacking and evaluation.timing is not None:
         return f"it does not count as {', '.join(lacking)}"
-    text = " ".join(evaluation.warnings).lower()
+    text = " ".join(one.detail for one in evaluation.warnings).lower()
     if case.warns and not any(word in text for word in case.warns):
         return f"no warning of {' or '.join(case.warns)}"
     return ""

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.null.archive.nouns import proposal, verdict
 
 from kernelwright.archive import ranking
-from kernelwright.core.evaluation import Status, Timing
+from kernelwright.core.evaluation import Timing
+from kernelwright.core.outcome import Status
 
 
 def pair(number: int, status=Status.PASSED, candidate_ns=100, spread_ns=0):

@@ -7,21 +7,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.null.archive.nouns import TASK, proposal, verdict
+from tests.null.archive.nouns import TASK, proposal, reason, verdict, warned
 
 from kernelwright.archive.receipt import VERSION, Receipt
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import ReceiptError
-from kernelwright.core.evaluation import (
-    Cost,
-    Environment,
-    Evaluation,
-    Numerics,
-    Status,
-    Timing,
-)
+from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Timing
+from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.core.task import Task
 
 text = st.text(max_size=30)  # no halves of surrogate pairs: a source that was read has none
@@ -61,12 +55,12 @@ def receipts(draw):
         workload=draw(text),
         candidate=candidate.digest,
         status=status,
-        reasons=() if passed else draw(said.filter(bool)),
+        reasons=() if passed else tuple(map(reason, draw(said.filter(bool)))),
         environment=Environment(draw(st.sampled_from(["cpu", "cuda:sm_90", "cuda:1"])), facts),
         seed=draw(st.integers(0, 2**63)),
         judge_version=draw(st.integers(1, 9)),
         kinds=draw(said),
-        warnings=draw(said),
+        warnings=tuple(map(warned, draw(said))),
         numerics=draw(st.none() | numerics),
         timing=draw(st.none() | timings()) if passed else None,
         cost=Cost(draw(seconds), draw(seconds), draw(seconds)),
@@ -113,6 +107,20 @@ def test_a_receipt_of_the_first_version_is_read(receipt):
     assert Receipt.from_json(json.dumps(told)) == receipt
 
 
+def test_reasons_and_warnings_of_before_the_codes_get_codes(receipt):
+    told = json.loads(receipt.to_json())
+    why = "on negated inputs: the output is off by 0.5"
+    verdict = told["verdict"] | {"status": "wrong_values", "reasons": [why], "timing": None}
+    verdict["warnings"] = ["degenerate task: output 0 is constant", "said by nobody"]
+    told |= {"version": 2, "verdict": verdict, "speedup": {}}
+    del told["digest"]
+    told["digest"] = digest("receipt", json.dumps(told, sort_keys=True))
+    found = Receipt.from_json(json.dumps(told)).evaluation
+    assert found.reasons == (Reason(ReasonCode.OUTPUT_VALUES, why),)
+    assert [one.code for one in found.warnings] == ["degenerate_task", "unclassified"]
+    assert [one.detail for one in found.warnings] == verdict["warnings"]
+
+
 def test_a_verdict_on_another_candidate_makes_no_receipt(receipt):
     with pytest.raises(ValueError, match="another"):
         replace(receipt, candidate=Candidate("class ModelNew: pass", "cpp"))
@@ -145,12 +153,14 @@ def nested(depth):
     return {"deep": value}
 
 
+FINE = {"code": "unclassified", "detail": "fine"}
+
 CHANGES = {
     "the candidate's text": (change("candidate", "source", to="x"), "candidate's text"),
     "the task's text": (change("task", "source", to="x"), "task's text"),
     "the payload": (change("task", "payload", to="AAAA"), "task's text"),
     "a payload that is no base64": (change("task", "payload", to="?"), "base64"),
-    "a reason": (change("verdict", "warnings", to=["fine"]), "its digest"),
+    "a reason": (change("verdict", "warnings", to=[FINE]), "its digest"),
     "a sample": (change("verdict", "timing", "samples_ns", "eager", to=[9, 9, 9]), "speedup"),
     "samples that are none": (change("verdict", "timing", "samples_ns", to="abc"), ""),
     "a series too short": (change("verdict", "timing", "samples_ns", "eager", to=[9]), ""),

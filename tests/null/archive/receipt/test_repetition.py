@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from tests.null.archive.nouns import TASK, proposal, verdict
+from tests.null.archive.nouns import TASK, proposal, verdict, warned
 
 from kernelwright.archive.receipt import Receipt
 from kernelwright.archive.repetition import Repetition
-from kernelwright.core.evaluation import Environment, Status, Timing
+from kernelwright.core.evaluation import Environment, Timing
+from kernelwright.core.outcome import Status
 
 CANDIDATE = proposal().candidate
 
@@ -88,7 +89,7 @@ def test_what_else_is_different_is_said():
         1000,
         environment=Environment("cuda:sm_90", {"torch": "2.14", "threads": 2, "gpu": "H200"}),
         guarantees=("network",),
-        warnings=("a new one",),
+        warnings=(warned("a new one"),),
         judge_version=2,
     )
     again = repetition(before, after)
