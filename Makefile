@@ -17,11 +17,11 @@ test: .venv/installed-test lint
 	$(BIN)/python -m pytest -q tests/host tests/device $(addprefix --ignore=,$(UNTIMED))
 
 zoo: .venv/installed-test
-	$(BIN)/python -m kernelwright.testing.zoo
+	$(BIN)/python -m kernelwright.testing.zoo zoo
 
 lint: .venv/installed-test
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples zoo docs
+	$(BIN)/ruff format --check src tests benchmarks zoo docs/generate.py
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -28,13 +28,14 @@ from faults_operators import Mutant, mutants
 from faults_oracle import open_kernelbench, study
 from rich.console import Console
 from rich.table import Table
+from suite_controls import control
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.suites.suite import SuiteEntry, builtin_suite, control
+from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
 LOG = Console(stderr=True)
 

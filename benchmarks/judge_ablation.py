@@ -27,16 +27,18 @@ import click
 from judge_ablation_parts import PARTS, Part, Switches
 
 from kernelwright.core.device import Device
-from kernelwright.core.evaluation import Status
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Nursery, WarmProgram
+from kernelwright.judge.checks import Draw, derive_seed
+from kernelwright.judge.checks.registry import PLAIN
 from kernelwright.judge.judge import Judge
-from kernelwright.judge.perturb.distributions import DISTRIBUTIONS
-from kernelwright.judge.perturb.draws import TASK, Draw, derive_seed
-from kernelwright.judge.reference import leniency
-from kernelwright.judge.reference.check import LOAD_LIMIT_S, Check
+from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.refusal import Refused, memory_apart
-from kernelwright.testing.zoo.cases import Case, cases, task
+from kernelwright.judge.verify import leniency
+from kernelwright.judge.verify.run_checks import CheckPlan
+from kernelwright.judge.verify.verification import LOAD_LIMIT_S, Verification
+from kernelwright.testing.zoo.cases import Case, cases
 from kernelwright.workers.in_process import in_process
 from kernelwright.workers.side_by_side import side_by_side
 
@@ -65,24 +67,22 @@ class Examination:
     def __init__(self, judge: Judge, case: Case) -> None:
         self._judge, self._case = judge, case
         self.found: list[dict[str, Any]] = []
-        self._check: Check | None = None
+        self._check: Verification | None = None
         self._is_gone = False
         self._allowance = ""
 
     def run(self) -> None:
-        oracle, examiner = self._judge.oracle, self._judge._verdicts._examiner
-        before = int(oracle.has_weights)
-        draws = [*examiner._draws[:before], oracle.first, *examiner._draws[before:]]
+        oracle = self._judge.oracle
         passed: dict[Draw, Any] = {}
         if not self._start():
             return
-        for draw in draws:
+        for draw in CheckPlan(oracle).all_draws():
             outputs = self._try(_name_of(draw), partial(self._once, draw), draw)
-            if outputs and len(passed) < 2 and draw.distribution in (TASK, *DISTRIBUTIONS):
+            if outputs and len(passed) < 2 and draw.check in PLAIN:
                 passed[draw] = outputs
-        for name, other in oracle.others.items():
-            self._try(f"other shapes {name}", partial(self._visit, other))
-        if oracle.others:
+        for other in oracle.other_draws:
+            self._try(f"other shapes {other.name}", partial(self._visit, other))
+        if oracle.other_draws:
             self._try("back to the first shapes", self._come_home)
         if passed:
             self._try("repeated", partial(self._repeat, passed))
@@ -100,7 +100,7 @@ class Examination:
             prepared.close()
             return False
         seed = derive_seed(prepared.verdict.seed, "verify")
-        self._check = Check(self._judge.oracle, prepared.runner, seed)
+        self._check = Verification(self._judge.oracle, prepared.runner, seed)
         return True
 
     def _end(self) -> None:
@@ -131,11 +131,11 @@ class Examination:
             with memory_apart(), self._check.runner.beside(self._judge.turns):
                 found = act()
         except Refused as refused:
-            self._note(name, str(refused.status), refused.reason)
+            self._note(name, str(refused.status), str(refused))
             is_alive = refused.status is Status.WRONG_VALUES
             try:
-                if is_alive and draw is not None and draw.weights != TASK:
-                    self._check.runner.load(self._judge.oracle.state(TASK), limit_s=LOAD_LIMIT_S)
+                if is_alive and draw is not None and draw.weights != USUAL:
+                    self._check.runner.load(self._judge.oracle.state(USUAL), limit_s=LOAD_LIMIT_S)
             except Refused:
                 is_alive = False
             if not is_alive:
@@ -145,7 +145,7 @@ class Examination:
         told = self._check.tally.warnings[warnings:]
         is_left_out = draw is not None and found == []
         result = "warned" if told else "left out" if is_left_out else "passed"
-        self._note(name, result, "; ".join(told), self._allowance)
+        self._note(name, result, "; ".join(warned.detail for warned in told), self._allowance)
         return found
 
     def _note(self, check: str, result: str, why: str, allowance: str = "") -> None:
@@ -159,7 +159,7 @@ class Examination:
 
 
 def _name_of(draw: Draw) -> str:
-    return f"{draw.distribution} {draw.turn}" if draw.turn else draw.distribution
+    return f"{draw.name} {draw.turn}" if draw.turn else draw.name
 
 
 def examine_task(
@@ -176,7 +176,7 @@ def examine_task(
     threads = job.cases[0].threads or N_THREADS
     settings = Settings(device=device, threads=threads)
     how = {"device": Device.parse(device), "settings": settings, "nursery": nursery}
-    with Judge(task(job.cases[0].task), **how) as judge:
+    with Judge(job.cases[0].load_task(), **how) as judge:
         for case in job.cases:
             examination = Examination(judge, case)
             current[:] = [examination]
@@ -358,7 +358,7 @@ def main(
     every: int,
 ) -> None:  # fmt: skip
     """Judge the cases NAMES, or all of them, and print what each check and part is worth."""
-    known = [case for case in cases(device) if case.is_runnable()]
+    known = [case for case in cases(device=device) if case.is_runnable()]
     chosen = [case for case in known if case.name in names] if names else known[::every]
     rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
     writing = threading.Lock()

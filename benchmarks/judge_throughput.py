@@ -40,12 +40,13 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from suite_controls import CONTROLS, control
 from suite_verdicts import suite_verdicts
 
 from kernelwright.api import recognise
 from kernelwright.core.device import Device
 from kernelwright.dialects.usable import usable_dialects
-from kernelwright.suites.suite import CONTROLS, SuiteEntry, builtin_suite, control
+from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
 N_CORRECT_TRIALS = 5  # KernelBench, scripts/eval_from_generations.py: num_correct_trials
 N_PERF_TRIALS = 100  # likewise: num_perf_trials

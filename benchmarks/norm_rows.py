@@ -1,6 +1,6 @@
 """How far norms over one long row are from float64: emitted CUDA, compiled by g++, and the library.
 
-    python benchmarks/norm_rows.py
+    python -m benchmarks.norm_rows
 
 Each line: what the row holds, the largest error of own code and of the library on this CPU, and the
 largest exact value. Two million values, as in KernelBench's group norm, and 512 threads: each adds
@@ -9,10 +9,9 @@ largest exact value. Two million values, as in KernelBench's group norm, and 512
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import torch
+from tests.emitters import build, source
+from tests.host.emit_gpu.simt import on_cpu
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
@@ -20,9 +19,7 @@ from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.testing.emitters import build, source
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "host" / "emit_gpu"))
 SHAPE = (1, 8, 512, 512)
 KNOBS = {"shape": "row", "threads": 512, "vector": 4, "rows": 1, "keep": False}
 
@@ -46,8 +43,6 @@ def rows() -> dict[str, torch.Tensor]:
 
 
 def main() -> None:
-    from simt import on_cpu
-
     emitter, norm = CudaEmitter(), Norm()
     captured = capture(norm, [torch.rand(SHAPE)])
     program = assemble_supported(captured, Fusion(), emitter.supports, products=True)

@@ -1,6 +1,6 @@
 """Times of float32 products in parts beside torch.matmul, schedule by schedule.
 
-    python benchmarks/product_schedules.py [--shape 4096x4096x4096 ...] [--first 6] [--jobs 14]
+    python -m benchmarks.product_schedules [--shape 4096x4096x4096 ...] [--first 6] [--jobs 14]
 
 Needs an NVIDIA GPU. For every shape (m x n x k) the schedules that are tried first, with the
 milliseconds that the model gives them, those of a call that splits both operands, and of one that
@@ -20,12 +20,12 @@ from typing import Any
 import torch
 from rich.console import Console
 from rich.table import Table
+from tests.emitters import build
+from tests.nests import plain_product
 
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.codegen.triton.product_cost import Tile, Way, split_cost_s
-from kernelwright.testing.emitters import build
-from kernelwright.testing.nests import plain_product
 
 SHAPES = (  # L1/1, L1/8, half of L1/1, L1/6, L1/7, a layer, L1/2
     "4096x4096x4096", "8205x5921x2949", "2048x2048x2048", "256x256x524288", "32768x32768x64",

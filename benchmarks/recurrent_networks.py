@@ -1,7 +1,7 @@
 """Every schedule of the persistent recurrent kernel beside eager, at the sizes of KernelBench 3/35
 to 3/42, with the largest error of each against float64.
 
-    python benchmarks/recurrent_networks.py        # one NVIDIA GPU, about 10 s
+    python -m benchmarks.recurrent_networks        # one NVIDIA GPU, about 10 s
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
+from tests.emitters import build, source
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
@@ -20,7 +21,6 @@ from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.testing.emitters import build, source
 
 BATCH, STEPS, INPUTS, HIDDEN, LAYERS = 10, 512, 128, 256, 6
 NETWORKS = {

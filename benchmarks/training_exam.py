@@ -5,10 +5,10 @@
 
 Problems without convolutions (no lesson teaches them), drawn at random by a fixed seed, 40 of level
 1 and 24 of level 2; with --rest those that are left by that draw: lessons were written after
-reading what a model answered to the drawn ones (LOG.md, 2026-11-23). At their real sizes some take
-6 GB and a minute to judge. The numbers in a file's own lines are halved, the largest first, until
-inputs, weights and results take --bytes at most: large enough for a GPU's time to be that of the
-kernels. Of such a line a comment is lost; nothing else of a file changes.
+reading what a model answered to the drawn ones (docs/lab, 2026-11-23). At their real sizes some
+take 6 GB and a minute to judge. The numbers in a file's own lines are halved, the largest first,
+until inputs, weights and results take --bytes at most: large enough for a GPU's time to be that of
+the kernels. Of such a line a comment is lost; nothing else of a file changes.
 """
 
 from __future__ import annotations

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
-
-from kernelwright.compiler.codegen.base import Target
-from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
-from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
-from kernelwright.core.candidate import Brief
-from kernelwright.core.device import Device
-from kernelwright.loaders import load
-from kernelwright.proposers.rules.proposer import Workshop, variants
-from kernelwright.testing.emitters import (
+from tests.emitters import (
     SPECIAL,
     TF32_UNIT,
     build,
@@ -23,7 +14,16 @@ from kernelwright.testing.emitters import (
     source,
     with_small_blocks,
 )
-from kernelwright.testing.nests import CASES, product
+from tests.nests import CASES, product
+from torch import nn
+
+from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.loaders import load
+from kernelwright.proposers.rules.proposer import Workshop, variants
 
 pytestmark = [
     pytest.mark.gpu,

@@ -51,8 +51,8 @@ def imported(path: Path) -> set[str]:
 def test_every_import_points_down():
     wrong = []
     for path in ROOT.rglob("*.py"):
-        if path.is_relative_to(ROOT / "suites" / "builtin") or "zoo" in path.parts:
-            continue  # task and candidate files are data
+        if path.is_relative_to(ROOT / "suites" / "builtin"):
+            continue  # task files are data
         here = path.relative_to(ROOT).with_suffix("").parts[0]
         for module in imported(path):
             there = part(module)
@@ -92,3 +92,12 @@ def test_public_functions_stay_functions_when_their_folders_are_imported():
 
     assert not isinstance(kernelwright.judge, ModuleType)
     assert not isinstance(kernelwright.report, ModuleType)
+
+
+def test_proposers_cannot_see_the_judge():
+    """Nothing can be written against a judge that it does not know: docs/adr/001-one-judge.md."""
+    folders = [ROOT / name for name in ("proposers", "compiler", "llm")]
+    seen = {
+        module for folder in folders for path in folder.rglob("*.py") for module in imported(path)
+    }
+    assert not {part(module) for module in seen} & {"judge", "archive"}

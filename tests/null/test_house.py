@@ -10,7 +10,7 @@ import kernelwright
 
 ROOT = Path(kernelwright.__file__).parent
 HOME = ROOT.parents[1]
-DATA = ("builtin", "cheats", "honest")  # task and candidate files stand for other people's
+DATA = ("builtin", "controls")  # task and candidate files stand for other people's
 FILES = [
     path
     for folder in (ROOT, HOME / "benchmarks", HOME / "tests")

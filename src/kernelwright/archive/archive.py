@@ -75,6 +75,7 @@ class Archive:
             migrate(self._engine, self._where)
 
     def close(self) -> None:
+        """Close the connections; the archive is not used afterwards."""
         self._engine.dispose()
 
     def __enter__(self) -> Archive:

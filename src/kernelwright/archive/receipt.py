@@ -79,7 +79,7 @@ class Receipt:
 
     @staticmethod
     def require_place(path: Path | str) -> None:
-        """Nothing where a receipt can be written to ``path``: asked before what takes long.
+        """Fail early, before a long judgement, if no receipt can be written to ``path``.
 
         Raises:
             UsageError: a file that is no receipt is there.

@@ -26,7 +26,7 @@ class Repetition:
 
     @property
     def stands(self) -> bool | None:
-        """Whether nothing speaks against the receipt.
+        """Whether status and speedup are those of the receipt.
 
         None where either was not measured, or so badly that nearly any speedup would agree.
         """
@@ -38,7 +38,7 @@ class Repetition:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """What speaks against the receipt: another status, or another speedup."""
+        """The reasons why the receipt does not stand: another status, or another speedup."""
         before, after = self.receipt.evaluation, self.evaluation
         if before.status is not after.status:
             why = f" ({after.why})" if after.reasons else ""
@@ -57,7 +57,7 @@ class Repetition:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else is different, and may explain a difference; it speaks against nothing."""
+        """Other differences, of software or machine, which may explain those of the result."""
         before, after = self.receipt.evaluation, self.evaluation
         pairs = [("judge version", before.judge_version, after.judge_version)]
         pairs += [("strongest library setting", _strongest(before), _strongest(after))]

@@ -11,11 +11,11 @@ from typing import Any
 
 from rich.table import Table
 
+from kernelwright.bench import port_bench
 from kernelwright.console.terminal import Answer
 from kernelwright.dialects.nvidia import gpu_missing
 from kernelwright.port import RungStatus
-from kernelwright.port.hardware import Program, runs_on_nvidia
-from kernelwright.testing import port_bench
+from kernelwright.port.hardware import HardwareRun, runs_on_nvidia
 
 
 def answer(
@@ -67,7 +67,7 @@ def _on_nvidia(
         original, ported = Path(folder, "original.cu"), Path(folder, "port.hip")
         original.write_text(program.source)
         ported.write_text(text)
-        rung = runs_on_nvidia(original, ported, Program())
+        rung = runs_on_nvidia(original, ported, HardwareRun())
     if rung.status is RungStatus.NOT_CHECKED:
         return outcome
     faults = tuple(f"NVIDIA GPU: {detail}" for detail in rung.details)

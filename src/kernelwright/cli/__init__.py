@@ -1,4 +1,4 @@
-"""The command line: knows its commands by name, and imports the one that is called."""
+"""The command line: it knows its commands by name, and imports the one that is called."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ COMMANDS = {
     "tasks": "Tasks to search or to train on.",
     "train": "Train a model to write kernels.",
 }
-"""What each is for. They import torch, which takes seconds, and to list them should not."""
+"""Command → its purpose. The commands import torch, which takes seconds, and listing them should
+not."""
 
 
 class Called(Commands):
-    """Commands that are imported when they are called; see ``commands/``."""
+    """A group whose commands are imported when they are called; see ``commands/``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

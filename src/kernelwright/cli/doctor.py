@@ -1,4 +1,5 @@
-"""What this machine can do, what is missing, what that costs, and how to get it."""
+"""The facts about this machine: what it can do, what is missing, what that costs, and how to get
+it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.dialects.simt import machine
 
 PRESENT, MISSING = "ok", "missing"
-EXTRAS = {  # package: the extra that brings it, what its absence costs
+EXTRAS = {  # package: the extra that installs it, what its absence costs
     "triton": ("triton", "no Triton candidates"),
     "openai": ("swarm", "no swarm of models behind servers"),
     "transformers": ("train", "no models from local checkpoints, and no training"),
@@ -46,8 +47,8 @@ GUARANTEE_REMEDY = (
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing looked at."""
+class MachineFact:
+    """One thing that was examined."""
 
     area: str
     """'machine', 'devices', 'dialects', 'packages', 'ports' or 'isolation'."""
@@ -60,51 +61,53 @@ class Finding:
     remedy: str = ""
 
 
-def examine() -> list[Finding]:
-    """Everything that decides what kernelwright can do here; nothing is changed or built for it,
-    but for one empty program that the compiler is tried on."""
+def examine() -> list[MachineFact]:
+    """Examine everything that decides what kernelwright can do here. Nothing is changed or built,
+    except for one empty program on which the compiler is tried."""
     devices = list(_devices())
     return [*_machine(), *devices, *_dialects(devices), *_packages(), *_ports(), *_isolation()]
 
 
-def as_facts(findings: list[Finding]) -> dict[str, Any]:
-    """The JSON form: a list of findings under each area."""
+def as_facts(facts: list[MachineFact]) -> dict[str, Any]:
+    """Return the JSON form: a list of facts for each area."""
     areas: dict[str, list[dict[str, str]]] = {}
-    for finding in findings:
-        entry = asdict(finding)
+    for fact in facts:
+        entry = asdict(fact)
         areas.setdefault(entry.pop("area"), []).append(entry)
     return areas
 
 
-def as_table(findings: list[Finding]) -> Table:
-    """The findings for a terminal."""
+def as_table(facts: list[MachineFact]) -> Table:
+    """Return the facts as a table for a terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("what", no_wrap=True)
     table.add_column("state", no_wrap=True)
     table.add_column("seen; what it costs; how to get it", overflow="fold")
     area = None
-    for finding in findings:
-        said = [part for part in (finding.seen, finding.cost, finding.remedy) if part]
+    for fact in facts:
+        said = [part for part in (fact.seen, fact.cost, fact.remedy) if part]
         table.add_row(
-            finding.area if finding.area != area else "",
-            finding.name,
-            finding.state,
+            fact.area if fact.area != area else "",
+            fact.name,
+            fact.state,
             Text("\n".join(said)),
-            style="" if finding.state == PRESENT else "yellow",
+            style="" if fact.state == PRESENT else "yellow",
         )
-        area = finding.area
+        area = fact.area
     return table
 
 
-def _machine() -> Iterator[Finding]:
+def _machine() -> Iterator[MachineFact]:
     cores = f"{usable_cores()} cores for this process"
-    yield Finding("machine", "processor", PRESENT, f"{_processor()}, {cores}")
-    yield Finding("machine", "memory", PRESENT, f"{psutil.virtual_memory().total / 2**30:.1f} GiB")
-    yield Finding("machine", "caches", PRESENT, _caches() or "not told by this system")
+    yield MachineFact("machine", "processor", PRESENT, f"{_processor()}, {cores}")
+    yield MachineFact(
+        "machine", "memory", PRESENT, f"{psutil.virtual_memory().total / 2**30:.1f} GiB"
+    )
+    yield MachineFact("machine", "caches", PRESENT, _caches() or "not told by this system")
     pages = _read(Path("/sys/kernel/mm/transparent_hugepage/enabled"))
     is_off = not pages or "[never]" in pages
-    yield Finding(
+    yield MachineFact(
         "machine",
         "huge pages",
         MISSING if is_off else PRESENT,
@@ -113,28 +116,28 @@ def _machine() -> Iterator[Finding]:
         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)" if is_off else "",
     )
     system = f"Python {platform.python_version()}, {platform.platform()}"
-    yield Finding("machine", "system", PRESENT, system)
+    yield MachineFact("machine", "system", PRESENT, system)
 
 
-def _devices() -> Iterator[Finding]:
-    """One finding per device; a kind without any is one finding that says how to get it."""
-    yield Finding("devices", "cpu", PRESENT, _processor())
+def _devices() -> Iterator[MachineFact]:
+    """Yield one fact per device; a missing kind is one fact that says how to get it."""
+    yield MachineFact("devices", "cpu", PRESENT, _processor())
     for kind in KINDS[1:]:
         library = plugins.find("kernelwright.dialects", "torch")
         missing = library.missing(Device(kind))
         if missing is not None:
-            yield Finding("devices", kind, MISSING, "", f"no kernels for {kind}", missing)
+            yield MachineFact("devices", kind, MISSING, "", f"no kernels for {kind}", missing)
             continue
-        for index in range(64):  # more than one machine holds; the first that is absent ends it
+        for index in range(64):  # more than one machine holds; the first absent one ends the loop
             try:
                 device = resolve(Device(kind, index=index))
             except KernelwrightError:
                 break
-            yield Finding("devices", str(device), PRESENT, _described(device))
+            yield MachineFact("devices", str(device), PRESENT, _described(device))
 
 
 def _described(device: Device) -> str:
-    """A GPU's name, and how much memory it has of its own."""
+    """Return a GPU's name, and the size of its own memory."""
     import torch
 
     if device.kind == "metal":
@@ -143,8 +146,9 @@ def _described(device: Device) -> str:
     return f"{gpu_name(device)}, {total_bytes / 2**30:.0f} GiB"
 
 
-def _dialects(devices: list[Finding]) -> Iterator[Finding]:
-    """Each dialect on each device that is here, or once on the kind that it is made for."""
+def _dialects(devices: list[MachineFact]) -> Iterator[MachineFact]:
+    """Yield each dialect on each device of this machine, or once on the kind that it is made
+    for."""
     here = [Device.parse(found.name) for found in devices if found.state == PRESENT]
     for name in plugins.names("kernelwright.dialects"):
         dialect = plugins.find("kernelwright.dialects", name)
@@ -152,7 +156,7 @@ def _dialects(devices: list[Finding]) -> Iterator[Finding]:
         if all(missing for _, missing in lacks):
             device = Device(name) if name in KINDS else here[0]  # a GPU's language needs that GPU
             remedy = dialect.missing(device) or ""
-            yield Finding("dialects", name, MISSING, "", f"no {name} candidates here", remedy)
+            yield MachineFact("dialects", name, MISSING, "", f"no {name} candidates here", remedy)
             continue
         for device, missing in lacks:
             if missing is None:
@@ -160,22 +164,22 @@ def _dialects(devices: list[Finding]) -> Iterator[Finding]:
                 seen = (
                     "built, checked and timed" if timed else "checked by an interpreter, not timed"
                 )
-                yield Finding("dialects", f"{name} on {device}", PRESENT, seen)
+                yield MachineFact("dialects", f"{name} on {device}", PRESENT, seen)
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[MachineFact]:
     for name in ("torch", "sqlalchemy"):
-        yield Finding("packages", name, PRESENT, importlib.metadata.version(name))
+        yield MachineFact("packages", name, PRESENT, importlib.metadata.version(name))
     for name, (extra, cost) in EXTRAS.items():
         try:
-            yield Finding("packages", name, PRESENT, importlib.metadata.version(name))
+            yield MachineFact("packages", name, PRESENT, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             remedy = f"pip install 'kernelwright[{extra}]'"
-            yield Finding("packages", name, MISSING, "not installed", cost, remedy)
+            yield MachineFact("packages", name, MISSING, "not installed", cost, remedy)
 
 
-def _ports() -> Iterator[Finding]:
-    """The rungs on which a port of a CUDA program can be checked here."""
+def _ports() -> Iterator[MachineFact]:
+    """Yield the rungs on which a port of a CUDA program can be checked here."""
     for name, checked, lacks in (
         ("1 compile", "compiled for AMD GPUs", amdgpu.compile_missing()),
         ("2 emulate", "run on this CPU", machine.emulation_missing()),
@@ -183,13 +187,14 @@ def _ports() -> Iterator[Finding]:
         ("4 amd", "run on an AMD GPU", amdgpu.gpu_missing() or amdgpu.hipcc_missing()),
     ):
         if lacks is None:
-            yield Finding("ports", name, PRESENT, checked)
+            yield MachineFact("ports", name, PRESENT, checked)
         else:
-            yield Finding("ports", name, MISSING, "", f"no port is {checked}", lacks)
+            yield MachineFact("ports", name, MISSING, "", f"no port is {checked}", lacks)
 
 
-def _isolation() -> Iterator[Finding]:
-    """What separates a candidate from the rest of the machine: found by making such a process."""
+def _isolation() -> Iterator[MachineFact]:
+    """Yield what separates a candidate from the rest of the machine, found by starting such a
+    process."""
     from kernelwright.judge.isolation.sandbox import MEANING, require_linux
 
     try:
@@ -201,14 +206,14 @@ def _isolation() -> Iterator[Finding]:
         remedy = GUARANTEE_REMEDY
     for name, meaning in MEANING.items():
         if name in held:
-            yield Finding("isolation", name, PRESENT, meaning)
+            yield MachineFact("isolation", name, PRESENT, meaning)
         else:
             cost = f"not so here: {meaning}; judge only candidates that you trust"
-            yield Finding("isolation", name, MISSING, seen, cost, remedy)
+            yield MachineFact("isolation", name, MISSING, seen, cost, remedy)
 
 
 def _granted() -> tuple[frozenset[str], str]:
-    """What a child is granted here; none where none can be made, and why."""
+    """Return what a child is granted here; empty if none can be started, with the reason."""
     from kernelwright.judge.children.forking import Zygote
 
     zygote = Zygote({}, threads=1)
@@ -230,7 +235,7 @@ def _processor() -> str:
 
 
 def _caches() -> str:
-    """'L1 Data 48K, L2 Unified 1024K, ...' of the first core."""
+    """Return the caches of the first core: 'L1 Data 48K, L2 Unified 1024K, ...'."""
     found = []
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index[0-9]")):
         level, kind, size = (_read(index / name) for name in ("level", "type", "size"))

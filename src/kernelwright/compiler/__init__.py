@@ -1,1 +1,2 @@
-"""From a captured graph to kernels: one IR, rewritten, fused, and written in a dialect."""
+"""The compiler: a captured graph becomes one IR, is rewritten and fused, and is written in a
+dialect."""

@@ -30,6 +30,7 @@ class Candidate:
 
     @cached_property
     def digest(self) -> str:
+        """Identity: the source, the dialect and the entry."""
         return digest("candidate", self.source, self.dialect, self.entry)
 
     @cached_property

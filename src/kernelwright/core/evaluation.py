@@ -209,6 +209,7 @@ class Evaluation:
 
     @property
     def passed(self) -> bool:
+        """Whether the candidate is right, and nothing was held against it."""
         return self.status is Status.PASSED
 
     @property

@@ -25,7 +25,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a run can be told. Stored complete with each run.
+    """All settings of a run; they are stored complete with each run.
 
     Raises:
         UsageError: a value that does not fit.

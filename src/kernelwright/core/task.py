@@ -81,4 +81,5 @@ class Workload:
 
     @cached_property
     def digest(self) -> str:
+        """Identity: the task, the shapes and the split."""
         return digest("workload", self.task, self.shapes, self.split)

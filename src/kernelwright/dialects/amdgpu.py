@@ -1,7 +1,7 @@
-"""HIP compiled for AMD GPUs with no AMD machine: clang, HIP's headers, and the device libraries.
+"""HIP compiled for AMD GPUs without an AMD machine: clang, HIP's headers, and the device libraries.
 
-A ROCm installation is used where there is one. Elsewhere the headers and the two large bitcode
-files come from the ``triton`` wheel, and the small ones, of one constant each, are made here.
+An installed ROCm is used if there is one. Otherwise the headers and the two large bitcode files
+come from the ``triton`` wheel, and the small ones, of one constant each, are made here.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SWITCHES = {
     "finite_only_opt": "finite_only", "unsafe_math_opt": "unsafe_math",
     "wavefrontsize64": "wavefrontsize64",
 }  # fmt: skip
-"""Variables of the device libraries, and the names of their files."""
-TREE_VERSION = 2  # of what rocm_tree makes
+"""Variables of the device libraries → the names of their files."""
+TREE_VERSION = 2  # version of the layout that rocm_tree makes
 ABI_VERSIONS = (400, 500, 600)
 TO_BITCODE = ("--target=amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir", "-emit-llvm", "-c")
-"""What clang is told to read IR, as text or as bitcode, and to write bitcode."""
+"""clang's options for reading IR, as text or as bitcode, and writing bitcode."""
 HEADERS = Path(__file__).parent / "simt" / "include"
 _LAYOUT = (
     "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-"
@@ -44,7 +44,7 @@ _LAYOUT = (
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What one kernel takes, as its object says."""
+    """The resources of one kernel, as its object file states them."""
 
     kernel: str
     vgprs: int
@@ -58,7 +58,7 @@ class KernelResources:
 
 @dataclass(frozen=True)
 class Compiled:
-    """One compilation for one target."""
+    """The result of one compilation for one target."""
 
     target: str
     is_built: bool
@@ -68,14 +68,15 @@ class Compiled:
 
 @functools.cache
 def find_clang() -> str | None:
-    """The newest clang++ on PATH."""
+    """Return the newest clang++ on PATH."""
     names = [f"clang++-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)]
     return next((path for name in (*names, "clang++") if (path := shutil.which(name))), None)
 
 
 @functools.cache
 def compile_missing() -> str | None:
-    """What this machine lacks to compile HIP for AMD targets, and how to get it; None: nothing."""
+    """Return what this machine lacks to compile HIP for AMD targets, and how to get it; None if
+    nothing."""
     clang, wheel = find_clang(), _wheel()
     if clang is None:
         return "no clang++ on PATH; run: apt-get install clang lld (20 or newer)"
@@ -90,13 +91,13 @@ def compile_missing() -> str | None:
 
 
 def _reads(clang: str, bitcode: Path) -> bool:
-    """Whether a compiler reads bitcode: a newer one's it does not."""
+    """Return whether a compiler can read bitcode; it cannot read that of a newer one."""
     told = [clang, *TO_BITCODE, str(bitcode), "-o", os.devnull]
     return subprocess.run(told, capture_output=True, check=False).returncode == 0
 
 
 def gpu_missing() -> str | None:
-    """Why no AMD GPU can be used; None: one may be.
+    """Return why no AMD GPU can be used; None if one may be.
 
     Source: the kernel driver's device, ROCm installation guide, "Group permissions".
     """
@@ -106,7 +107,7 @@ def gpu_missing() -> str | None:
 
 
 def hipcc_missing() -> str | None:
-    """Why no program can be built for this machine's AMD GPU; None: one can."""
+    """Return why no program can be built for this machine's AMD GPU; None if one can."""
     return None if shutil.which("hipcc") else "no hipcc on PATH; install ROCm"
 
 
@@ -127,9 +128,9 @@ def _wheel() -> Path | None:
 
 @functools.cache
 def rocm_tree() -> Path:
-    """A folder with ``include`` and ``amdgcn/bitcode``: ROCm's, or one made from the wheel's parts.
+    """Return a folder with ``include`` and ``amdgcn/bitcode``: ROCm's, or one made from the wheel.
 
-    Only call it where :func:`compile_missing` says that nothing is missing.
+    Call it only if :func:`compile_missing` says that nothing is missing.
     """
     installed, wheel, clang = _rocm(), _wheel(), find_clang()
     if installed is not None:
@@ -157,7 +158,7 @@ def _write_constants(clang: str, bitcode: Path) -> None:
     for switch, file in SWITCHES.items():
         for value, end in enumerate(("off", "on")):
             texts[f"oclc_{file}_{end}"] = _constant(switch, "i8", value)
-    for value, end in enumerate(("off", "on")):  # beside the switch, in the same file
+    for value, end in enumerate(("off", "on")):  # the constant is in the same file as the switch
         log2 = _constant("wavefrontsize_log2", "i32", 5 + value)
         texts[f"oclc_wavefrontsize64_{end}"] += log2
     head = f'target datalayout = "{_LAYOUT}"\ntarget triple = "amdgcn-amd-amdhsa"\n'
@@ -166,8 +167,9 @@ def _write_constants(clang: str, bitcode: Path) -> None:
         source.write_text(head + text)
         subprocess.run(
             [clang, *TO_BITCODE, str(source), "-o", str(bitcode / f"{name}.bc"), "-w"],
-            check=True, capture_output=True,
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+        )
         source.unlink()
 
 
@@ -188,9 +190,9 @@ def clang_version(clang: str) -> str:
 def compile_hip(
     source: Path, *, target: str, includes: tuple[Path, ...] = (), flags: tuple[str, ...] = ()
 ) -> Compiled:
-    """The device code of ``source`` compiled and linked for ``target``, with what it takes.
+    """Compile and link the device code of ``source`` for ``target``; the result has its resources.
 
-    Only call it where :func:`compile_missing` says that nothing is missing.
+    Call it only if :func:`compile_missing` says that nothing is missing.
     """
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, "code.o")
@@ -201,9 +203,10 @@ def compile_hip(
 
 
 def stand_ins(source: Path) -> tuple[str, ...]:
-    """The headers that a file includes and that are ours here, because no ROCm brings them.
+    """Return the headers that a file includes and that are our own here, because no ROCm provides
+    them.
 
-    Names and arguments are checked against ours then, and registers are those of our code.
+    Names and arguments are then checked against our headers, and registers are those of our code.
     """
     names = re.findall(r"#\s*include\s*<([\w/.]+)>", source.read_text(errors="replace"))
     own, tree = HEADERS / "amd", rocm_tree() / "include"
@@ -214,9 +217,9 @@ def stand_ins(source: Path) -> tuple[str, ...]:
 def assemble_hip(
     source: Path, *, target: str, includes: tuple[Path, ...] = (), flags: tuple[str, ...] = ()
 ) -> str | None:
-    """The AMD assembly of ``source``; None where it does not compile.
+    """Return the AMD assembly of ``source``; None if it does not compile.
 
-    Not covered: whether it links. :func:`compile_hip` says that.
+    Not covered: whether it links; :func:`compile_hip` says that.
     """
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder, "code.s")
@@ -241,7 +244,7 @@ def _clang(
 
 @functools.cache
 def _of_openmp() -> tuple[str, ...]:
-    """The folder of GCC's omp.h, for host code, where clang has none of its own."""
+    """Return the folder of GCC's omp.h, for host code, if clang has none of its own."""
     gcc = shutil.which("g++")
     if gcc is None:
         return ()
@@ -258,7 +261,7 @@ def _errors(text: str) -> tuple[str, ...]:
 
 
 def read_resources(built: Path) -> tuple[KernelResources, ...]:
-    """Registers, shared memory, scratch and spills of every kernel in a code object.
+    """Return registers, shared memory, scratch and spills of every kernel in a code object.
 
     Source:
         LLVM's AMDGPU usage page, "Code Object V5 Metadata": a MessagePack note of type 32.

@@ -9,25 +9,26 @@ from kernelwright.core.device import Device
 
 
 class Dialect(Protocol):
-    """One small class per language; instances hold no state."""
+    """A language; one small class each, whose instances hold no state."""
 
     name: str
 
     def missing(self, device: Device) -> str | None:
-        """What this machine lacks to build and run the dialect on ``device``, and how to get it.
+        """Return what this machine lacks to build and run the dialect on ``device``, and how to get
+        it.
 
-        None when nothing is missing.
+        None if nothing is missing.
         """
         ...
 
     def is_timed(self, device: Device) -> bool:
-        """Whether a time measured on ``device`` says anything (an interpreter's does not)."""
+        """Return whether a time measured on ``device`` is meaningful (an interpreter's is not)."""
         ...
 
     def environment(self, device: Device) -> dict[str, str]:
-        """Environment variables that a candidate's process needs to build and run."""
+        """Return environment variables that a candidate's process needs to build and run."""
         ...
 
     def recognises(self, tree: ast.Module) -> bool:
-        """Whether a file written by somebody else is in this dialect."""
+        """Return whether a file that kernelwright did not write is in this dialect."""
         ...

@@ -29,7 +29,8 @@ class CppDialect:
         return {"PATH": search_path(), **chosen}
 
     def recognises(self, tree: ast.Module) -> bool:
-        """Files that build C++ (load_inline, load, or a compiler called and opened by ctypes).
+        """Return whether a file builds C++ (load_inline, load, or a compiler that is called, and
+        ctypes).
 
         Not covered: C++ that comes with CUDA sources; that is the ``cuda`` dialect.
         """

@@ -1,4 +1,4 @@
-"""The ``cuda`` dialect: CUDA C++ inside the candidate's file, compiled on the spot by NVRTC."""
+"""The ``cuda`` dialect: CUDA C++ inside the candidate's file, compiled at import by NVRTC."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kernelwright.dialects.toolchain import search_path
 class CudaDialect:
     """CUDA C++ text that the candidate compiles itself.
 
-    Emitted candidates use NVRTC, which comes with torch's CUDA wheels; candidates written by
-    somebody else may need nvcc (load_inline) and say so when they fail to build.
+    Emitted candidates use NVRTC, which comes with torch's CUDA wheels; other candidates may need
+    nvcc (load_inline) and say so when they fail to build.
     """
 
     name = "cuda"
@@ -40,12 +40,12 @@ class CudaDialect:
         return True
 
     def environment(self, device: Device) -> dict[str, str]:
-        """PATH, because load_inline calls nvcc and a C++ compiler."""
+        """Return PATH, because load_inline calls nvcc and a C++ compiler."""
         return {"PATH": search_path()}
 
     def recognises(self, tree: ast.Module) -> bool:
-        """Files with CUDA text: load_inline with cuda_sources, load with .cu files, NVRTC through
-        torch or CuPy."""
+        """Return whether a file has CUDA text: load_inline with cuda_sources, load with .cu files,
+        NVRTC through torch or CuPy."""
         if "triton" in imports(tree):
             return False
         if "cuda_sources" in keywords(tree):

@@ -1,4 +1,4 @@
-"""Which devices this machine has, and what a device named by a user resolves to."""
+"""The devices of this machine, and the resolution of a device that a user names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kernelwright.core.errors import DeviceError, UsageError
 
 
 def resolve(device: Device) -> Device:
-    """``device`` with its architecture filled in from this machine: 'cuda' → 'cuda:sm_90'.
+    """Return ``device`` with its architecture filled in from this machine: 'cuda' → 'cuda:sm_90'.
 
     Raises:
         DeviceError: this machine has no such device, or not that many.
-        UsageError: the architecture asked for is not the one that is here.
+        UsageError: the requested architecture is not the one of this machine.
     """
     if device.kind == "cpu":
         return device
@@ -35,12 +35,12 @@ def resolve(device: Device) -> Device:
 
 
 def count(kind: str) -> int:
-    """How many devices of a kind this machine has."""
+    """Return how many devices of a kind this machine has."""
     return len(_architectures(kind))
 
 
 def gpu_name(device: Device) -> str:
-    """What this machine's GPU is called; empty for a CPU, and where there is no GPU of torch's."""
+    """Return the name of this machine's GPU; empty for a CPU, and if torch has no GPU."""
     if device.kind not in ("cuda", "hip"):
         return ""
     import torch
@@ -49,7 +49,7 @@ def gpu_name(device: Device) -> str:
 
 
 def _architectures(kind: str) -> tuple[str, ...]:
-    """The architecture of every device of a kind, in torch's order."""
+    """Return the architecture of every device of a kind, in torch's order."""
     import torch
 
     if kind == "metal":

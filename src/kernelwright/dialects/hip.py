@@ -1,4 +1,4 @@
-"""The ``hip`` dialect: HIP C++ in the candidate's file, compiled on the spot by a ROCm torch."""
+"""The ``hip`` dialect: HIP C++ in the candidate's file, compiled at import by a ROCm torch."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ class HipDialect:
         return True
 
     def environment(self, device: Device) -> dict[str, str]:
-        """PATH, because load_inline calls hipcc and a C++ compiler."""
+        """Return PATH, because load_inline calls hipcc and a C++ compiler."""
         return {"PATH": search_path()}
 
     def recognises(self, tree: ast.Module) -> bool:
-        """Files whose strings hold HIP text, or that call HIP's runtime compiler."""
+        """Return whether a file's strings hold HIP text, or the file calls HIP's runtime
+        compiler."""
         return "hiprtcCompileProgram" in calls(tree) or any(
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)

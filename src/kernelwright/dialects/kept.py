@@ -1,4 +1,4 @@
-"""Folders that are made once for a user and kept between processes."""
+"""Folders that are made once per user and kept between processes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 
 
 def kept_folder(name: str, version: str, make: Callable[[Path], None]) -> Path:
-    """The folder that ``make`` fills, in the user's folder for caches.
+    """Return the folder that ``make`` fills, in the user's cache folder.
 
-    Made where there is none for this ``version`` of its content yet. Processes that make it at the
-    same time get the same one. What is in it is compiled and run, so it is kept where nobody else
-    may write; where there is no such place it is made for this process alone.
+    It is made if there is none for this ``version`` of its content. Processes that make it at the
+    same time get the same one. Its content is compiled and run, so it is kept where nobody else may
+    write; if there is no such place, it is made for this process alone.
     """
     key = hashlib.sha256(version.encode()).hexdigest()[:12]
     root = _users_own() or _this_processs_own()
@@ -41,7 +41,8 @@ def kept_folder(name: str, version: str, make: Callable[[Path], None]) -> Path:
 
 
 def _users_own() -> Path | None:
-    """The user's folder for what is kept; None: none can be made, or others may write to it."""
+    """Return the user's folder for kept folders; None if it cannot be made, or others may write to
+    it."""
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     root = Path(caches, "kernelwright", "dialects")
     try:
@@ -60,7 +61,7 @@ def _this_processs_own() -> Path:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether it is a folder, and no link to one, that this user alone may write to."""
+    """Return whether it is a folder, not a link to one, that only this user may write to."""
     found = folder.lstat()
     is_private = found.st_uid == os.getuid() and not found.st_mode & 0o022
     return stat.S_ISDIR(found.st_mode) and is_private

@@ -9,7 +9,7 @@ from kernelwright.dialects.syntax import calls, imports
 from kernelwright.dialects.toolchain import search_path
 
 BUILDERS = frozenset({"load_inline", "CDLL", "LoadLibrary", "_compile_kernel", "RawKernel"})
-"""Calls that bring own device code into a file: torch.utils.cpp_extension, ctypes, torch.cuda,
+"""Calls that bring device code of a file's own: torch.utils.cpp_extension, ctypes, torch.cuda,
 CuPy."""
 
 
@@ -38,10 +38,11 @@ class TorchDialect:
         return True
 
     def environment(self, device: Device) -> dict[str, str]:
-        """PATH, because torch.compile calls a C++ compiler on the CPU and Triton on a GPU."""
+        """Return PATH, because torch.compile calls a C++ compiler on the CPU and Triton on a
+        GPU."""
         return {"PATH": search_path()}
 
     def recognises(self, tree: ast.Module) -> bool:
-        """Files that import torch and bring no device code of their own."""
+        """Return whether a file imports torch and has no device code of its own."""
         used = imports(tree)
         return "torch" in used and "triton" not in used and not calls(tree) & BUILDERS

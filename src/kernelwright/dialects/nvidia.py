@@ -1,4 +1,4 @@
-"""CUDA programs built with nvcc, and the assembly that it makes of them; no GPU is needed."""
+"""CUDA programs built with nvcc, and their assembly; no GPU is needed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ARCH = "sm_90"
-"""The architecture that assembly is made for where there is no GPU to ask."""
+"""The architecture of the assembly if there is no GPU to ask."""
 FLAGS = ("-std=c++17", "-w", "-O2", "--expt-relaxed-constexpr", "--extended-lambda")
 
 
 @dataclass(frozen=True)
 class Built:
-    """What a call of nvcc gave."""
+    """The result of one call of nvcc."""
 
     is_built: bool
     errors: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Built:
 
 @functools.cache
 def find_nvcc() -> str | None:
-    """nvcc on PATH, or in the toolkit that CUDA_HOME names."""
+    """Return nvcc on PATH, or in the toolkit that CUDA_HOME names."""
     home = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
     inside = Path(home, "bin", "nvcc")
     return shutil.which("nvcc") or (str(inside) if inside.exists() else None)
@@ -37,7 +37,7 @@ def find_nvcc() -> str | None:
 
 @functools.cache
 def nvcc_missing() -> str | None:
-    """What this machine lacks to build CUDA programs, and how to get it; None: nothing."""
+    """Return what this machine lacks to build CUDA programs, and how to get it; None if nothing."""
     if find_nvcc() is None:
         return "no nvcc on PATH; install the CUDA toolkit, or set CUDA_HOME"
     if shutil.which("g++") is None:
@@ -46,14 +46,17 @@ def nvcc_missing() -> str | None:
 
 
 def nvcc(source: Path, out: Path, *, flags: Sequence[str], includes: Sequence[Path] = ()) -> Built:
-    """``source`` compiled to ``out`` by nvcc. Only call it where nothing is missing."""
+    """Compile ``source`` to ``out`` with nvcc. Call it only if nothing is missing."""
     found = find_nvcc()
     assert found is not None
     words = [*FLAGS, *(f"-I{path}" for path in includes), *flags, "-x", "cu", str(source)]
     run = subprocess.run(
         [found, *words, "-o", str(out)],
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if run.returncode == 0:
         return Built(True)
     said = run.stderr.splitlines() or run.stdout.splitlines()
@@ -64,9 +67,10 @@ def nvcc(source: Path, out: Path, *, flags: Sequence[str], includes: Sequence[Pa
 def assembly(
     source: Path, *, arch: str = ARCH, includes: Sequence[Path] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """The device code of a CUDA file: ('ptx', text) and ('sass', text), as far as tools are here.
+    """Return the device code of a CUDA file: ('ptx', text) and ('sass', text), as far as tools
+    exist.
 
-    Empty where nvcc is missing or refuses the file.
+    Empty if nvcc is missing or refuses the file.
     """
     if nvcc_missing() is not None:
         return ()
@@ -83,14 +87,14 @@ def assembly(
 
 
 def _runs(*command: str) -> str:
-    """What a command prints, or 'done' where it prints nothing; empty where it fails."""
+    """Return a command's output, or 'done' if it prints nothing; empty if it fails."""
     run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     return "" if run.returncode else run.stdout or "done"
 
 
 @functools.cache
 def _tool(name: str) -> str | None:
-    """A program of the CUDA toolkit: on PATH, or in the Triton wheel, which brings some."""
+    """Return a program of the CUDA toolkit: from PATH, or from the Triton wheel, which has some."""
     found = shutil.which(name)
     spec = importlib.util.find_spec("triton")
     if found is None and spec is not None and spec.origin is not None:
@@ -101,7 +105,7 @@ def _tool(name: str) -> str | None:
 
 @functools.cache
 def gpu_missing() -> str | None:
-    """Why no NVIDIA GPU can be used; None: one can."""
+    """Return why no NVIDIA GPU can be used; None if one can."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

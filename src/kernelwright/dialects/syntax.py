@@ -1,4 +1,4 @@
-"""What a Python file uses, read from its syntax tree: for recognising a candidate's dialect."""
+"""Names that a Python file uses, read from its syntax tree to recognise a candidate's dialect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 
 def imports(tree: ast.Module) -> frozenset[str]:
-    """The modules that a file imports, with every package they stand in: 'a.b' gives 'a' too.
+    """Return the modules that a file imports, with every parent package: 'a.b' gives 'a' too.
 
     ``from a.b import c`` gives 'a.b.c' as well, since c may be a module.
     """
@@ -23,7 +23,7 @@ def imports(tree: ast.Module) -> frozenset[str]:
 
 
 def calls(tree: ast.Module) -> frozenset[str]:
-    """The last names of everything called: ``a.b.load_inline(...)`` gives 'load_inline'."""
+    """Return the last names of all calls: ``a.b.load_inline(...)`` gives 'load_inline'."""
     functions = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     names = (
         f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
@@ -33,7 +33,7 @@ def calls(tree: ast.Module) -> frozenset[str]:
 
 
 def keywords(tree: ast.Module) -> frozenset[str]:
-    """The keyword names used in any call."""
+    """Return the keyword names used in any call."""
     return frozenset(
         word.arg
         for node in ast.walk(tree)

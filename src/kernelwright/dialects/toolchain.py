@@ -1,4 +1,5 @@
-"""Finding a C++ compiler: which one, which version, and whether it really builds OpenMP code."""
+"""The search for a C++ compiler: its path, its version, and whether it really builds OpenMP
+code."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ from pathlib import Path
 CXX_FLAGS = ("-O3", "-march=native", "-std=c++17", "-fopenmp", "-shared", "-fPIC")
 NAMES = ("g++", "clang++")
 MIN_MAJOR = {"g++": 9, "clang++": 11}
-"""Vector extensions used by emitted code: __builtin_convertvector (GCC 9 release notes), the
-ternary operator on vectors (Clang 10 release notes; 11 is the oldest release tried)."""
+"""Least versions with the vector extensions that emitted code uses: __builtin_convertvector (GCC 9
+release notes), the ternary operator on vectors (Clang 10 release notes; 11 is the oldest release
+tried)."""
 PROBE = """
 #include <omp.h>
 typedef float vec __attribute__((vector_size(32)));
@@ -32,7 +34,7 @@ class Compiler:
     kind: str
     """'g++' or 'clang++'."""
     version: str
-    """As the compiler prints it: '12.2.0'."""
+    """Version as the compiler prints it: '12.2.0'."""
 
     @property
     def major(self) -> int:
@@ -41,7 +43,8 @@ class Compiler:
 
 @cache
 def find_compiler() -> Compiler | None:
-    """The compiler named by ``CXX`` if that is set, else the first of g++ and clang++ on PATH."""
+    """Return the compiler named by ``CXX`` if that is set, otherwise the first of g++ and clang++
+    on PATH."""
     chosen = os.environ.get("CXX")
     for name in (chosen,) if chosen else NAMES:
         path = shutil.which(name)
@@ -56,7 +59,8 @@ def find_compiler() -> Compiler | None:
 
 @cache
 def compiler_missing() -> str | None:
-    """What this machine lacks to build C++ candidates, and how to get it; None: nothing."""
+    """Return what this machine lacks to build C++ candidates, and how to get it; None if
+    nothing."""
     compiler = find_compiler()
     if compiler is None:
         chosen = os.environ.get("CXX")
@@ -80,7 +84,8 @@ def compiler_missing() -> str | None:
 
 
 def search_path() -> str:
-    """A PATH for a candidate's process: the compiler, the interpreter's tools, the system."""
+    """Return a PATH for a candidate's process: the compiler, the interpreter's tools, the
+    system."""
     compiler = find_compiler()
     folders = [os.path.dirname(compiler.path)] if compiler else []
     folders += [os.path.dirname(sys.executable), "/usr/local/bin", "/usr/bin", "/bin"]

@@ -13,8 +13,8 @@ from kernelwright.dialects.toolchain import search_path
 class TritonDialect:
     """``@triton.jit`` functions launched from PyTorch.
 
-    On the CPU Triton's interpreter runs them, one Python operation at a time: it checks values
-    and says nothing about speed.
+    On the CPU, Triton's interpreter runs them, one Python operation at a time: it checks values and
+    says nothing about speed.
     """
 
     name = "triton"
@@ -39,7 +39,7 @@ class TritonDialect:
         return device.kind != "cpu"
 
     def environment(self, device: Device) -> dict[str, str]:
-        """On the CPU the switch to the interpreter; on a GPU PATH, since Triton builds its
+        """Return the switch to the interpreter on the CPU; on a GPU PATH, since Triton builds its
         launcher with a C compiler."""
         if device.kind == "cpu":
             return {"TRITON_INTERPRET": "1"}
@@ -50,7 +50,8 @@ class TritonDialect:
 
 
 def launches(tree: ast.Module) -> bool:
-    """Whether a file names one of its kernels outside of kernels, as it must to launch it."""
+    """Return whether a file names one of its kernels outside of kernels, as it must to launch
+    it."""
     kernels = [
         node
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""Which dialects a candidate for a device may be written in, on this machine."""
+"""The dialects in which a candidate for a device may be written on this machine."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kernelwright.core.errors import DialectError
 
 
 def run_as(dialect: str, device: Device) -> str:
-    """The dialect whose tools a candidate needs on a device: C++ that runs on a GPU calls torch's
-    operators there, or CUDA's libraries."""
+    """Return the dialect whose tools a candidate needs on a device: C++ that runs on a GPU calls
+    torch's operators there, or CUDA's libraries."""
     return "cuda" if dialect == "cpp" and device.kind == "cuda" else dialect
 
 
 def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
-    """The dialects asked for, or all that can run and be timed on ``device`` when none was.
+    """Return the dialects asked for, or, if none was, all that can run and be timed on ``device``.
 
     Raises:
-        DialectError: one that was asked for cannot run here; the message says how to get it.
+        DialectError: a dialect that was asked for cannot run here; the message says how to get it.
         UsageError: no such dialect.
     """
     group = "kernelwright.dialects"

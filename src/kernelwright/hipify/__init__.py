@@ -1,4 +1,4 @@
-"""CUDA to HIP and back, by the structure of the program."""
+"""Translation of CUDA to HIP and back, by the structure of the program."""
 
 from kernelwright.hipify.cmake import translate_cmake
 from kernelwright.hipify.finding import Finding, State

@@ -1,4 +1,5 @@
-"""Calls whose arguments change: the engine that reads ``calls_to_hip.toml`` and its sibling."""
+"""Calls whose arguments change: the engine that reads ``calls_to_hip.toml`` and
+``calls_to_cuda.toml``."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ NULL = ("nullptr", "NULL", "0")
 
 @dataclass(frozen=True)
 class Change:
-    """What one construct needs: edits, a finding, own functions, and the offset it speaks for."""
+    """The change of one construct: edits, a finding, helper functions that the port needs, and the
+    offset of the identifier it covers."""
 
     finding: Finding
     edits: tuple[Edit, ...] = ()
@@ -36,7 +38,7 @@ def _rules(to: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def call_changes(source: Source, api: ApiMap, own: frozenset[str], to: str) -> Iterator[Change]:
-    """The change of every call that a rule speaks of."""
+    """Yield the change of every call that a rule covers."""
     rules = _rules(to)
     for call in source.nodes("call_expression"):
         name = callee(source, call)
@@ -52,7 +54,8 @@ def call_changes(source: Source, api: ApiMap, own: frozenset[str], to: str) -> I
 
 
 def _is_null(source: Source, given: list[Any], rule: dict[str, Any]) -> bool:
-    """Whether the argument that a rule wants to be a null pointer, if any, is written as one."""
+    """Return whether the argument that a rule requires to be a null pointer, if any, is written as
+    one."""
     return "null" not in rule or source.text_of(given[rule["null"]]) in NULL
 
 
@@ -86,9 +89,13 @@ def _change(source: Source, call: Any, rule: dict[str, Any], became: str) -> Cha
             Edit(given[0].end_byte, call.end_byte, ""),
         ]
     finding = Finding(
-        source.line(call), State(rule["state"]), source.text_of(name), became,
-        rule.get("reason", ""), rule.get("advice", ""),
-    )  # fmt: skip
+        source.line(call),
+        State(rule["state"]),
+        source.text_of(name),
+        became,
+        rule.get("reason", ""),
+        rule.get("advice", ""),
+    )
     needs = (rule["needs"],) if "needs" in rule else ()
     return Change(finding, tuple(edits), needs, name.start_byte)
 
@@ -101,7 +108,7 @@ def _without(given: list[Any], index: int) -> Edit:
 
 
 def _wrapped(node: Any, text: str) -> list[Edit]:
-    """Text around an argument; a cast that is already there is left."""
+    """Put text around an argument, unless there is a cast already."""
     if node.type in ("cast_expression", "string_literal"):
         return []
     before, after = text.split("{}")

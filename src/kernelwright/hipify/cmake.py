@@ -1,4 +1,4 @@
-"""CMake files: words and libraries of one language become the other's; the rest is reported."""
+"""CMake files: names and libraries of one language become the other's; the rest is reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OWNED = {
     ),
     "cuda": re.compile(r"(hip|roc|hiprtc|MIOpen)::\w+|(CMAKE_)?HIP(_\w+)?|hip(cc|_\w+)|-fgpu-\S*"),
 }
-WAY_BACK = "its value is of the other compiler or of its targets: choose it anew"
+WAY_BACK = "its value is for the other compiler or its targets: choose a new one"
 
 
 @cache
@@ -39,7 +39,8 @@ def _tables() -> dict[str, Any]:
 
 @cache
 def _words(to: str) -> dict[str, str]:
-    """The words of the other side by those of this one; of several, the first goes back."""
+    """Return the words of this side → those of the other; going back, the first of several is
+    used."""
     words = _tables()["words"]
     if to == "hip":
         return words
@@ -50,7 +51,7 @@ def _words(to: str) -> dict[str, str]:
 
 
 def translate_cmake(text: str, *, to: str = "hip", file: str = "") -> Translation:
-    """``text``, a CMake file; sources named ``*.cu`` are named ``*.hip``, or the reverse."""
+    """Translate ``text``, a CMake file; sources named ``*.cu`` become ``*.hip``, or the reverse."""
     words, changed = _words(to), _tables()["changed"]
     old, new = SUFFIXES[to]
     findings: list[Finding] = []
@@ -74,10 +75,14 @@ def translate_cmake(text: str, *, to: str = "hip", file: str = "") -> Translatio
         if _OWNED[to].fullmatch(name):
             findings.append(
                 Finding(
-                    line, State.UNPORTED, name, reason="no rule for this word of the build",
-                    advice="see CMake's pages about its languages CUDA and HIP", file=file,
+                    line,
+                    State.UNPORTED,
+                    name,
+                    reason="there is no rule for this name of the build",
+                    advice="see CMake's documentation of the languages CUDA and HIP",
+                    file=file,
                 )
-            )  # fmt: skip
+            )
         return word
 
     text = _TWO_WORDS.sub(r"\1=\2", text)
@@ -88,7 +93,8 @@ def translate_cmake(text: str, *, to: str = "hip", file: str = "") -> Translatio
 
 
 def _with_packages(text: str) -> str:
-    """Every library of ROCm that a target links with is a package of its own, to be found."""
+    """Add find_package for every ROCm library that a target links with; each is a package of its
+    own."""
     found = _PACKAGE.search(text)
     wanted = dict.fromkeys(re.findall(r"\b(?:roc|hip|hiprtc)::(hip(?!host\b|device\b)\w+)", text))
     missing = [p for p in wanted if not re.search(rf"find_package\(\s*{p}\b", text)]

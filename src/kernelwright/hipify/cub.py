@@ -1,4 +1,4 @@
-"""CUB's warps: 32 lanes in the port, where hipCUB's are the wave's unless they are told."""
+"""CUB's warps have 32 lanes in the port; hipCUB's have the wave's width unless it is given."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ WITH_WIDTH = {
     ("WarpLoad", 2): ", hipcub::WARP_LOAD_DIRECT, 32", ("WarpLoad", 3): ", 32",
     ("WarpStore", 2): ", hipcub::WARP_STORE_DIRECT, 32", ("WarpStore", 3): ", 32",
 }  # fmt: skip
-"""Classes with so many template arguments, and those that say the width. Source: hipCUB's API
-reference, ROCm 7.0; LOGICAL_WARP_THREADS is HIPCUB_DEVICE_WARP_THREADS where it is not given."""
+"""Class and number of template arguments → the further arguments that give the width. Source:
+hipCUB's API reference, ROCm 7.0; LOGICAL_WARP_THREADS defaults to HIPCUB_DEVICE_WARP_THREADS."""
 WIDTHS = {"CUB_PTX_WARP_THREADS": "32", "CUB_PTX_LOG_WARP_THREADS": "5"}
 _ALIAS = re.compile(r"namespace\s+(\w+)\s*=\s*(?:::)?\s*cub\s*;")
 _OPENED = re.compile(r"using\s+namespace\s+(?:::\s*)?cub\s*;")
 
 
 def cub_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
-    """Every use of CUB that has the width of a warp, or counts its lanes."""
+    """Yield every use of CUB that depends on the width of a warp, or counts its lanes."""
     for node in source.nodes("template_type", "template_function"):
         name = source.text_of(node.child_by_field_name("name"))
         listed = node.child_by_field_name("arguments")
@@ -48,7 +48,8 @@ def cub_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
 
 
 def _is_cubs(source: Source, node: Any, name: str, own: frozenset[str]) -> bool:
-    """Whether a name is CUB's: by its namespace, an alias of it, or because the file opens it."""
+    """Return whether a name is CUB's: by its namespace, an alias of it, or a using directive in the
+    file."""
     text = source.text.decode(errors="replace")
     spaces = "|".join(["cub", *_ALIAS.findall(text)])
     start = before(source, node)

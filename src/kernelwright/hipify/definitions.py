@@ -1,4 +1,5 @@
-"""Functions that a program defines and HIP has itself: left out there, or calls are ambiguous."""
+"""Functions that both a program and HIP define: they are removed on HIP, or calls would be
+ambiguous."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from kernelwright.hipify.calls import Change
 from kernelwright.hipify.finding import Finding, State
 
 OVERLOADS = re.compile(r"atomic(Add\s*\(\s*double|(Min|Max)\s*\(\s*(float|double))\s*\*")
-"""Atomics on floating numbers that HIP declares. Source: HIP 7.1, amd_hip_atomic.h."""
+"""Atomics on floating-point numbers that HIP declares. Source: HIP 7.1, amd_hip_atomic.h."""
 ONE_IN_HIP = {"CUresult": "cudaError_t"}
-"""Types of the driver that are others than the runtime's in CUDA, and the same in HIP. Source: the
-tables' rows."""
+"""Driver types that differ from the runtime's in CUDA, and are the same in HIP. Source: the rows of
+the tables."""
 _AMD = "__HIP_PLATFORM_AMD__"
 _VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)[1234]")
 _NAME = re.compile(r"operator\s*([-+*/]=?|[%&|^]=?)$")
@@ -23,7 +24,8 @@ _WORDS = re.compile(r"\b(const|struct|inline)\b|&")
 
 
 def definition_changes(source: Source) -> Iterator[Change]:
-    """Definitions that differ from HIP's in nothing are left out there; others are reported."""
+    """Yield changes that remove definitions equal to HIP's; definitions that differ are
+    reported."""
     seen: dict[tuple[object, ...], list[str]] = {}
     for node in source.nodes("function_definition"):
         declarator = node.child_by_field_name("declarator")
@@ -37,24 +39,25 @@ def definition_changes(source: Source) -> Iterator[Change]:
         types = _parameter_types(source, declarator)
         scope = enclosing(node, _CLASS, "namespace_definition")
         signature = (
-            scope.id if scope else 0, source.text_of(name),
+            scope.id if scope else 0,
+            source.text_of(name),
             *(re.sub(r"\w+", lambda word: ONE_IN_HIP.get(word[0], word[0]), t) for t in types),
-        )  # fmt: skip
+        )
         if seen.setdefault(signature, types) != types:
-            reason = "it is the overload before: the runtime's and the driver's type are one in HIP"
+            reason = "it repeats an overload: the runtime's and the driver's type are one in HIP"
             yield _left_out(source, node, source.text_of(name), reason, "__HIP__")
         elif scope is not None and scope.type == _CLASS:
-            continue  # a member, which no function of HIP's is beside
+            continue  # a member function, which no function of HIP overloads
         elif OVERLOADS.match(source.text_of(declarator)):
             name = source.text_of(declarator).split("(")[0].strip()
-            reason = "HIP has an atomic of this name and type itself"
+            reason = "HIP already has an atomic of this name and type"
             yield _left_out(source, node, name, reason)
         else:
             yield from _vector_operator(source, node, declarator)
 
 
 def _left_out(source: Source, node: Any, name: str, reason: str, unless: str = _AMD) -> Change:
-    """The definition between guards of the preprocessor, on lines of their own."""
+    """Put the definition between preprocessor guards on lines of their own."""
     at = source.text.rfind(b"\n", 0, node.start_byte) + 1
     before = source.text[at : node.start_byte]
     if before.strip():  # something else begins on the line
@@ -69,15 +72,16 @@ def _left_out(source: Source, node: Any, name: str, reason: str, unless: str = _
 
 
 def _goes_on(source: Source, node: Any) -> bool:
-    """Whether something follows the definition on its line."""
+    """Return whether something follows the definition on its line."""
     newline = source.text.find(b"\n", node.end_byte)
     return bool(source.text[node.end_byte : newline if newline >= 0 else None].strip())
 
 
 def _vector_operator(source: Source, node: Any, declarator: Any) -> Iterator[Change]:
-    """HIP's vector types have these operators as functions that are no templates: a product and a
-    quotient of two vectors, compound assignments by a vector, and the sign. Other operators of HIP
-    are templates, before which a program's own come.
+    """Yield changes for vector operators that HIP defines as ordinary functions: the product and
+    quotient of two vectors, compound assignment by a vector, and the sign. HIP's other operators
+    are templates, which a program's own operators take precedence over.
+
     Source: HIP 7.1, amd_hip_vector_types.h.
     """
     name = _NAME.search(source.text_of(declarator.child_by_field_name("declarator")))
@@ -88,20 +92,22 @@ def _vector_operator(source: Source, node: Any, declarator: Any) -> Iterator[Cha
     construct = f"operator{name[1]} of {types[0]}"
     body = "".join(_words(source, block))
     if _is_by_elements(body, name[1], types[0], _parameter_names(source, declarator)):
-        reason = "HIP's vector types have this operator themselves"
+        reason = "HIP's vector types already have this operator"
         yield _left_out(source, node, construct, reason)
         return
     found = Finding(
-        source.line(node), State.UNPORTED, construct,
-        reason="HIP's vector types have this operator themselves, element by element, which "
-        "this one is not seen to be: calls are ambiguous",
-        advice="give the function a name",
-    )  # fmt: skip
+        source.line(node),
+        State.UNPORTED,
+        construct,
+        reason="HIP's vector types already have this operator, element by element, and this one "
+        "may compute something else: calls are ambiguous",
+        advice="turn the operator into a named function",
+    )
     yield Change(found)
 
 
 def _parameter_types(source: Source, declarator: Any) -> list[str]:
-    """Each with a star for each pointer."""
+    """Return the type of each parameter, with a star for each pointer."""
     return [
         _WORDS.sub("", source.text_of(c.child_by_field_name("type"))).strip()
         + "*" * source.text_of(c).count("*")
@@ -120,7 +126,7 @@ def _parameter_names(source: Source, declarator: Any) -> list[str]:
 
 
 def _words(source: Source, node: Any) -> Iterator[str]:
-    """The leaves of a tree, comments aside."""
+    """Yield the leaves of a tree, without comments."""
     if not node.children:
         yield source.text_of(node)
     for child in node.children:
@@ -137,9 +143,8 @@ def _is_hips(operator: str, types: list[str]) -> bool:
 
 
 def _is_by_elements(body: str, operator: str, vector: str, names: list[str]) -> bool:
-    """Whether the body, without spaces, applies the operator to each element in turn, or to the
-    vectors as they are, and does nothing else: a product of complex numbers begins like one of
-    vectors."""
+    """Return whether the body (without spaces) only applies the operator to each element in turn,
+    or to whole vectors: a product of complex numbers begins like one of vectors."""
     a, b, op = names[0], names[-1], operator.removesuffix("=")
     parts = "xyzw"[: int(vector[-1])]
     values = [f"{a}.{c}{op}{b}.{c}" if len(names) == 2 else f"{op}{a}.{c}" for c in parts]

@@ -1,4 +1,4 @@
-"""Finding: one construct that the translator met, and what became of it."""
+"""A finding: one construct that the translator met, and what it did about it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """What became of a construct."""
+    """What the translator did about a construct."""
 
     TRANSLATED = "translated"
     CHANGED = "changed"
-    """Translated, and its meaning on the other side differs in the way that the reason says."""
+    """Translated, but its meaning on the other side differs as the reason says."""
     REPAIRED = "repaired"
-    """It would have computed something else; the text was changed so that it does not."""
+    """The text was changed, because it would have computed something else."""
     UNPORTED = "unported"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A construct at a place in a file."""
+    """A construct at a position in a file."""
 
     line: int
     state: State

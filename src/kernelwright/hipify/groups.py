@@ -1,4 +1,4 @@
-"""Cooperative groups: what HIP has not of them is written with a group's shuffles and barriers."""
+"""Cooperative groups: functions that HIP lacks are written with a group's shuffles and barriers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ WRITTEN = {
     "wait": ("port_group_wait", (1,), "group_copy"),
     "wait_prior": ("port_group_wait", (1,), "group_copy"),
 }
-"""Functions that are written here: the name, the numbers of arguments, and what they need."""
+"""Functions that the port defines: name, accepted numbers of arguments, and the helper they
+need."""
 KNOWN = {
     "thread_group", "thread_block", "grid_group", "multi_grid_group", "tiled_group",
     "coalesced_group", "thread_block_tile", "this_thread", "this_thread_block", "this_grid",
@@ -32,14 +33,14 @@ ABSENT = (
     *WRITTEN, "reduce_update_async", "reduce_store_async", "invoke_one", "invoke_one_broadcast",
     "labeled_partition", "this_cluster", "cluster_group",
 )  # fmt: skip
-"""Names that a file which opens the namespace may write alone, and that HIP has not."""
+"""Names that HIP lacks, and that a file which opens the namespace may use unqualified."""
 GROUPS = "cooperative_groups"
 _ALIAS = re.compile(rf"namespace\s+(\w+)\s*=\s*(?:::)?\s*{GROUPS}\s*;")
 _OPENED = re.compile(rf"using\s+namespace\s+(?:::)?{GROUPS}\s*;")
 
 
 def group_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
-    """Every use of cooperative groups that HIP has in another form, or not at all."""
+    """Yield every use of cooperative groups that HIP has in another form, or not at all."""
     if GROUPS.encode() not in source.text and b"cg::" not in source.text:
         return
     text = source.text.decode(errors="replace")
@@ -66,12 +67,13 @@ def group_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
 
 
 def _is_on_host(source: Source, call: Any) -> bool:
-    """Whether it stands in a function of the host, where ``wait`` and ``reduce`` are others."""
+    """Return whether the call is in a host function, where ``wait`` and ``reduce`` are other
+    functions."""
     return enclosing(call, "function_definition") is not None and not in_device_code(source, call)
 
 
 def _written(source: Source, call: Any, name: str, named: re.Pattern[str]) -> Change:
-    """The call by our function; reported where the form of the call has none."""
+    """Replace the call by our function, or report it if our function does not cover this form."""
     function, given = call.child_by_field_name("function"), arguments(call)
     became, counts, need = WRITTEN.get(name, ("", (), ""))
     edits: list[Edit | None] = [Edit(function.start_byte, function.end_byte, became)]
@@ -80,22 +82,27 @@ def _written(source: Source, call: Any, name: str, named: re.Pattern[str]) -> Ch
     if len(given) not in counts or None in edits:
         return Change(_unported(source, function))
     found = Finding(
-        source.line(call), State.REPAIRED, source.text_of(function), became,
-        "HIP's cooperative groups have it not; written with the group's shuffles and barriers",
-    )  # fmt: skip
+        source.line(call),
+        State.REPAIRED,
+        source.text_of(function),
+        became,
+        "HIP's cooperative groups lack it; written with the group's shuffles and barriers",
+    )
     return Change(found, tuple(edit for edit in edits if edit), (need,))
 
 
 def _unported(source: Source, node: Any) -> Finding:
     return Finding(
-        source.line(node), State.UNPORTED, source.text_of(node),
+        source.line(node),
+        State.UNPORTED,
+        source.text_of(node),
         reason="HIP's cooperative groups have no such operation",
         advice="write it with the group's shuffles or barriers",
-    )  # fmt: skip
+    )
 
 
 def _unknown(source: Source, named: re.Pattern[str], spoken: set[int]) -> Iterator[Change]:
-    """Names of the namespace that nothing here knows."""
+    """Yield names of the namespace that neither HIP nor the port has."""
     known = KNOWN | set(OPERATIONS)
     for node in source.nodes("qualified_identifier"):
         match = named.fullmatch(source.text_of(node))
@@ -107,14 +114,17 @@ def _unknown(source: Source, named: re.Pattern[str], spoken: set[int]) -> Iterat
 
 def _coalesced(source: Source, call: Any) -> Finding:
     return Finding(
-        source.line(call), State.CHANGED, "coalesced_threads", "coalesced_threads",
-        "a group of up to 64 threads on a wave of 64: sizes and ranks go beyond 32 there",
-        "where 32 is meant, take tiled_partition<32> of the block first",
-    )  # fmt: skip
+        source.line(call),
+        State.CHANGED,
+        "coalesced_threads",
+        "coalesced_threads",
+        "the group has up to 64 threads on a wave of 64: sizes and ranks can exceed 32 there",
+        "if 32 is meant, use tiled_partition<32> of the block first",
+    )
 
 
 def _operation(source: Source, node: Any, named: re.Pattern[str]) -> Edit | None:
-    """The operation's name as that of our own; any other functor or lambda as it stands."""
+    """Return the edit that renames an operation to ours; other functors and lambdas stay."""
     text = source.text_of(node)
     name = text.partition("<")[0].partition("(")[0].strip()
     match = named.fullmatch(name)

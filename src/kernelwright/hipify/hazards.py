@@ -1,4 +1,5 @@
-"""Constructs that would compile on AMD and then compute something else, found by structure."""
+"""Constructs that would compile for AMD and then compute something else, found by their
+structure."""
 
 from __future__ import annotations
 
@@ -17,22 +18,30 @@ from kernelwright.hipify.warp_size import (
 )
 
 LDS_BYTES = 65536
-"""Shared memory of a block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA guides)."""
+"""Shared memory in bytes per block on gfx90a, gfx942 and gfx1100 (AMD CDNA 2/3 and RDNA 3 ISA
+guides)."""
 STAND_IN_ARCH = 700
-"""What `__CUDA_ARCH__` is compared as: features up to sm_70 exist in HIP or in `functions.toml`."""
+"""Value that replaces `__CUDA_ARCH__` in comparisons: features up to sm_70 exist in HIP or in
+`functions.toml`."""
 BLAS_MODES = {
     **dict.fromkeys(
-        ("CUBLAS_TENSOR_OP_MATH", "CUBLAS_TF32_TENSOR_OP_MATH", "CUBLAS_PEDANTIC_MATH",
-         "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION"), "HIPBLAS_DEFAULT_MATH",
+        (
+            "CUBLAS_TENSOR_OP_MATH",
+            "CUBLAS_TF32_TENSOR_OP_MATH",
+            "CUBLAS_PEDANTIC_MATH",
+            "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION",
+        ),
+        "HIPBLAS_DEFAULT_MATH",
     ),
     **{
         f"CUBLAS_COMPUTE_{kind}_{way}": f"HIPBLAS_COMPUTE_{kind}"
         for kind in ("16F", "32F", "64F", "32I")
         for way in ("PEDANTIC", "FAST_16F", "FAST_16BF", "FAST_TF32")
     },
-}  # fmt: skip
-"""Modes that hipBLAS knows and answers with HIPBLAS_STATUS_NOT_SUPPORTED. Source: hipblas.cpp of
-ROCm 6.3, amd_detail: hipblasGetRocblasMathMode and what converts the types of hipblasGemmEx."""
+}
+"""Modes that hipBLAS declares, but answers with HIPBLAS_STATUS_NOT_SUPPORTED. Source: hipblas.cpp
+of ROCm 6.3, amd_detail: hipblasGetRocblasMathMode and the conversions of the types of
+hipblasGemmEx."""
 CAPABILITIES = (
     "cudaDevAttrComputeCapabilityMajor", "cudaDevAttrComputeCapabilityMinor",
     "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR", "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
@@ -43,21 +52,31 @@ _NAMES = ("identifier", "field_identifier")
 
 
 def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
-    """Every hazard of a CUDA file, with its repair where there is one."""
+    """Yield every hazard of a CUDA file, with its repair if there is one."""
     yield from warp_size_changes(source, own)
     yield from cub_changes(source, own)
     for rule in (
-        _wave_arithmetic, _launch_bounds, _arch_macros, _wmma, width_query_changes,
-        _child_launches, _spin_locks, _shared_limits, _device_output, _float_atomics, _mixed_signs,
-        _capabilities, _blas_modes,
-    ):  # fmt: skip
+        _wave_arithmetic,
+        _launch_bounds,
+        _arch_macros,
+        _wmma,
+        width_query_changes,
+        _child_launches,
+        _spin_locks,
+        _shared_limits,
+        _device_output,
+        _float_atomics,
+        _mixed_signs,
+        _capabilities,
+        _blas_modes,
+    ):
         for change in rule(source):
             if change.finding.construct not in own:
                 yield change
 
 
 def in_device_code(source: Source, node: Any) -> bool:
-    """Whether the node stands in a function marked ``__global__`` or ``__device__``."""
+    """Return whether the node is in a function marked ``__global__`` or ``__device__``."""
     function = enclosing(node, "function_definition")
     if function is None:
         return False
@@ -81,7 +100,7 @@ def _wave_arithmetic(source: Source) -> Iterator[Change]:
             continue
         if lanes.search(source.text_of(node)):
             text = source.text_of(node)
-            reason = "a width of 32 is assumed: kept, the port's warp operations work on 32 lanes"
+            reason = "it assumes 32 lanes, which the port keeps: its warp operations work on 32"
             yield Change(Finding(source.line(node), State.TRANSLATED, text, text, reason))
 
 
@@ -92,18 +111,22 @@ def _launch_bounds(source: Source) -> Iterator[Change]:
             continue
         edit = Edit(values[0].end_byte, values[-1].end_byte, "")
         found = Finding(
-            source.line(node), State.CHANGED, "__launch_bounds__",
+            source.line(node),
+            State.CHANGED,
+            "__launch_bounds__",
             reason="the second bound is blocks per multiprocessor in CUDA, waves per EU in HIP",
             advice="the first bound is kept; tune occupancy on the AMD target",
-        )  # fmt: skip
+        )
         yield Change(found, (edit,))
 
 
 def _arch_macros(source: Source) -> Iterator[Change]:
     values = {
         "__CUDA_ARCH__": f"(__HIP_DEVICE_COMPILE__ * {STAND_IN_ARCH})",
-        "CUDART_VERSION": "12000", "CUDA_VERSION": "12000", "__CUDACC_VER_MAJOR__": "12",
-    }  # fmt: skip
+        "CUDART_VERSION": "12000",
+        "CUDA_VERSION": "12000",
+        "__CUDACC_VER_MAJOR__": "12",
+    }
     for node in source.nodes("identifier"):
         name = source.text_of(node)
         if name not in values:
@@ -117,35 +140,44 @@ def _arch_macros(source: Source) -> Iterator[Change]:
         elif defined:
             became = "__HIP__"
         found = Finding(
-            source.line(node), State.CHANGED, name, became,
+            source.line(node),
+            State.CHANGED,
+            name,
+            became,
             "AMD targets have no compute capability or CUDA version",
-            f"conditions are decided as for sm_{STAND_IN_ARCH // 10}; check both branches",
-        )  # fmt: skip
+            f"conditions are evaluated as for sm_{STAND_IN_ARCH // 10}; check both branches",
+        )
         yield Change(found, (Edit(node.start_byte, node.end_byte, became),), at=node.start_byte)
 
 
 def _wmma(source: Source) -> Iterator[Change]:
-    """Matrix tiles: written out on 32 lanes. rocWMMA's have as many lanes as the wave, and fewer
-    shapes, so that a renaming would compute something else at 64."""
+    """Yield WMMA code, which the port writes out on 32 lanes. rocWMMA's tiles have as many lanes as
+    the wave, and fewer shapes, so that renaming would compute something else at 64 lanes."""
     for node in source.nodes("namespace_identifier", "identifier"):
         if source.text_of(node) != "nvcuda":
             continue
         edit = Edit(node.start_byte, node.end_byte, "port_nvcuda")
         found = Finding(
-            source.line(node), State.REPAIRED, "nvcuda::wmma", "port_nvcuda::wmma",
-            "a tile of rocWMMA belongs to a wave, of 64 lanes on most AMD targets: written out on "
-            "32 lanes, without matrix cores, and slow",
+            source.line(node),
+            State.REPAIRED,
+            "nvcuda::wmma",
+            "port_nvcuda::wmma",
+            "a tile of rocWMMA belongs to a wave, which has 64 lanes on most AMD targets: written "
+            "out on 32 lanes, without matrix cores, and slow",
             "for speed use rocwmma with a wave of 64 threads per tile and 16x16x16 fragments",
-        )  # fmt: skip
+        )
         yield Change(found, (edit,), ("wmma",), at=node.start_byte)
     for call in source.nodes("call_expression"):
         name = callee(source, call)
         if name == "bmma_sync" or (name == "mma_sync" and len(arguments(call)) > 4):
             why = "tiles of single bits" if name == "bmma_sync" else "sums that saturate"
             found = Finding(
-                source.line(call), State.UNPORTED, name, reason=f"no rule for {why}",
+                source.line(call),
+                State.UNPORTED,
+                name,
+                reason=f"no rule for {why}",
                 advice="write the product as a loop on AMD",
-            )  # fmt: skip
+            )
             yield Change(found)
 
 
@@ -153,10 +185,12 @@ def _child_launches(source: Source) -> Iterator[Change]:
     for node in source.nodes("kernel_call_syntax"):
         if in_device_code(source, node):
             found = Finding(
-                source.line(node), State.UNPORTED, "launch from device code",
+                source.line(node),
+                State.UNPORTED,
+                "launch from device code",
                 reason="HIP has no dynamic parallelism",
                 advice="launch from the host, or loop inside the kernel",
-            )  # fmt: skip
+            )
             yield Change(found)
 
 
@@ -169,11 +203,13 @@ def _spin_locks(source: Source) -> Iterator[Change]:
         waits = re.fullmatch(r"[\s;{}]*|\s*\{?\s*__nanosleep\([^)]*\);\s*\}?", source.text_of(body))
         if takes and waits:
             found = Finding(
-                source.line(node), State.CHANGED, "spin lock",
-                reason="lanes of one wavefront do not make progress apart: two lanes that want the "
-                "lock may wait for each other for ever",
+                source.line(node),
+                State.CHANGED,
+                "spin lock",
+                reason="lanes of one wavefront do not progress independently: two lanes that want "
+                "the lock may wait for each other forever",
                 advice="let one lane of a wavefront take the lock, or release it inside the loop",
-            )  # fmt: skip
+            )
             yield Change(found)
 
 
@@ -189,10 +225,12 @@ def _shared_limits(source: Source) -> Iterator[Change]:
         if size is not None and size <= LDS_BYTES:
             continue
         found = Finding(
-            source.line(call), State.UNPORTED if size else State.CHANGED, "dynamic shared memory",
-            reason=f"AMD targets have {LDS_BYTES} bytes a block, this asks for {size or given[2]}",
+            source.line(call),
+            State.UNPORTED if size else State.CHANGED,
+            "dynamic shared memory",
+            reason=f"AMD targets have {LDS_BYTES} bytes per block, this needs {size or given[2]}",
             advice="use smaller tiles on AMD",
-        )  # fmt: skip
+        )
         yield Change(found)
 
 
@@ -200,9 +238,11 @@ def _device_output(source: Source) -> Iterator[Change]:
     for call in source.nodes("call_expression"):
         name = callee(source, call)
         if name in ("printf", "assert") and in_device_code(source, call):
-            reason = "the order of lines from several threads differs" if name == "printf" else (
-                "a failed assertion aborts the process with another message"
-            )  # fmt: skip
+            reason = (
+                "the order of lines from several threads differs"
+                if name == "printf"
+                else ("a failed assertion aborts the process with another message")
+            )
             yield Change(Finding(source.line(call), State.TRANSLATED, name, name, reason))
 
 
@@ -217,15 +257,18 @@ def _float_atomics(source: Source) -> Iterator[Change]:
         if re.search(r"\d\.\d*f?\b", value) or floats:
             yield Change(
                 Finding(
-                    source.line(call), State.TRANSLATED, "atomicAdd", "atomicAdd",
-                    "sums of floating numbers depend on the order of the threads; on fine-grained "
+                    source.line(call),
+                    State.TRANSLATED,
+                    "atomicAdd",
+                    "atomicAdd",
+                    "floating-point sums depend on the order of the threads; on fine-grained "
                     "memory AMD's hardware atomics may be ignored",
                 )
-            )  # fmt: skip
+            )
 
 
 def _capabilities(source: Source) -> Iterator[Change]:
-    """Hosts that ask for the compute capability, mostly to choose a kernel."""
+    """Yield host code that queries the compute capability, usually to choose a kernel."""
     asked = [node for node in source.nodes("identifier") if source.text_of(node) in CAPABILITIES]
     asked += [
         node
@@ -236,16 +279,19 @@ def _capabilities(source: Source) -> Iterator[Change]:
     ]
     for node in asked:
         found = Finding(
-            source.line(node), State.CHANGED, source.text_of(node), source.text_of(node),
-            "it is of the AMD architecture (9.4 of gfx942); the port's device code is compiled as "
-            f"for {STAND_IN_ARCH / 100}, so that a kernel for 8.0 may be chosen and be empty",
-            "decide by what the device can do, or by gcnArchName",
-        )  # fmt: skip
+            source.line(node),
+            State.CHANGED,
+            source.text_of(node),
+            source.text_of(node),
+            "it is the AMD architecture's version (9.4 for gfx942); device code is compiled as "
+            f"for {STAND_IN_ARCH / 100}, so that an empty kernel for 8.0 may be chosen",
+            "decide by the device's properties, or by gcnArchName",
+        )
         yield Change(found)
 
 
 def _blas_modes(source: Source) -> Iterator[Change]:
-    """Modes that are set or given; hipBLASLt takes the types that hipBLAS refuses."""
+    """Yield modes that are set or passed; hipBLASLt accepts the types that hipBLAS refuses."""
     uses_lt = b"cublasLt" in source.text
     for node in source.nodes("identifier"):
         name = source.text_of(node)
@@ -257,9 +303,12 @@ def _blas_modes(source: Source) -> Iterator[Change]:
             continue
         edit = Edit(node.start_byte, node.end_byte, BLAS_MODES[name])
         found = Finding(
-            source.line(node), State.CHANGED, name, BLAS_MODES[name],
+            source.line(node),
+            State.CHANGED,
+            name,
+            BLAS_MODES[name],
             "hipBLAS refuses it on AMD; its own mode has at least the precision of the fast ones",
-        )  # fmt: skip
+        )
         yield Change(found, (edit,), at=node.start_byte)
 
 
@@ -268,7 +317,7 @@ _UNSIGNED_TYPE = re.compile(r"\bunsigned\b|\bsize_t\b|\buint\w*|\bu(char|short|l
 
 
 def _without_sign(source: Source) -> frozenset[str]:
-    """The variables, parameters and members that the file declares without a sign."""
+    """Return the variables, parameters and members that the file declares as unsigned."""
     found = set()
     for node in source.nodes("declaration", "parameter_declaration", "field_declaration"):
         kind = node.child_by_field_name("type")
@@ -283,7 +332,7 @@ def _without_sign(source: Source) -> frozenset[str]:
 
 
 def _mixed_signs(source: Source) -> Iterator[Change]:
-    """The smaller of a number with a sign and one without: CUDA has overloads, HIP takes doubles.
+    """Yield min and max of a signed and an unsigned integer: CUDA has overloads, HIP uses double.
 
     Source: clang's __clang_hip_cmath.h, __HIP_OVERLOAD2(double, min).
     """
@@ -294,9 +343,11 @@ def _mixed_signs(source: Source) -> Iterator[Change]:
             continue
         if "::" in source.text_of(call.child_by_field_name("function")).removeprefix("::"):
             continue
-        if set(given) <= declared:  # both without a sign
+        if set(given) <= declared:  # both are unsigned
             continue
         if any(_UNSIGNED.search(t) or declared & set(re.findall(r"\w+", t)) for t in given):
-            reason = "of integers with and without a sign HIP's is a double; overloads are put in"
+            reason = (
+                "HIP's overload for signed and unsigned integers is a double; overloads are added"
+            )
             found = Finding(source.line(call), State.REPAIRED, name, name, reason)
             yield Change(found, (), ("mixed_signs",))

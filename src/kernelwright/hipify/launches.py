@@ -12,11 +12,12 @@ from kernelwright.hipify.finding import Finding, State
 GGL = "hipLaunchKernelGGL"
 _UINT3 = re.compile(r"\buint3\s+(\w+)")
 N_CONFIGURATION = 5
-"""Arguments of hipLaunchKernelGGL before the kernel's: kernel, grid, block, bytes, stream."""
+"""Number of hipLaunchKernelGGL's arguments before the kernel's own: kernel, grid, block, bytes,
+stream."""
 
 
 def launch_changes(source: Source, to: str) -> list[Change]:
-    """Launches: reported as they stand, and HIP's macro written as a launch on the way to CUDA."""
+    """Report launches unchanged; on the way to CUDA, write HIP's macro as a launch."""
     changes = []
     for node in source.nodes("kernel_call_syntax"):
         changes.append(Change(Finding(source.line(node), State.TRANSLATED, "<<<>>>", "<<<>>>")))
@@ -38,7 +39,8 @@ def launch_changes(source: Source, to: str) -> list[Change]:
 
 
 def _sizes(source: Source) -> Iterator[Change]:
-    """Sizes of launches that are declared as uint3: HIP does not make a dim3 of it by itself."""
+    """Yield launch sizes that are declared as uint3, which HIP does not convert to dim3
+    implicitly."""
     declared = set(_UINT3.findall(source.text.decode(errors="replace")))
     for launch in source.nodes("kernel_call_syntax"):
         for node in launch.named_children[:2]:
@@ -47,7 +49,10 @@ def _sizes(source: Source) -> Iterator[Change]:
                 continue
             became = f"dim3({name}.x, {name}.y, {name}.z)"
             found = Finding(
-                source.line(node), State.TRANSLATED, f"uint3 {name}", became,
+                source.line(node),
+                State.TRANSLATED,
+                f"uint3 {name}",
+                became,
                 "HIP has no conversion from uint3 to dim3",
-            )  # fmt: skip
+            )
             yield Change(found, (Edit(node.start_byte, node.end_byte, became),))

@@ -1,4 +1,4 @@
-"""Identifiers and includes: renamed by the tables, reported where no table knows them."""
+"""Identifiers and includes: renamed by the tables, or reported if no table has them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DECLARATORS = {
     "namespace_alias_definition",
 }  # fmt: skip
 SUFFIXES = {"hip": (".cu", ".hip"), "cuda": (".hip", ".cu")}
-"""Suffixes of units, before and after, by the side that is ported to."""
+"""Target side → suffixes of compilation units before and after the port."""
 TYPE_OF = {"type", "value", "default_value", "body"}
 """Fields of a declaration that use names rather than declare them."""
 WARP_SIZE = "warpSize"
@@ -29,16 +29,16 @@ LOCAL_SCOPES = ("function_definition", "template_declaration", "lambda_expressio
 _OF_CUDA_9 = re.compile(
     r"__((shfl(_up|_down|_xor)?|ballot|any|all|match_any|match_all)_sync|activemask|syncwarp)"
 )
-"""Source: CUDA 9.0 release notes; programs for older ones define them as macros."""
+"""Source: CUDA 9.0 release notes; programs for older versions define them as macros."""
 _AROUND_MEMBERS = ("field_declaration", "field_expression")
 
 
 def declared(source: Source) -> frozenset[str]:
-    """The names that a file declares itself: functions, variables, types, macros, parameters; and
+    """Return the names that a file declares: functions, variables, types, macros, parameters; and
     members, as ``.name``.
 
-    Not among them: a variable of one function that has the name of CUDA's ``warpSize``, which the
-    other functions may mean; and macros that stand in for warp operations of a newer CUDA.
+    Not among them: a local variable named like CUDA's ``warpSize``, because other functions may
+    mean CUDA's; and macros that replace warp operations of a newer CUDA.
     """
     found = {
         f".{source.text_of(node)}"
@@ -55,7 +55,7 @@ def declared(source: Source) -> frozenset[str]:
 
 
 def declares(source: Source, node: Any) -> bool:
-    """Whether an identifier stands where it is declared."""
+    """Return whether an identifier is at the place where it is declared."""
     parent = node.parent
     if parent is None or parent.type not in DECLARATORS:
         return False
@@ -84,14 +84,15 @@ class Names:
         self.source = source
         self.api = api
         self.own = own
-        """Names that the program declares, in this file or in the others ported with it."""
+        """Names that the program declares, in this file or in others that are ported with it."""
 
     @cached_property
     def used(self) -> set[str]:
         return {self.source.text_of(node) for node in self.source.nodes(*IDENTIFIERS)}
 
     def edits(self, taken: set[int]) -> Iterator[tuple[Edit | None, Finding]]:
-        """What becomes of each identifier; ``taken`` are the offsets that other rules speak for."""
+        """Yield the edit and finding of each identifier; ``taken`` are the offsets that other rules
+        handle."""
         for node in self.source.nodes(*IDENTIFIERS):
             name = self.source.text_of(node)
             if node.start_byte in taken or name in self.own:
@@ -110,7 +111,7 @@ class Names:
                 yield None, self._no_counterpart(node, row)
 
     def includes(self) -> Iterator[tuple[Edit | None, Finding]]:
-        """What becomes of each include of a library's header."""
+        """Yield the edit and finding of each include of a library's header."""
         for node in self.source.nodes("system_lib_string", "string_literal"):
             if node.parent.type != "preproc_include":
                 continue
@@ -124,10 +125,10 @@ class Names:
                 row = self.api.headers.get("cub/cub.cuh")
             if row is None:
                 if node.type == "system_lib_string" and self._is_foreign(name):
-                    yield None, self._header(node, name, "no table knows this header")
+                    yield None, self._header(node, name, "this header is in no table")
                 continue
             if not row.hip:
-                yield None, self._header(node, name, row.note or "AMD's stack has no such header")
+                yield None, self._header(node, name, row.note or "ROCm has no such header")
                 continue
             if row.hip == name:
                 continue
@@ -135,7 +136,7 @@ class Names:
             yield Edit(node.start_byte, node.end_byte, f"<{row.hip}>"), found
 
     def _renamed_file(self, name: str) -> str:
-        """A unit that another includes is ported under the other side's suffix."""
+        """Return the new name of an included compilation unit, with the other side's suffix."""
         old, new = SUFFIXES[self.api.to]
         return name.removesuffix(old) + new if name.endswith(old) else ""
 
@@ -147,22 +148,32 @@ class Names:
 
     def _header(self, node: Any, name: str, reason: str) -> Finding:
         return Finding(
-            self.source.line(node), State.UNPORTED, f"<{name}>", reason=reason,
-            advice="take out what the header is used for, or guard it with #ifdef __CUDACC__",
-        )  # fmt: skip
+            self.source.line(node),
+            State.UNPORTED,
+            f"<{name}>",
+            reason=reason,
+            advice="remove the code that uses the header, or guard it with #ifdef __CUDACC__",
+        )
 
     def _unknown(self, node: Any, name: str) -> Finding:
         return Finding(
-            self.source.line(node), State.UNPORTED, name, reason="no table knows this name",
-            advice="write it by hand, or declare it in the files that are ported",
-        )  # fmt: skip
+            self.source.line(node),
+            State.UNPORTED,
+            name,
+            reason="this name is in no table",
+            advice="port it by hand, or declare it in the files that are ported",
+        )
 
     def _no_counterpart(self, node: Any, row: Row) -> Finding:
         why = f"{row.state} in ROCm" if row.state != "supported" else "no counterpart in ROCm"
         return Finding(
-            self.source.line(node), State.UNPORTED, row.cuda, row.hip, f"{why} ({row.source})",
+            self.source.line(node),
+            State.UNPORTED,
+            row.cuda,
+            row.hip,
+            f"{why} ({row.source})",
             row.note or "rewrite this part, or leave it out on AMD",
-        )  # fmt: skip
+        )
 
     def _known(self, node: Any, row: Row) -> Finding:
         state = State.CHANGED if row.meaning else State.TRANSLATED

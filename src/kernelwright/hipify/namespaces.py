@@ -1,4 +1,4 @@
-"""Namespaces of CUDA: CUB's and Thrust's have counterparts, libcu++ has none."""
+"""Namespaces of CUDA: CUB's and Thrust's have counterparts, libcu++'s has none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INSIDE_THRUST = {"hip": "cuda", "cuda": "hip"}
 
 
 def namespace_changes(source: Source, own: frozenset[str], to: str) -> Iterator[Change]:
-    """Every namespace of the side that is translated from, but those that the program declares."""
+    """Yield every namespace of the source side, except those that the program declares."""
     for node in source.nodes("namespace_identifier", "identifier"):
         name = source.text_of(node)
         is_name = node.type == "namespace_identifier" or node.parent.type == "using_declaration"
@@ -29,16 +29,18 @@ def namespace_changes(source: Source, own: frozenset[str], to: str) -> Iterator[
         elif name == "cuda" and to == "hip" and before(source, node) in ("", "::"):
             yield Change(
                 Finding(
-                    source.line(node), State.UNPORTED, _whole(source, node),
+                    source.line(node),
+                    State.UNPORTED,
+                    _whole(source, node),
                     reason="ROCm has no libcu++",
                     advice="use __hip_atomic_... for cuda::atomic, std:: for cuda::std::",
                 ),
                 at=node.start_byte,
-            )  # fmt: skip
+            )
 
 
 def before(source: Source, node: Any) -> str:
-    """What stands before a name in its qualified name: 'thrust::system::'."""
+    """Return the qualifiers before a name, such as 'thrust::system::'."""
     return source.exact(_outer(node).start_byte, node.start_byte)
 
 

@@ -24,9 +24,9 @@ _SEVERAL = re.compile(r"([%\w]+)<(\d+)>")
 
 @cache
 def _tables() -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, str]], dict[str, str]]:
-    """Instructions by opcode, special registers, and types of PTX in C++.
+    """Return instructions by opcode, special registers, and PTX types in C++.
 
-    A row with ``types`` stands for one instruction of each: $t is PTX's name, $T is C++'s.
+    A row with ``types`` is one instruction per type: $t is PTX's name, $T is C++'s.
     """
     table = tomllib.loads((TABLES / "ptx.toml").read_text())
     types = table["types"]
@@ -39,7 +39,8 @@ def _tables() -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, str]], dic
 
 
 def ptx_changes(source: Source) -> Iterator[Change]:
-    """One change per asm statement: its C++, or a finding that says which instruction has none."""
+    """Yield one change per asm statement: its C++, or a finding that names the unsupported
+    instruction."""
     for node in source.nodes("gnu_asm_expression"):
         line = source.line(node)
         try:
@@ -47,20 +48,23 @@ def ptx_changes(source: Source) -> Iterator[Change]:
         except KeyError as error:
             yield Change(
                 Finding(
-                    line, State.UNPORTED, "inline PTX", reason=f"no rule for {error.args[0]}",
+                    line,
+                    State.UNPORTED,
+                    "inline PTX",
+                    reason=f"no rule for {error.args[0]}",
                     advice="write the C++ of it, or AMD's instruction behind #ifdef __HIP__",
                 )
-            )  # fmt: skip
+            )
             continue
         edit = Edit(node.start_byte, node.end_byte, text)
         yield Change(Finding(line, State.REPAIRED, "inline PTX", text), (edit,), needs)
 
 
 def _parts(source: Source, node: Any) -> tuple[str, list[str], int]:
-    """The PTX text, its operands in C++, outputs first, and how many of them are outputs.
+    """Return the PTX text, its operands in C++ (outputs first), and the number of outputs.
 
     Raises:
-        KeyError: its argument says what of the statement is not read.
+        KeyError: its argument names the part of the statement that cannot be read.
     """
     text = "".join(_said(source, piece) for piece in _pieces(node))
     sides: list[list[str]] = []
@@ -71,7 +75,7 @@ def _parts(source: Source, node: Any) -> tuple[str, list[str], int]:
 
 
 def _pieces(node: Any) -> list[Any]:
-    """The strings of the PTX text; what else stands among them is a macro's name."""
+    """Return the strings of the PTX text; anything else among them is a macro's name."""
     code = node.child_by_field_name("assembly_code") or node
     listed = code.named_children if code.type == "concatenated_string" else [code]
     pieces = [piece for piece in listed if piece.type != "comment"]
@@ -82,13 +86,13 @@ def _pieces(node: Any) -> list[Any]:
 
 
 def _said(source: Source, literal: Any) -> str:
-    """What a string says."""
+    """Return the contents of a string literal."""
     if literal.type == _RAW:
         parts = [c for c in literal.named_children if c.type == "raw_string_content"]
         return "".join(map(source.text_of, parts))
     try:
         return ast.literal_eval(source.text_of(literal))
-    except (SyntaxError, ValueError):  # an escape that Python has not
+    except (SyntaxError, ValueError):  # an escape that Python does not have
         raise KeyError(source.text_of(literal)) from None
 
 
@@ -100,7 +104,7 @@ def _value(source: Source, operand: Any) -> str:
 
 
 def _translate(text: str, operands: list[str], n_outputs: int) -> tuple[str, tuple[str, ...]]:
-    """C++ for PTX ``text``.
+    """Return C++ for PTX ``text``.
 
     Raises:
         KeyError: its argument names the instruction or register without a rule.
@@ -118,20 +122,21 @@ def _translate(text: str, operands: list[str], n_outputs: int) -> tuple[str, tup
 
 
 class _Block:
-    """The instructions of one asm statement, its own registers and what they need."""
+    """The instructions of one asm statement, the registers it declares, and the helpers they
+    need."""
 
     def __init__(self, operands: list[str]) -> None:
         self.operands = operands
         self.needs: list[str] = []
         self.statements: list[str] = []
         self.registers: dict[str, str] = {}
-        """Registers that the statement declares itself, and their types in C++."""
+        """Registers that the statement declares → their types in C++."""
         self.is_guarded = False
         self.kept: list[str] = []
         """Declarations of the inputs that are read before anything is written."""
 
     def keep_inputs(self, n_outputs: int) -> None:
-        """Read inputs first that an output may be: PTX has them in registers of their own."""
+        """Read inputs first that may alias an output: PTX has them in registers of their own."""
         words = re.compile(r"[A-Za-z_]\w*")
         written = {word for output in self.operands[:n_outputs] for word in words.findall(output)}
         for index in range(n_outputs, len(self.operands)):
@@ -140,7 +145,7 @@ class _Block:
                 self.operands[index] = f"ptx_in{index}"
 
     def add(self, part: str) -> None:
-        """One instruction or declaration."""
+        """Add one instruction or declaration."""
         if declared := _REGISTERS.fullmatch(part):
             return self._declare(declared[1], declared[2])
         guard = ""
@@ -198,7 +203,7 @@ class _Block:
         raise KeyError(word)
 
     def text(self) -> str:
-        """An expression; a function called on the spot where there are registers or guards."""
+        """Return an expression: a lambda called at once if there are registers or guards."""
         if not self.statements:
             return "__atomic_signal_fence(__ATOMIC_SEQ_CST)"  # asm("" ::: "memory")
         if not self.registers and not self.is_guarded and not self.kept:

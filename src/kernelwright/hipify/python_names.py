@@ -1,4 +1,4 @@
-"""What Python code says itself of CUDA: libraries, their functions, options of compilers."""
+"""Names of CUDA in Python code itself: libraries, their functions, options of compilers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kernelwright.hipify.finding import Finding, State
 from kernelwright.hipify.table import TABLES, load_map
 
 LIBRARIES = ("driver", "rtc", "runtime", "blas", "fft", "rand", "sparse", "solver")
-"""Tables whose functions are called through ctypes; others' are C++ alone."""
+"""Tables whose functions are called through ctypes; those of other libraries are C++ only."""
 Span = tuple[int, int, int, int]
-"""First line and column, last line and column of a place; lines from 1, columns in bytes."""
+"""First line and column, last line and column of a span; lines from 1, columns in bytes."""
 
 
 @cache
@@ -22,9 +22,9 @@ def _words() -> dict[str, dict[str, str]]:
 
 
 def python_changes(tree: ast.Module) -> Iterator[tuple[Span, str, Finding]]:
-    """Each place of a Python file that speaks of CUDA, its new text, and what is said of it.
+    """Yield each span of a Python file that names CUDA, its new text, and the finding.
 
-    The text is empty where the place is left as it is.
+    The text is empty if the span stays as it is.
     """
     nodes = list(ast.walk(tree))
     parts = {
@@ -38,7 +38,7 @@ def python_changes(tree: ast.Module) -> Iterator[tuple[Span, str, Finding]]:
 
 
 def _function(node: ast.Attribute) -> Iterator[tuple[Span, str, Finding]]:
-    """A function of a library, called on what ctypes loaded."""
+    """Yield the change of a library function that is called on a ctypes library."""
     row = load_map("hip").names.get(node.attr)
     if row is None or row.kind != "function" or row.library not in LIBRARIES:
         return
@@ -47,10 +47,17 @@ def _function(node: ast.Attribute) -> Iterator[tuple[Span, str, Finding]]:
     if row.is_mapped:
         yield span, row.hip, Finding(line, State.TRANSLATED, node.attr, row.hip, advice=row.note)
         return
-    yield span, "", Finding(
-        line, State.UNPORTED, node.attr, reason=f"no counterpart in ROCm ({row.source})",
-        advice="rewrite this part, or leave it out on AMD",
-    )  # fmt: skip
+    yield (
+        span,
+        "",
+        Finding(
+            line,
+            State.UNPORTED,
+            node.attr,
+            reason=f"no counterpart in ROCm ({row.source})",
+            advice="rewrite this part, or leave it out on AMD",
+        ),
+    )
 
 
 def _string(node: ast.Constant | ast.JoinedStr) -> Iterator[tuple[Span, str, Finding]]:

@@ -1,4 +1,4 @@
-"""Device code inside Python files: the strings that hold it are translated, all else is left."""
+"""Device code inside Python files: strings that hold it are translated, the rest stays."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _LITERAL = re.compile(r"(?P<mark>[rRbBuU]*)(?P<quote>\'\'\'|\"\"\"|\'|\")")
 
 
 def translate_python(text: str, *, to: str = "hip", file: str = "") -> Translation:
-    """``text``, a Python file, with the device code in its strings translated.
+    """Translate the device code in the strings of ``text``, a Python file.
 
     Covers the sources given to ``load_inline`` and to runtime compilers, and the libraries,
     functions and options that the file names itself. Line numbers of findings are the Python
-    file's. Not covered: strings put together of several, and files whose text is made when it runs.
+    file's. Not covered: strings that are concatenated at run time, and files whose text is created
+    at run time.
 
     Raises:
         UsageError: the text is not Python.
@@ -53,8 +54,8 @@ def translate_python(text: str, *, to: str = "hip", file: str = "") -> Translati
 
 
 def device_texts(text: str) -> tuple[str, ...]:
-    """The strings of a Python file that hold device code, as they are when it runs; none of a text
-    that is not Python."""
+    """Return the strings of a Python file that hold device code, with their run-time values; empty
+    if the text is not Python."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError):
@@ -63,7 +64,7 @@ def device_texts(text: str) -> tuple[str, ...]:
 
 
 def _starts(text: str) -> list[int]:
-    """The offset in bytes at which each line begins."""
+    """Return the offset in bytes at which each line begins."""
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -73,7 +74,7 @@ def _starts(text: str) -> list[int]:
 def _device_text(
     node: ast.Constant, raw: bytes, starts: list[int], to: str, file: str
 ) -> tuple[Edit | None, list[Finding]]:
-    """The translation of one string literal; none for one that is put together of several."""
+    """Return the translation of one string literal; None for a literal that consists of several."""
     start = starts[node.lineno - 1] + node.col_offset
     end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
     literal = raw[start:end].decode()

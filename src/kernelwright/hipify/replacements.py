@@ -1,4 +1,4 @@
-"""Constructs that HIP gives in another form: groups, switches, types with keywords."""
+"""Constructs that HIP has in another form: groups, switches, elaborated types."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ TYPEDEFS = {
     "CUstream_st": "ihipStream_t",
     "CUevent_st": "ihipEvent_t",
 }
-"""Structures of CUDA whose counterparts are to be written otherwise after ``struct``. Source: HIP
-7.1, hip_runtime_api.h: the first four are names of types only, the others tags only."""
+"""CUDA structures whose counterparts are written differently after ``struct``. Source: HIP 7.1,
+hip_runtime_api.h: the first four are only type names, the others only tags."""
 
 WORDS = {
     **dict.fromkeys(("CUDART_CB", "CUDA_CB", "CUDARTAPI", "CUDAAPI"), "HIP has no such macro"),
     "__grid_constant__": "HIP has no such promise; the parameter is read as it is",
 }
-"""Words that mean nothing on Linux or AMD, and what is said of them."""
+"""Words that have no meaning on Linux or AMD → the reason that is reported."""
 
 
 def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
-    """Every construct of a CUDA file that HIP has in another form."""
+    """Yield every construct of a CUDA file that HIP has in another form."""
     yield from group_changes(source, own)
     yield from _default_stream(source)
     yield from _elaborated_types(source, own)
@@ -36,7 +36,7 @@ def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]
 
 
 def _default_stream(source: Source) -> Iterator[Change]:
-    """The switch that gives each thread a default stream of its own, defined by the program."""
+    """Yield the program's definition of the macro that gives each thread its own default stream."""
     for node in source.nodes("preproc_def"):
         name = node.child_by_field_name("name")
         if name is None or source.text_of(name) != "CUDA_API_PER_THREAD_DEFAULT_STREAM":
@@ -47,7 +47,7 @@ def _default_stream(source: Source) -> Iterator[Change]:
 
 
 def _elaborated_types(source: Source, own: frozenset[str]) -> Iterator[Change]:
-    """``struct NAME`` where HIP has no structure of that name."""
+    """Yield ``struct NAME`` where HIP has no structure of that name."""
     for node in source.nodes("struct_specifier"):
         name = node.child_by_field_name("name")
         old = source.text_of(name) if name is not None else ""

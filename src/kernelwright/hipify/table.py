@@ -1,4 +1,5 @@
-"""The API map: which name on one side is which on the other, read from tables beside this file."""
+"""The API map: the names of each side and their counterparts, read from the tables beside this
+file."""
 
 from __future__ import annotations
 
@@ -12,16 +13,17 @@ from typing import Any
 
 TABLES = Path(__file__).parent / "tables"
 WAY_BACK = "way back"
-"""The note of a header or name that its HIP counterpart becomes again where several have it."""
+"""Note of a header or name that its HIP counterpart is translated back to, if several have that
+counterpart."""
 
 ONLY_BACK = "only back"
-"""The note of PyTorch's names: its builder of extensions makes CUDA's ones those of its version of
+"""Note of PyTorch's names: its extension builder translates CUDA's names to those of its version of
 ROCm, where most are CUDA's again."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One name of CUDA and its counterpart, with the ROCm release that brought it.
+    """One name of CUDA and its counterpart, with the ROCm release that introduced it.
 
     Source:
         The table's own ``source`` column: 'rocm-tables' are the API tables of the ROCm
@@ -54,12 +56,12 @@ class ApiMap:
     headers: dict[str, Row]
     to: str
     owned: re.Pattern[str]
-    """Names that belong to the side translated from, whether or not a table has them."""
+    """Names that belong to the source side, whether or not a table has them."""
 
 
 @cache
 def load_map(to: str) -> ApiMap:
-    """The map for translating ``to`` 'hip' or 'cuda'."""
+    """Return the map for translating ``to`` 'hip' or 'cuda'."""
     return _to_hip() if to == "hip" else _to_cuda()
 
 
@@ -95,18 +97,21 @@ def _to_hip() -> ApiMap:
 
 
 def _mirrors(row: Row) -> bool:
-    """Whether a library's names differ in their prefixes alone: of several, that is the one to go
-    back to, hipblasStatus_t to cublasStatus_t and not to cublasStatus, hipError_t to cudaError_t.
-    The runtime comes before the driver, whose functions take other types."""
+    """Return whether a library's two names differ in their prefixes alone.
+
+    If several names have one counterpart, this one is translated back to: hipblasStatus_t to
+    cublasStatus_t and not to cublasStatus, hipError_t to cudaError_t. The runtime takes precedence
+    over the driver, whose functions take other types.
+    """
     own = "cuda" if row.library == "runtime" else "cu"
     is_driver = row.library == "driver"
     return not is_driver and row.hip.removeprefix("hip") == row.cuda.removeprefix(own)
 
 
 def _of_rocm_6(row: Row) -> tuple[str, ...]:
-    """The other name that a function of hipBLAS may have had before ROCm 7.
+    """Return the other name that a function of hipBLAS may have had before ROCm 7.
 
-    Source: hipblas.h of ROCm 6.3, what is behind HIPBLAS_V2.
+    Source: hipblas.h of ROCm 6.3, the names behind HIPBLAS_V2.
     """
     is_function = row.library == "blas" and row.kind == "function"
     return (re.sub(r"(_64)?$", r"_v2\1", row.hip, count=1),) if is_function else ()

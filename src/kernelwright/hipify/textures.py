@@ -1,7 +1,7 @@
 """Textures: some AMD GPUs have no image instructions, and read through a descriptor instead.
 
-Both paths stand in the port: the host chooses when it runs, by the device's attribute, and the
-device code when it is compiled, by its target.
+The port contains both paths: the host chooses at run time, by the device's attribute, and the
+device code at compile time, by its target.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ READS = {
     "tex1D": ("port_read_1d", 2),
     "tex2D": ("port_read_2d", 3),
 }
-"""Reads of texture objects that have a replacement, and how many arguments their values take."""
+"""Texture reads with a replacement: its name, and the number of arguments of the read."""
 HOST = {
     "cudaMallocArray": "port_malloc_array", "cudaFreeArray": "port_free_array",
     "cudaMemcpy2DToArray": "port_copy_to_array", "cudaMemcpy2DFromArray": "port_copy_from_array",
@@ -31,20 +31,23 @@ UNCOVERED = re.compile(
     rb"|\bcudaMemcpy(3D|2DArrayToArray|ToArray|FromArray|2DToArrayAsync)\b|\btex(ture)?<"
     rb"|\bsurf(1D|2D|3D)\w+\b|\btex(3D|Cubemap)\w*|\btex[12]DL(ayered|od)\w*"
 )
-"""What a file may not hold if its textures are to be replaced: it would see one as another."""
+"""Constructs that prevent the replacement of a file's textures: it would confuse the two kinds."""
 GUARD = "PORT_TEXTURE"
-"""What the replacements' definitions stand under."""
+"""Macro that guards the definitions of the replacements."""
 REASON = "gfx942 and gfx950 have no image instructions"
 
 
 def texture_changes(source: Source) -> Iterator[Change]:
-    """The texture calls of a CUDA file: replaced, or reported where one of them cannot be."""
+    """Yield the texture calls of a CUDA file: replaced, or reported if one of them cannot be."""
     for node in source.nodes("template_type"):
         if source.text_of(node.child_by_field_name("name")) == "surface":
             found = Finding(
-                source.line(node), State.UNPORTED, "surface<>",
-                reason="HIP has no surface references", advice="use surface objects",
-            )  # fmt: skip
+                source.line(node),
+                State.UNPORTED,
+                "surface<>",
+                reason="HIP has no surface references",
+                advice="use surface objects",
+            )
             yield Change(found)
     is_replaced = UNCOVERED.search(source.text) is None
     for call in source.nodes("call_expression"):
@@ -63,7 +66,8 @@ def texture_changes(source: Source) -> Iterator[Change]:
 
 
 def texture_returns(source: Source) -> Iterator[Change]:
-    """The way back: the replacements' definitions go, and CUDA's own names are called again."""
+    """Yield the changes of the way back: the replacements' definitions are removed, and CUDA's own
+    functions are called again."""
     back = {became: name for name, (became, _) in READS.items()}
     back |= {became: name for name, became in HOST.items()}
     named = ((node, node.child_by_field_name("name")) for node in source.nodes("preproc_ifdef"))

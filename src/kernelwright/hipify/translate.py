@@ -1,4 +1,4 @@
-"""Translate one file: all rules over one tree, all edits made at once."""
+"""Translation of one file: all rules run over one tree, and all edits are made at once."""
 
 from __future__ import annotations
 
@@ -29,12 +29,30 @@ from kernelwright.hipify.warp_synchrony import warp_synchrony_changes
 SIDES = ("hip", "cuda")
 _OF_NVCC = {
     "cassert": ("assert.h", {"assert"}),
-    "cstring": ("string.h", {
-        "memcpy", "memset", "memmove", "memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp",
-        "strcat", "strncat", "strstr", "strchr", "strrchr", "strtok", "strdup", "strcasecmp",
-    }),
+    "cstring": (
+        "string.h",
+        {
+            "memcpy",
+            "memset",
+            "memmove",
+            "memcmp",
+            "strlen",
+            "strcpy",
+            "strncpy",
+            "strcmp",
+            "strncmp",
+            "strcat",
+            "strncat",
+            "strstr",
+            "strchr",
+            "strrchr",
+            "strtok",
+            "strdup",
+            "strcasecmp",
+        },
+    ),
     "ctime": ("time.h", {"time", "difftime"}),
-}  # fmt: skip
+}
 _OF_CUBLAS = {
     "hip/hip_fp16.h": re.compile(rb"\b(__half|half)2?\b"),
     "hip/hip_bf16.h": re.compile(rb"\b(__)?nv_bfloat162?\b"),
@@ -49,13 +67,13 @@ _BEFORE_CODE = (
     "#ifndef", "#ifdef",
 )  # fmt: skip
 _SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>(?=[ \t]*\()")
-"""A launch whose brackets may be apart, which nvcc reads and clang does not."""
+"""A launch whose brackets may be separated by blanks, which nvcc accepts and clang does not."""
 _DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A translated file and everything that was met in it."""
+    """A translated file and every construct that was met in it."""
 
     text: str
     findings: tuple[Finding, ...]
@@ -71,11 +89,12 @@ class Translation:
 def translate(
     text: str, *, to: str = "hip", file: str = "", own: Iterable[str] = (), implicit: bool = True
 ) -> Translation:
-    """``text`` translated; comments and formatting stay.
+    """Translate ``text``; comments and formatting stay.
 
-    ``own`` are names that the program declares in other files. ``implicit`` says that it is a unit:
-    the compiler includes the runtime's header (nvcc does that for .cu files), so it may have to be
-    added, and a text that no compiler reads as a whole is unported.
+    ``own`` are names that the program declares in other files. ``implicit`` says that the text is a
+    compilation unit. The compiler includes the runtime's header in it (nvcc does that for .cu
+    files), so that the header may have to be added; and a text that no compiler can read as a whole
+    is unported.
 
     Raises:
         UsageError: ``to`` is neither 'hip' nor 'cuda'.
@@ -122,7 +141,8 @@ def _once(findings: list[Finding]) -> list[Finding]:
 
 
 def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[Edit]:
-    """The runtime's header where the compiler no longer brings it, and own functions in use."""
+    """Return edits that add the runtime's header, if the compiler no longer includes it, and the
+    helper functions in use."""
     api = load_map(to)
     includes = [
         node for node in source.nodes("preproc_include") if node.parent.type == "translation_unit"
@@ -147,7 +167,7 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
 
 
 def _brought_by_cublas(source: Source, became: set[str]) -> str:
-    """Headers of short floating numbers that cuBLAS's include and hipBLAS's do not.
+    """Return headers of short floating-point types that cuBLAS includes and hipBLAS does not.
 
     Source: cublas_api.h of CUDA 13.
     """
@@ -156,8 +176,8 @@ def _brought_by_cublas(source: Source, became: set[str]) -> str:
 
 
 def _brought_by_nvcc(source: Source, included: set[str]) -> Iterator[str]:
-    """Standard headers that CUDA's runtime header includes and HIP's does not, where they are used,
-    or where a header of the program's may use them.
+    """Yield standard headers that CUDA's runtime header includes and HIP's does not, if they are
+    used, or if a header of the program may use them.
 
     Source: crt/common_functions.h of CUDA 13 (string.h, time.h) and its declaration of assert.
     """
@@ -172,9 +192,9 @@ def _brought_by_nvcc(source: Source, included: set[str]) -> Iterator[str]:
 
 
 def _after_includes(source: Source, root: Any) -> int:
-    """The first line's start after the last include that precedes any other code.
+    """Return the start of the first line after the last include that precedes any other code.
 
-    The guard around a header's whole text is looked into.
+    Includes inside a header's include guard are found too.
     """
     at = 0
     for node in root.children:
@@ -193,7 +213,7 @@ def _after_includes(source: Source, root: Any) -> int:
 
 
 def _last_byte(source: Source) -> int:
-    """Where the text ends, white space and comments aside."""
+    """Return the offset at which the text ends, ignoring white space and comments."""
     code = [node for node in source.root.children if node.type != "comment"]
     return code[-1].end_byte if code else 0
 

@@ -1,4 +1,4 @@
-"""Files that no compiler would read, found before anything is said about their translation."""
+"""Files that no compiler can read, found before anything is reported about their translation."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _TOKEN = re.compile(
     r"|(?P<bracket>[()\[\]{}])|(?P<stray>[\0\udc80-\udcff]+)",
     re.DOTALL | re.MULTILINE,
 )
-"""Comments, directives, literals, names, numbers, brackets, bytes that are no text."""
+"""Comments, directives, literals, names, numbers, brackets, and bytes that are not text."""
 _WORD = re.compile(r"#\s*(\w*)\s*(\"?)")
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing but white space and comments."""
+    """Return whether there is nothing but white space and comments."""
     return not _code(text).strip()
 
 
 def unreadable(text: str) -> Finding | None:
-    """Why no compiler reads ``text``: bytes that are no text, brackets that do not match, or
-    neither a declaration nor a directive in it.
+    """Return why no compiler can read ``text``: bytes that are not text, brackets that do not
+    match, or neither a declaration nor a directive in it.
 
-    Not covered: other errors of syntax, which the compile rung finds; brackets where a branch of a
-    condition or a macro has one without the other, as the macros of a header of the program's may.
+    Not covered: other syntax errors, which the compile rung finds; brackets that are unbalanced
+    within a branch of a conditional or a macro, as the macros of a program's header may be.
     """
     open_: list[tuple[str, int]] = []
     floors: list[int] = []
@@ -59,7 +59,8 @@ def _code(text: str) -> str:
 
 
 def _is_known(directive: str, open_: list[tuple[str, int]], floors: list[int]) -> bool:
-    """Whether the brackets that follow are still known; keeps ``floors``, depths of branches."""
+    """Return whether the brackets that follow are still known, and update ``floors``, the depths of
+    branches."""
     word, quote = _WORD.search(directive).groups()  # type: ignore[union-attr]
     if word.startswith("if"):
         floors.append(len(open_))

@@ -1,4 +1,4 @@
-"""``warpSize``: 32 in the port, whose warps are logical ones; names of the program's own stay."""
+"""``warpSize`` is 32 in the port, whose warps are logical ones; the program's own names stay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WRITES = ("update_expression", "pointer_expression")
 
 
 def warp_size_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
-    """CUDA's variable, and the member of a device's properties."""
+    """Yield uses of CUDA's variable, and of the member of a device's properties."""
     for node in source.nodes("identifier", "field_identifier"):
         if source.text_of(node) != WARP_SIZE or _is_own(source, node, own):
             continue
@@ -28,7 +28,8 @@ def warp_size_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
 
 
 def width_query_changes(source: Source) -> Iterator[Change]:
-    """Devices that are asked for their warp size by attribute: the logical width as well."""
+    """Yield queries of a device's warp size by attribute, which return the logical width as
+    well."""
     for call in source.nodes("call_expression"):
         name, given = callee(source, call), arguments(call)
         if name not in ("cudaDeviceGetAttribute", "cuDeviceGetAttribute") or len(given) != 3:
@@ -43,14 +44,14 @@ def width_query_changes(source: Source) -> Iterator[Change]:
 
 
 def is_device_property(source: Source, access: Any) -> bool:
-    """Whether the object is one that the file declares as a device's properties."""
+    """Return whether the object is one that the file declares as a device's properties."""
     words = re.findall(r"\w+", source.text_of(access.child_by_field_name("argument")))
     text = source.text.decode(errors="replace")
     return any(re.search(rf"\bcudaDeviceProp\b[^;(){{}}]*\b{word}\b", text) for word in words)
 
 
 def _is_own(source: Source, node: Any, own: frozenset[str]) -> bool:
-    """Whether the program means a member, a variable or a parameter that it declares itself."""
+    """Return whether the name is a member, a variable or a parameter that the program declares."""
     member = f".{WARP_SIZE}"
     if node.type == "field_identifier":
         access = node.parent
@@ -73,7 +74,7 @@ def _is_written(access: Any) -> bool:
 
 
 def _is_local(source: Source, node: Any) -> bool:
-    """Whether a function or template around it declares the name."""
+    """Return whether an enclosing function or template declares the name."""
     around, scope = set(), enclosing(node, *LOCAL_SCOPES)
     while scope is not None:
         around.add(scope.id)

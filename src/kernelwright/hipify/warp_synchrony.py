@@ -1,7 +1,7 @@
-"""Implicit warp synchrony: lanes that read what other lanes just wrote with no barrier between.
+"""Implicit warp synchrony: lanes read values that other lanes just wrote, with no barrier between.
 
-Such code trusts that 32 lanes run in lockstep. Each such statement is split into read, barrier,
-write, barrier, which is right at every width and under every schedule.
+Such code assumes that 32 lanes run in lockstep. Each such statement is split into read, barrier,
+write, barrier, which is correct at every width and under every schedule.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _FEW = re.compile(r"<\s*(32|warpSize|WARP_SIZE)\b|<=\s*31\b")
 
 
 def in_step(text: str) -> str:
-    """CUDA text as hardware in lockstep would run it: the same statements split, with a meeting of
-    the lanes that are there between read and write."""
+    """Return CUDA text as lockstep hardware would run it: the same statements are split, with a
+    barrier of the active lanes between read and write."""
     source = Source(text.encode(errors="surrogateescape"))
     changes = warp_synchrony_changes(source, barrier="__activemask()")
     edits = [edit for change in changes for edit in change.edits]
@@ -29,7 +29,7 @@ def in_step(text: str) -> str:
 
 
 def warp_synchrony_changes(source: Source, *, barrier: str = "__syncwarp()") -> Iterator[Change]:
-    """A repair for every update of shared memory by neighbours' values without a barrier."""
+    """Yield a repair for every update of shared memory by neighbours' values without a barrier."""
     shared, volatile = _arrays(source)
     for index, node in enumerate(source.nodes("assignment_expression")):
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -44,7 +44,8 @@ def warp_synchrony_changes(source: Source, *, barrier: str = "__syncwarp()") -> 
 
 
 def _arrays(source: Source) -> tuple[set[str], set[str]]:
-    """Names declared ``__shared__``, and names declared ``volatile``, in the file."""
+    """Return the names declared ``__shared__``, and the names declared ``volatile``, in the
+    file."""
     shared, volatile = set(), set()
     for node in source.nodes("declaration", "parameter_declaration"):
         head = source.text_of(node)
@@ -67,7 +68,7 @@ def _identifiers(node: Any) -> Iterator[Any]:
 
 
 def _few_lanes(source: Source, node: Any) -> bool:
-    """Whether the statement is guarded by a test that lets one warp through."""
+    """Return whether the statement is guarded by a condition that only one warp satisfies."""
     guard = enclosing(node, "if_statement")
     while guard is not None:
         condition = guard.child_by_field_name("condition")
@@ -78,7 +79,7 @@ def _few_lanes(source: Source, node: Any) -> bool:
 
 
 def _barrier_near(source: Source, node: Any) -> bool:
-    """Whether a barrier follows the statement directly."""
+    """Return whether a barrier directly follows the statement."""
     statement = node.parent
     following = statement.next_named_sibling if statement is not None else None
     return following is not None and "__sync" in source.text_of(following)[:40]
@@ -91,10 +92,13 @@ def _split(
     if statement.type != "expression_statement":
         yield Change(
             Finding(
-                source.line(node), State.CHANGED, "implicit warp synchrony", reason=REASON,
+                source.line(node),
+                State.CHANGED,
+                "implicit warp synchrony",
+                reason=REASON,
                 advice="put __syncwarp() between the lanes' reads and writes",
             )
-        )  # fmt: skip
+        )
         return
     brace, close = ("{ ", " }")
     edits = (

@@ -1,4 +1,4 @@
-"""Port programs between CUDA and HIP, and say how far each file was checked."""
+"""Ports of programs between CUDA and HIP, with a statement of how far each file was checked."""
 
 from kernelwright.port.ladder import Rung, RungStatus
 from kernelwright.port.project import PortedFile, PortReport, port

@@ -1,4 +1,4 @@
-"""Include paths and macros of a project's files, from its compile database or its own folders."""
+"""Include paths and macros of a project's files, from its compile database or its folders."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from kernelwright.core.errors import UsageError
 
 DATABASE = "compile_commands.json"
 CACHE = "CMakeCache.txt"
-"""What CMake leaves at the top of a build tree. Source: cmake(1)."""
+"""File that CMake writes at the top of a build tree. Source: cmake(1)."""
 N_FOLDERS = 80
-"""Folders of headers that a file of no database is compiled with: some trees have hundreds."""
+"""Limit on the header folders with which a file outside any database is compiled: some trees have
+hundreds."""
 _FOLDERS = ("-I", "-isystem", "-iquote", "--include-path")
 _ANSWERS = ("--options-file", "-optf")
 """nvcc's options for response files. Source: nvcc --help, CUDA 13."""
@@ -22,18 +23,20 @@ _ANSWERS = ("--options-file", "-optf")
 
 @dataclass(frozen=True)
 class Flags:
-    """What a file is compiled with."""
+    """The flags that a file is compiled with."""
 
     includes: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
 
     def with_folder(self, folder: Path) -> Flags:
-        """These flags for a file of ``folder``, where its quoted includes are looked for first."""
+        """Return these flags for a file in ``folder``, which is searched first for its quoted
+        includes."""
         return Flags((folder, *self.includes), self.defines)
 
     def at(self, root: Path, written: Path) -> Flags:
-        """These flags for the port of ``root`` under ``written``: before each folder comes that of
-        its ported headers; among the originals are those that needed no port."""
+        """Return these flags for the port of ``root`` under ``written``. Each folder is preceded by
+        the folder of its ported headers; the original folders still hold headers that needed no
+        port."""
         includes: list[Path] = []
         for path in self.includes:
             includes += [written / path.relative_to(root)] if path.is_relative_to(root) else []
@@ -45,11 +48,13 @@ NO_FLAGS = Flags()
 
 
 def build_flags(root: Path, out: Path) -> dict[Path, Flags]:
-    """Flags by source file from the database in ``root`` or in a build folder directly below it;
-    that of the port in ``out`` is none of the sources'.
+    """Return flags by source file, from the database in ``root`` or in a build folder directly
+    below it.
+
+    The database of a port in ``out`` is ignored.
 
     Raises:
-        UsageError: the database is none.
+        UsageError: the file is not a compile database.
     """
     places = [root / DATABASE, *sorted(root.glob(f"*/{DATABASE}"))]
     apart = (place for place in places if place.parent.resolve() != out.resolve())
@@ -60,15 +65,15 @@ def build_flags(root: Path, out: Path) -> dict[Path, Flags]:
         return dict(_read(database))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise UsageError(
-            f"{database} is no compile database",
+            f"{database} is not a compile database",
             seen=f"{type(error).__name__}: {error}"[:200],
-            do="make it anew (cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON), or move it away",
+            do="make it again (cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON), or move it away",
         ) from error
 
 
 def nearest_folders(folders: Iterable[Path], folder: Path) -> Flags:
-    """Flags for a file of ``folder`` that no database has: the folders of the project's headers,
-    those that share most of its path first, and at most N_FOLDERS of them."""
+    """Return flags for a file in ``folder`` that no database has: the folders of the project's
+    headers, those that share most of its path first, at most N_FOLDERS of them."""
 
     def apart(other: Path) -> int:
         shared = sum(a == b for a, b in zip(other.parts, folder.parts, strict=False))
@@ -78,23 +83,27 @@ def nearest_folders(folders: Iterable[Path], folder: Path) -> Flags:
 
 
 def database_of(units: Mapping[Path, Flags], under: Path, compiler: str) -> str:
-    """The text of the ported files' compile database, so that the way back knows their macros."""
+    """Return the text of the ported files' compile database, which the way back needs for their
+    macros."""
     entries = [
         {
             "directory": str(under.resolve()),
             "file": str(unit.resolve()),
             "arguments": [
-                compiler, *(f"-I{path}" for path in flags.includes),
-                *(f"-D{define}" for define in flags.defines), "-c", str(unit.resolve()),
+                compiler,
+                *(f"-I{path}" for path in flags.includes),
+                *(f"-D{define}" for define in flags.defines),
+                "-c",
+                str(unit.resolve()),
             ],
         }
         for unit, flags in units.items()
-    ]  # fmt: skip
+    ]
     return json.dumps(entries, indent=1)
 
 
 def is_built(path: Path, root: Path) -> bool:
-    """Whether a file is a build's or a version control's, not the project's own."""
+    """Return whether a file belongs to a build or to version control, not to the project."""
     for folder in path.relative_to(root).parents:
         if folder.name.startswith(".") or (folder.name and (root / folder / CACHE).exists()):
             return True
@@ -114,7 +123,7 @@ def _read(database: Path) -> Iterator[tuple[Path, Flags]]:
 
 
 def _words(words: list[str], at: Path) -> Iterator[str]:
-    """The words of a command, those of its response files among them."""
+    """Yield the words of a command, including those of its response files."""
     rest = iter(words)
     for word in rest:
         named = word[1:] if word.startswith("@") else next(rest, "") if word in _ANSWERS else ""
@@ -125,7 +134,7 @@ def _words(words: list[str], at: Path) -> Iterator[str]:
 
 
 def _valued(words: list[str], options: tuple[str, ...]) -> Iterator[str]:
-    """The values of options, written together with them or as the next word."""
+    """Yield the values of options, written together with them or as the next word."""
     rest = iter(words)
     for word in rest:
         option = next((o for o in options if word.startswith(o)), None)

@@ -1,4 +1,4 @@
-"""Files that rules could not finish: models are asked, and the ladder decides about their text."""
+"""Files that rules could not finish: models are asked, and the ladder judges their answers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ Climb = Callable[[Translation], tuple[Rung, ...]]
 
 
 def finished(
-    work: Unfinished, translation: Translation, rungs: tuple[Rung, ...], repairs: Repairs,
+    work: Unfinished,
+    translation: Translation,
+    rungs: tuple[Rung, ...],
+    repairs: Repairs,
     climb: Climb,
-) -> tuple[Translation, tuple[Rung, ...], tuple[Repair, ...]]:  # fmt: skip
-    """The best text of a file after at most N_TRIES questions, how far it climbed, and the calls.
+) -> tuple[Translation, tuple[Rung, ...], tuple[Repair, ...]]:
+    """Return the best text of a file after at most N_TRIES questions, the rungs it reached, and the
+    calls.
 
-    A text is better where every rung that was passed before still is, and more are passed or less
-    is wrong. What is not checked cannot be mended: nobody is asked about it.
+    A text is better if every rung that passed before still passes, and more rungs pass or fewer
+    faults are left. A rung that is not checked cannot be repaired, so no model is asked about it.
 
     Raises:
         ProposerError: a model cannot be asked at all.
@@ -46,7 +50,7 @@ def finished(
 
 
 def faults_of(rungs: tuple[Rung, ...]) -> tuple[str, ...]:
-    """What rungs found wrong."""
+    """Return the faults that rungs found."""
     return tuple(
         f"{rung.name}: {detail}"
         for rung in rungs

@@ -1,4 +1,4 @@
-"""Where a port is written: over nothing but what an earlier port left there."""
+"""The output of a port: it overwrites only files that an earlier port wrote."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kernelwright.core.places import require_file, written_whole
 
 REPORT = "port.json"
 MARK = '{\n "to": "'
-"""How a report begins."""
+"""The beginning of a report."""
 
 
 def place_of(under: Path, name: str, to: str) -> Path:
-    """Where the translation of a file stands: a .cu file becomes .hip and the other way round."""
+    """Return the path of a file's translation: .cu becomes .hip, and the reverse."""
     path = under / name
     if path.suffix in (".cu", ".hip"):
         path = path.with_suffix(".hip" if to == "hip" else ".cu")
@@ -25,11 +25,11 @@ def place_of(under: Path, name: str, to: str) -> Path:
 
 
 def write_outputs(under: Path, places: Mapping[Path, Path], texts: Mapping[Path, str]) -> None:
-    """Write texts by their paths; ``places`` are those of sources.
+    """Write texts by their paths; ``places`` maps sources to the paths of their translations.
 
     Raises:
-        UsageError: two sources have one place, or a file is there that no port wrote, or that was
-            changed since. Nothing is written then.
+        UsageError: two sources have one path, or a file exists that no port wrote, or that was
+            changed since. Nothing is written in that case.
     """
     _require_apart(places)
     require_file(under / REPORT, "report of a port", MARK)
@@ -43,11 +43,11 @@ def write_outputs(under: Path, places: Mapping[Path, Path], texts: Mapping[Path,
             partial.write_text(text, errors="surrogateescape")
 
 
-def write_report(under: Path, told: Mapping[str, Any], paths: Iterable[Path]) -> None:
-    """Write the report of a port, and what it left in its files."""
+def write_report(under: Path, report: Mapping[str, Any], paths: Iterable[Path]) -> None:
+    """Write the report of a port, with the digests of its files."""
     digests = {_name(path, under): _digest(path) for path in paths}
     with written_whole(under / REPORT) as partial:
-        partial.write_text(json.dumps({**told, "digests": digests}, indent=1))
+        partial.write_text(json.dumps({**report, "digests": digests}, indent=1))
 
 
 def _require_apart(places: Mapping[Path, Path]) -> None:
@@ -64,23 +64,24 @@ def _require_apart(places: Mapping[Path, Path]) -> None:
             raise UsageError(
                 f"two sources would be written to {place}",
                 seen=f"{taken[place]}, {source}",
-                do="rename one of them, or move away the one that needs no port",
+                do="rename one of them, or move the one that needs no port",
             )
         taken[place] = source
 
 
 def _require_same(path: Path, text: str) -> None:
-    """Nothing where a file has the text: a port that was stopped left it, or one by hand."""
+    """Refuse to overwrite a file whose text differs; an interrupted port may have left the same
+    text."""
     if path.read_text(errors="surrogateescape") != text:
         raise UsageError(
-            f"{path} is there, and is not what a port left there",
-            seen=f"another text than {REPORT} beside it records",
+            f"{path} exists, and its text is not that of the last port",
+            seen=f"a text that differs from the one recorded in {REPORT}",
             do="move it away to keep its changes, or give --out another folder",
         )
 
 
 def _recorded(under: Path) -> Mapping[str, str]:
-    """The digests of what the last port left; none where its report is damaged."""
+    """Return the digests of the last port's files; empty if its report is damaged."""
     try:
         return json.loads((under / REPORT).read_text()).get("digests", {})
     except (FileNotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""A file, a folder, or a project with a compile database: translated, written, checked."""
+"""Ports of a file, a folder, or a project with a compile database: translated, written, checked."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from kernelwright.port.build_flags import (
     nearest_folders,
 )
 from kernelwright.port.finishing import finished
-from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
+from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
 from kernelwright.port.outputs import place_of, write_outputs, write_report
 from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
-from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_strangers
+from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_foreign_headers
 from kernelwright.proposers.port.repair import Repair, Repairs, Unfinished
 
 RUNGS = (0, 1, 2, 3, 4)
@@ -43,7 +43,7 @@ _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
 
 @dataclass(frozen=True)
 class PortedFile:
-    """One file: its translation, and the rungs that were asked of it."""
+    """One file: its translation, and the rungs that were requested for it."""
 
     path: str
     written: str
@@ -54,7 +54,7 @@ class PortedFile:
 
     @property
     def is_done(self) -> bool:
-        """Nothing is left unported and every rung that was asked passed."""
+        """Whether every requested rung passed, and so nothing is left unported."""
         return all(rung.status is RungStatus.PASSED for rung in self.rungs)
 
 
@@ -71,7 +71,7 @@ class PortReport:
         return bool(self.files) and all(file.is_done for file in self.files)
 
     def as_json(self) -> dict[str, object]:
-        """The report as JSON values: every construct, every rung."""
+        """Return the report as JSON values: every construct, every rung."""
         return {
             "to": self.to,
             "targets": list(self.targets),
@@ -99,25 +99,30 @@ def _file_json(file: PortedFile) -> dict[str, object]:
 
 
 def port(
-    path: str | Path, *, to: str = "hip", targets: Sequence[str] = DEFAULT_TARGETS,
-    out: str | Path | None = None, rungs: Sequence[int] = (0, 1), arguments: Sequence[str] = (),
+    path: str | Path,
+    *,
+    to: str = "hip",
+    targets: Sequence[str] = DEFAULT_TARGETS,
+    out: str | Path | None = None,
+    rungs: Sequence[int] = (0, 1),
+    arguments: Sequence[str] = (),
     repairs: Repairs | None = None,
-) -> PortReport:  # fmt: skip
-    """``path`` (a file or a folder) translated ``to`` 'hip' or 'cuda' and written under ``out``.
+) -> PortReport:
+    """Translate ``path`` (a file or a folder) ``to`` 'hip' or 'cuda', and write it under ``out``.
 
     Without ``out`` nothing is kept. A ``compile_commands.json`` in the folder gives each file its
     include paths and macros. Rung 2 runs the program on this machine, with ``arguments``.
-    ``repairs`` are the models that are asked to finish what rules leave undone.
+    ``repairs`` are the models that are asked to finish files that the rules leave unfinished.
 
     Raises:
-        UsageError: no such path, target or rung; ``out`` holds what would be lost.
+        UsageError: no such path, target or rung; ``out`` holds files that would be lost.
         DialectError: tree-sitter is not installed.
     """
     _check(targets, rungs)
     root = Path(path)
     if not root.exists():
         raise UsageError("nothing to port", seen=str(root), do="name a file or a folder")
-    order = _Order(to, tuple(targets), tuple(rungs), tuple(arguments))
+    options = _PortOptions(to, tuple(targets), tuple(rungs), tuple(arguments))
     with tempfile.TemporaryDirectory() as scratch:
         under = Path(scratch if out is None else out)
         names = files_of(root, under)
@@ -129,7 +134,7 @@ def port(
         done = {
             p: _translated(p, t, to, names[p], own.get(p, frozenset())) for p, t in texts.items()
         }
-        done |= {p: with_strangers(p, done[p], folder) for p in code}
+        done |= {p: with_foreign_headers(p, done[p], folder) for p in code}
         places = {p: place_of(under, name, to) for p, name in names.items()}
         flags = build_flags(folder, under)
         database = _database(places, flags, folder, under, COMPILERS[to])
@@ -145,17 +150,20 @@ def port(
             moved = beside.at(folder, under.resolve())
             original = _Original(names[p], texts[p], beside, moved, p in parts)
             place = str(places[p]) if out is not None else ""
-            files.append(_checked(original, done[p], places[p], order, repairs, place))
+            files.append(_checked(original, done[p], places[p], options, repairs, place))
         report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
         write_report(under, report.as_json(), [*places.values(), *database])
     return report
 
 
 def _database(
-    places: Mapping[Path, Path], flags: Mapping[Path, Flags], folder: Path, under: Path,
+    places: Mapping[Path, Path],
+    flags: Mapping[Path, Flags],
+    folder: Path,
+    under: Path,
     compiler: str,
-) -> dict[Path, str]:  # fmt: skip
-    """The port's compile database, by its path; none where the sources have none."""
+) -> dict[Path, str]:
+    """Return the port's compile database by its path; empty if the sources have none."""
     units = {
         place: flags[p.resolve()].at(folder, under.resolve())
         for p, place in places.items()
@@ -171,7 +179,7 @@ class _Original:
     flags: Flags
     ported_flags: Flags
     is_included: bool = False
-    """By another file of the project."""
+    """Whether another file of the project includes it."""
 
     @property
     def is_program(self) -> bool:
@@ -180,7 +188,7 @@ class _Original:
 
 
 @dataclass(frozen=True)
-class _Order:
+class _PortOptions:
     to: str
     targets: tuple[str, ...]
     rungs: tuple[int, ...]
@@ -188,25 +196,30 @@ class _Order:
 
 
 def _checked(
-    original: _Original, translation: Translation, written: Path, order: _Order,
-    repairs: Repairs | None, place: str,
-) -> PortedFile:  # fmt: skip
-    """How far a file climbs; where rules leave it unfinished, after models were asked."""
+    original: _Original,
+    translation: Translation,
+    written: Path,
+    options: _PortOptions,
+    repairs: Repairs | None,
+    place: str,
+) -> PortedFile:
+    """Check how far a file climbs; if rules leave it unfinished, ask the models first."""
 
     def climb(text: Translation) -> tuple[Rung, ...]:
         written.write_text(text.text, errors="surrogateescape")
-        return _climb(original, text, written, order)
+        return _climb(original, text, written, options)
 
     rungs, made = climb(translation), ()
     if repairs is not None and written.suffix == ".hip":
-        work = Unfinished(original.name, original.text, translation.text, (), order.targets)
+        work = Unfinished(original.name, original.text, translation.text, (), options.targets)
         translation, rungs, made = finished(work, translation, rungs, repairs, climb)
-        written.write_text(translation.text, errors="surrogateescape")  # the last try may be there
+        # the file may hold the models' last try
+        written.write_text(translation.text, errors="surrogateescape")
     return PortedFile(original.name, place, translation, rungs, made)
 
 
 def check_targets(targets: Sequence[str]) -> None:
-    """Raise a UsageError for the first that is no AMD target."""
+    """Raise a UsageError for the first target that is not an AMD target."""
     for target in targets:
         if target not in TARGETS:
             raise UsageError(f'unknown target "{target}"', seen=target, do=nearest(target, TARGETS))
@@ -216,7 +229,7 @@ def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
     check_targets(targets)
     for rung in rungs:
         if rung not in RUNGS:
-            raise UsageError(f"no rung {rung}", seen=str(rung), do="choose of 0, 1, 2, 3, 4")
+            raise UsageError(f"no rung {rung}", seen=str(rung), do="choose from 0, 1, 2, 3, 4")
 
 
 def _translated(path: Path, text: str, to: str, name: str, own: Iterable[str]) -> Translation:
@@ -229,7 +242,8 @@ def _translated(path: Path, text: str, to: str, name: str, own: Iterable[str]) -
 
 
 def _translated_python(text: str, to: str, name: str) -> Translation:
-    """A file of another Python is left as it is: one must not end the port of a whole tree."""
+    """Translate a Python file; a file in another version of Python stays as it is, because it must
+    not end the port of a whole tree."""
     try:
         return translate_python(text, to=to, file=name)
     except UsageError as error:
@@ -239,68 +253,72 @@ def _translated_python(text: str, to: str, name: str) -> Translation:
 
 
 def _climb(
-    original: _Original, translation: Translation, written: Path, order: _Order
+    original: _Original, translation: Translation, written: Path, options: _PortOptions
 ) -> tuple[Rung, ...]:
-    is_part = original.is_included and not original.is_program  # checked with what includes it
+    # it is checked together with the files that include it
+    is_part = original.is_included and not original.is_program
     is_unit = written.suffix in (".hip", ".cu") and not is_part
     rungs = []
-    for number in sorted(set(order.rungs)):
+    for number in sorted(set(options.rungs)):
         if number == 0:
             rungs.append(lint(translation))
         elif number == 1 and is_unit:
-            rungs.append(_compile(written, order, original.ported_flags))
+            rungs.append(_compile(written, options, original.ported_flags))
         elif number == 1 and written.suffix == ".py":
-            rungs.append(_compile_strings(translation.text, order))
+            rungs.append(_compile_strings(translation.text, options))
         elif number == 2 and is_unit and original.is_program:
             rungs.append(
                 emulates(
-                    original.text, translation.text, flags=original.flags,
-                    ported_flags=original.ported_flags, arguments=order.arguments,
+                    original.text,
+                    translation.text,
+                    flags=original.flags,
+                    ported_flags=original.ported_flags,
+                    arguments=options.arguments,
                     file=written.name,
                 )
-            )  # fmt: skip
+            )
         elif number == 2 and original.is_program and written.suffix in UNITS:
             why = "a program whose device code is in other files is not run"
             rungs.append(Rung("emulate", RungStatus.NOT_CHECKED, (why,)))
         elif number in HARDWARE and is_unit:
-            rungs.append(_on_hardware(number, original, written, order))
+            rungs.append(_on_hardware(number, original, written, options))
     return tuple(rungs)
 
 
-def _on_hardware(number: int, original: _Original, written: Path, order: _Order) -> Rung:
-    """Rung 3 or 4, for a program; the original is laid beside the port for its includes."""
+def _on_hardware(number: int, original: _Original, written: Path, options: _PortOptions) -> Rung:
+    """Rung 3 or 4, for a program; the original is copied beside the port for its includes."""
     name, climb = HARDWARE[number]
-    if order.to != "hip" or not original.is_program:
+    if options.to != "hip" or not original.is_program:
         why = "only programs (with a main function) ported to HIP are run"
         return Rung(name, RungStatus.NOT_CHECKED, (why,))
     with tempfile.TemporaryDirectory() as folder:
         before = Path(folder, f"{written.stem}.cu")
         before.write_text(original.text, errors="surrogateescape")
         flags, ported = original.flags, original.ported_flags
-        program = Program(
-            ported.includes, order.arguments, flags.defines, original_includes=flags.includes
+        program = HardwareRun(
+            ported.includes, options.arguments, flags.defines, original_includes=flags.includes
         )
         return climb(before, written, program)
 
 
-def _compile(written: Path, order: _Order, flags: Flags) -> Rung:
-    if order.to != "hip":
+def _compile(written: Path, options: _PortOptions, flags: Flags) -> Rung:
+    if options.to != "hip":
         return compiles_for_nvidia(written, flags)
     defines = tuple(f"-D{define}" for define in flags.defines)
-    return compiles(written, targets=order.targets, includes=flags.includes, flags=defines)
+    return compiles(written, targets=options.targets, includes=flags.includes, flags=defines)
 
 
-def _compile_strings(text: str, order: _Order) -> Rung:
-    """Rung 1 of a Python file: each of its device texts, as runtime compilers see it."""
+def _compile_strings(text: str, options: _PortOptions) -> Rung:
+    """Rung 1 of a Python file: compile each of its device texts as runtime compilers see it."""
     texts = device_texts(text)
-    if order.to != "hip" or not texts:
+    if options.to != "hip" or not texts:
         return Rung("compile", RungStatus.NOT_CHECKED, ("no device code in its strings",))
     with tempfile.TemporaryDirectory() as folder:
         rungs = []
         for number, device_text in enumerate(texts, 1):
             path = Path(folder, f"string{number}.hip")
             path.write_text(f"#include <hip/hip_runtime.h>\n#line 1\n{device_text}")
-            rungs.append(compiles(path, targets=order.targets, includes=(), flags=()))
+            rungs.append(compiles(path, targets=options.targets, includes=(), flags=()))
     worst = max((rung.status for rung in rungs), key=_WORSE.index)
     details = tuple(detail for rung in rungs for detail in rung.details)
     return Rung("compile", worst, details, tuple(r for rung in rungs for r in rung.resources))

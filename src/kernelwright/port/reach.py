@@ -1,4 +1,4 @@
-"""What the files of a project include of each other, and which names a file sees by that."""
+"""Inclusions between the files of a project, and the names that each file sees through them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _QUOTED = re.compile(r"^\s*#\s*include\s*\"([^\"\n]+)\"", re.MULTILINE)
 
 
 def inclusions(texts: Mapping[Path, str]) -> dict[Path, set[Path]]:
-    """The files of ``texts`` that each of them includes.
+    """Return the files of ``texts`` that each of them includes.
 
-    Where several files have the name that is included, the one beside the includer is meant, else
-    all of them.
+    If several files have the included name, the one beside the includer is meant, otherwise all of
+    them.
     """
     by_name: dict[str, list[Path]] = {}
     for path in texts:
@@ -28,17 +28,18 @@ def inclusions(texts: Mapping[Path, str]) -> dict[Path, set[Path]]:
 
 
 def names_in_reach(texts: Mapping[Path, str], included: Inclusions) -> dict[Path, frozenset[str]]:
-    """The names declared in each file and in the files that it includes, and theirs.
+    """Return the names declared in each file, in the files that it includes, and in theirs in turn.
 
-    A name that another program of the same tree declares is not among them: there it may be CUDA's.
+    A name that another program of the same tree declares is not included, because here it may be
+    CUDA's.
     """
     own = {path: declared(Source(_bytes(text))) for path, text in texts.items()}
     return {path: frozenset().union(*(own[p] for p in _reached(path, included))) for path in texts}
 
 
 def folders_of_headers(headers: Sequence[Path], known: Mapping[Path, str]) -> list[Path]:
-    """The folders in which headers are, and those from which includes lead to them: of
-    ``inc/lib/a.h``, which a header or a ``known`` text includes as ``lib/a.h``, ``inc`` as well."""
+    """Return the folders that hold headers, and those from which includes lead to them: for
+    ``inc/lib/a.h``, included as ``lib/a.h`` by a header or a ``known`` text, also ``inc``."""
     unread = (path for path in headers if path not in known)
     texts = [*known.values(), *(path.read_text(errors="surrogateescape") for path in unread)]
     by_name: dict[str, list[Path]] = {}
@@ -54,7 +55,8 @@ def folders_of_headers(headers: Sequence[Path], known: Mapping[Path, str]) -> li
 
 
 def with_includes(path: Path) -> Iterator[Path]:
-    """A file, and the files of its folder and below that it includes in quotes, and theirs."""
+    """Yield a file, and, transitively, the files in or below its folder that are included in
+    quotes."""
     seen, left = {path}, [path]
     while left:
         at = left.pop(0)
@@ -70,8 +72,8 @@ def with_includes(path: Path) -> Iterator[Path]:
 
 
 def includes_outside(path: Path, folder: Path) -> Iterator[tuple[int, str, Path]]:
-    """The files that ``path`` includes in quotes and that are not in ``folder``: the line, the name
-    as it is written, and where the file is."""
+    """Yield the files outside ``folder`` that ``path`` includes in quotes: the line, the name as
+    written, and the file's path."""
     text = path.read_text(errors="replace")
     for match in _QUOTED.finditer(text):
         found = Path(os.path.normpath(path.parent / match[1]))

@@ -1,4 +1,4 @@
-"""The files of a project that are ported: those with device code, and what lies between them."""
+"""The files of a project that are ported: those with device code, and those that connect them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,19 @@ _BUILDS = re.compile(r"cuda|hip\b|hip_|\.cu\b", re.IGNORECASE)
 
 
 def files_of(root: Path, out: Path) -> dict[Path, str]:
-    """The files to port and their names under ``out``: of a file what it includes as well, of a
-    folder nothing that lies in ``out``.
+    """Return the files to port and their names under ``out``.
+
+    For a file, the files that it includes are ported as well; for a folder, files in ``out`` are
+    not.
 
     Raises:
-        UsageError: a folder without any, or in ``out`` itself; an empty file, or one of a kind that
-            is not ported; neither a file nor a folder.
+        UsageError: a folder without sources, or in ``out`` itself; an empty file, or one of a kind
+            that is not ported; neither a file nor a folder.
     """
     if not root.is_file() and not root.is_dir():
-        raise UsageError("only files and folders are ported", seen=str(root), do="name one")
+        raise UsageError(
+            "only files and folders are ported", seen=str(root), do="name a file or a folder"
+        )
     if root.is_file() and not _is_known(root):
         raise UsageError(
             "files of this kind are not ported",
@@ -59,7 +63,7 @@ def files_of(root: Path, out: Path) -> dict[Path, str]:
 
 
 def headers_of(root: Path, out: Path) -> list[Path]:
-    """All headers of a folder that are its own, with device code or without."""
+    """Return all headers of the folder's own, with device code or without."""
     return [path for path in _candidates(root, out) if path.suffix in HEADERS]
 
 
@@ -73,13 +77,13 @@ def _candidates(root: Path, out: Path) -> Iterator[Path]:
 
 
 def _is_known(path: Path) -> bool:
-    """Whether files so called may hold what is ported."""
+    """Return whether files of this name may hold code that is ported."""
     return path.name == BUILD or path.suffix in KNOWN
 
 
 def _find(root: Path, out: Path) -> dict[Path, str]:
-    """The files of a tree that hold device code or use its libraries, and headers that include
-    such files: one that stays behind would bring the originals."""
+    """Return the files of a tree that hold device code or use its libraries, and headers that
+    include such files: a header left behind would include the originals."""
     texts = {path: path.read_text(errors="surrogateescape") for path in _candidates(root, out)}
     found = {path for path, text in texts.items() if _is_of_device(path, text)}
     includers = inclusions({p: t for p, t in texts.items() if p.suffix in HEADERS + UNITS})
@@ -98,7 +102,7 @@ def _is_of_device(path: Path, text: str) -> bool:
 
 
 def _with_includes(root: Path) -> dict[Path, str]:
-    """A file, and what it includes of its folder that holds device code."""
+    """Return a file, and the files with device code in its folder that it includes."""
     found = {root: root.name}
     for path in with_includes(root):
         text = path.read_text(errors="surrogateescape")
@@ -107,14 +111,19 @@ def _with_includes(root: Path) -> dict[Path, str]:
     return found
 
 
-def with_strangers(path: Path, translation: Translation, folder: Path) -> Translation:
-    """The translation, with a finding for each device header that it includes of other folders."""
+def with_foreign_headers(path: Path, translation: Translation, folder: Path) -> Translation:
+    """Return the translation, with a finding for each device header that it includes from other
+    folders."""
     left = [
         Finding(
-            line, State.UNPORTED, f'"{name}"', reason="a file with device code in another folder",
-            advice="port the folder that holds both", file=str(path.name),
+            line,
+            State.UNPORTED,
+            f'"{name}"',
+            reason="a file with device code in another folder",
+            advice="port the folder that holds both",
+            file=str(path.name),
         )
         for line, name, found in includes_outside(path, folder)
         if _DEVICE.search(found.read_text(errors="replace"))
-    ]  # fmt: skip
+    ]
     return replace(translation, findings=(*left, *translation.findings)) if left else translation

@@ -140,7 +140,7 @@ def fast_p(gains: Mapping[str, Sequence[float]], title: str) -> Markup:
         return _svg(figure, title)
 
 
-def _figure(height_in: float, left_in: float = 0.6) -> tuple[Figure, Axes]:
+def _figure(height_in: float, left_in: float = 0.75) -> tuple[Figure, Axes]:
     """A figure whose margins are set by hand: matplotlib's own layout takes most of its time."""
     figure = Figure(figsize=(WIDTH_IN, height_in))
     bottom, top = 0.5 / height_in, 1 - 0.08 / height_in

@@ -20,7 +20,7 @@ History = list[tuple[Proposal, Evaluation]]
 
 @dataclass(frozen=True)
 class Progress:
-    """What a search tells while it runs."""
+    """The state of a running search, as ``on_progress`` receives it."""
 
     task: str
     doing: str
@@ -39,7 +39,7 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Result:
-    """What a search found.
+    """The outcome of a search.
 
     ``best`` is None when nothing beat the strongest library setting; ``source_path`` then holds
     that setting as a file.

@@ -1,1 +1,1 @@
-"""Suites of tasks: the built-in one, readers of public ones, and tasks composed at random."""
+"""Suites of tasks: the built-in one, readers of public ones, and randomly composed tasks."""

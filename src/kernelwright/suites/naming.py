@@ -1,4 +1,4 @@
-"""Which problem of a suite a candidate's file is for, told by its name."""
+"""The problem of a suite that a candidate's file is for, identified by the file's name."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _ALONE = re.compile(rf"(?:problem_?)?(?P<problem>\d+){END}")
 
 
 def entry_for(path: PurePath, entries: Sequence[SuiteEntry]) -> SuiteEntry | None:
-    """The entry that a path, relative to the candidates' folder, names; None if none or several.
+    """Return the entry that a path, relative to the candidates' folder, names; None if none or
+    several.
 
-    The file's name is looked at first, then its folders from the inside out. A name says the
+    The file's name is looked at first, then its folders from the inside out. A name identifies the
     problem by its own name (``softmax.py``, ``softmax_v2.py``), by level and number
     (``level_1_problem_3_sample_0.py`` as KernelBench writes them, ``1_3.py``, ``1_3_mine.py``), or
-    by number alone (``3_mine.py``) where a folder (``level1/``) or the suite itself, having only
-    one level, says the level.
+    by number alone (``3_mine.py``) if a folder (``level1/``), or the suite because it has only one
+    level, gives the level.
     """
     words = (path.stem, *reversed(path.parent.parts))
     levels = {match[1] for word in words if (match := _LEVEL.match(word))}

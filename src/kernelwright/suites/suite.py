@@ -16,19 +16,18 @@ from kernelwright.loaders.kernelbench import read_task
 BUILTIN = Path(__file__).with_name("builtin")
 SUITES = ("builtin", "kernelbench", "folder")
 LEVELS = (1, 2, 3)
-"""Of KernelBench, where none are named: the fourth has models whose weights are downloaded."""
-CONTROLS = ("right", "wrong")
+"""KernelBench's levels by default; the fourth has models whose weights are downloaded."""
 SIZES = ("small", "cpu", "gpu")
 SIZE_LINE = 'SIZE = "cpu"\n'
-"""The line of a built-in task that says which of its ``SIZES`` holds."""
+"""The line of a built-in task that says which of its ``SIZES`` is used."""
 MANIFEST = "composed.json"
-"""What a folder of composed tasks holds beside them: how they came about."""
+"""Name of the file in a folder of composed tasks that records how they were composed."""
 _PROBLEM = re.compile(r"(?P<number>\d+)_.*\.py")
 
 
 @dataclass(frozen=True)
 class SuiteEntry:
-    """A task and its place in a suite. The task's text is read and has not been run."""
+    """A task and its place in a suite. The task's text has been read but not run."""
 
     level: str
     """'builtin', 'folder', or KernelBench's level: '1' to '4'."""
@@ -38,10 +37,15 @@ class SuiteEntry:
 
 
 def suite_entries(
-    suite: str, *, device: str, path: Path | None = None, levels: Sequence[int] = (),
-    problems: Sequence[str] = (), every: int = 1,
-) -> list[SuiteEntry]:  # fmt: skip
-    """The tasks of one of ``SUITES``: all, or those of these levels, problems, or every
+    suite: str,
+    *,
+    device: str,
+    path: Path | None = None,
+    levels: Sequence[int] = (),
+    problems: Sequence[str] = (),
+    every: int = 1,
+) -> list[SuiteEntry]:
+    """Return the tasks of one of ``SUITES``: all, or only these levels or problems, or every
     ``every``-th.
 
     Raises:
@@ -76,10 +80,10 @@ def suite_entries(
 
 
 def builtin_suite(device: str | Device = "cpu", *, size: str | None = None) -> list[SuiteEntry]:
-    """The built-in tasks, in alphabetical order.
+    """Return the built-in tasks, in alphabetical order.
 
-    ``size`` is one of ``SIZES``; left out, it is the one meant for ``device``. 'small' is for
-    looking at correctness: every kernel on it takes less time than its launch.
+    ``size`` is one of ``SIZES``; by default it is the one meant for ``device``. 'small' is for
+    checking correctness: every kernel on it takes less time than its launch.
 
     Raises:
         UsageError: no such size.
@@ -102,28 +106,17 @@ def _builtin_task(folder: Path, size: str) -> Task:
     return dataclasses.replace(task, origin="builtin", source=source, import_roots=())
 
 
-def control(name: str, which: str) -> Path:
-    """The file of a built-in task's ``right`` candidate, which must pass, or its ``wrong`` one.
-
-    Raises:
-        UsageError: no such task or control.
-    """
-    names = [path.parent.name for path in BUILTIN.glob("*/task.py")]
-    for kind, word, known in (("built-in task", name, names), ("control", which, CONTROLS)):
-        if word not in known:
-            raise UsageError(f'no {kind} "{word}"', seen=word, do=nearest(word, known))
-    return BUILTIN / name / f"{which}.py"
-
-
 def kernelbench_suite(
     path: str | Path,
     levels: Sequence[int | str] = LEVELS,
     *,
     problems: Sequence[int] | None = None,
 ) -> list[SuiteEntry]:
-    """The problems of a KernelBench checkout by level and number; all of them, or ``problems``.
+    """Return the problems of a KernelBench checkout by level and number; all of them, or
+    ``problems``.
 
-    Files are read and not run: what a problem lacks (a package, memory) is said when it is opened.
+    Files are read but not run: if a problem lacks something (a package, memory), opening it says
+    so.
 
     Raises:
         TaskError: ``path`` is not a checkout, or has no such level or problem.
@@ -151,7 +144,8 @@ def kernelbench_suite(
 
 
 def folder_suite(path: str | Path) -> list[SuiteEntry]:
-    """The tasks of a folder, one a file, in alphabetical order. Files are read and not run.
+    """Return the tasks of a folder, one per file, in alphabetical order. Files are read but not
+    run.
 
     Raises:
         TaskError: no such folder, or no Python file in it.
@@ -176,7 +170,8 @@ def _match(file: Path) -> re.Match[str] | None:
 
 
 def _kernelbench_root(path: Path) -> Path:
-    """The folder with ``level1``, ``level2``, ...: a checkout's KernelBench/, or that itself."""
+    """Return the folder with ``level1``, ``level2``, ...: a checkout's KernelBench/, or that
+    itself."""
     for root in (path / "KernelBench", path):
         if any(root.glob("level[0-9]/*.py")):
             return root

@@ -1,1 +1,1 @@
-"""What tests and benchmarks use: the zoo of cheats and honest kernels, programs for emitters."""
+"""For others' tests: conformance suites that plugins run, and the runner of a zoo."""

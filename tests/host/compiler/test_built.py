@@ -63,7 +63,7 @@ def test_it_follows_the_weights_of_the_module(found, several, copied) -> None:
 
 
 @torch.no_grad()
-def test_of_several_what_the_kernels_are_not_made_for_goes_to_the_module(found) -> None:
+def test_parts_on_inputs_outside_the_kernels_conditions_call_the_module(found) -> None:
     module, fast = open_reference(found.task).build(0), kw.build([found])
     fast.load_state_dict(module.state_dict())
     for x in (torch.randn(3, 8), torch.randn(8, 6).t()):

@@ -154,7 +154,7 @@ def test_a_candidate_updates_buffers_and_follows_other_weights(tmp_path) -> None
 
 
 @torch.no_grad()
-def test_what_was_made_from_parameters_is_made_anew_when_they_change(tmp_path) -> None:
+def test_values_prepared_from_parameters_are_recomputed_when_parameters_change(tmp_path) -> None:
     task = task_of(tmp_path, POOLED)
     first = proposals(task)[0]
     assert "the sum over a linear map's outputs is one output" in first.lineage
@@ -169,7 +169,7 @@ def test_what_was_made_from_parameters_is_made_anew_when_they_change(tmp_path) -
     torch.testing.assert_close(candidate(x), module(x))
 
 
-def test_other_uses_take_the_reference_forward(tmp_path) -> None:
+def test_uses_outside_the_kernels_conditions_run_the_reference_forward(tmp_path) -> None:
     task = task_of(tmp_path, NORMED)
     candidate, module = built(task, proposals(task)[0])
     x = torch.randn(6, 8, requires_grad=True)
@@ -269,7 +269,7 @@ def test_a_passed_exemplar_is_refined_and_not_proposed_again(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["cpp", "triton"])
-def test_what_older_rules_made_of_other_steps_is_not_refined(tmp_path, dialect) -> None:
+def test_exemplars_from_older_rules_with_other_steps_are_not_refined(tmp_path, dialect) -> None:
     task = task_of(tmp_path, NORMED)
     (parent, *_) = proposals(task, dialect)
     older = replace(parent, schedule={**parent.schedule, "kernels": {"gone": {}}})
@@ -296,7 +296,7 @@ def test_around_a_graph_break_the_parts_are_fused(tmp_path) -> None:
     torch.testing.assert_close(candidate.state_dict(), module.state_dict())
 
 
-def test_a_module_of_which_nothing_can_be_captured_gives_nothing(tmp_path) -> None:
+def test_a_module_that_cannot_be_captured_gives_no_proposals(tmp_path) -> None:
     source = POOLED.replace("self.linear(x)", "(x if x.sum() > 0 else -x)")
     assert proposals(task_of(tmp_path, source)) == []
 

@@ -105,7 +105,7 @@ def test_generated_triton_runs_without_inductors_runtime():
         standalone(replace(generated, configs={}), task)
 
 
-def test_what_draws_random_numbers_is_not_proposed():
+def test_modules_that_draw_random_numbers_are_not_proposed():
     source = LAYERS.replace("x.t() + 1", "torch.dropout(x, 0.5, True)")
     brief = Brief(Task("task", "folder", source), Device.parse("cpu"), ("cpp",), budget_s=200.0)
     assert list(InductorProposer().propose(brief)) == []

@@ -120,7 +120,7 @@ def test_replaced_weights_take_the_reference_forward(make, change, path) -> None
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", ["scale", "shift"])
-def test_replaced_buffers_and_plain_tensors_do_too(make, name) -> None:
+def test_replaced_buffers_and_plain_tensors_take_the_reference_forward(make, name) -> None:
     candidate, module = make()
     x = torch.randn(6, 8)
     torch.testing.assert_close(candidate(x), module(x))
@@ -130,7 +130,7 @@ def test_replaced_buffers_and_plain_tensors_do_too(make, name) -> None:
 
 
 @torch.no_grad()
-def test_weights_of_one_call_do_too(make) -> None:
+def test_weights_of_one_call_take_the_reference_forward(make) -> None:
     candidate, module = make()
     x = torch.randn(6, 8)
     given = {path: value.double() for path, value in module.state_dict().items()}
@@ -149,7 +149,7 @@ def test_autocast_takes_the_reference_forward(make) -> None:
 
 
 @torch.no_grad()
-def test_inputs_that_are_no_tensors_do_too(make) -> None:
+def test_inputs_that_are_not_tensors_take_the_reference_forward(make) -> None:
     """They have no dtype, and the reference may know what to do with them."""
     candidate, module = make()
     for x in ([1.0, 2.0], None, torch.randn(6, 8).numpy()):
@@ -196,13 +196,13 @@ def test_without_source_the_error_says_what_was_seen_and_what_the_kernels_are_fo
     ],
     ids=["gradients", "autocast"],
 )
-def test_without_source_other_modes_of_torch_are_said(sourceless, use, seen) -> None:
+def test_without_source_the_error_names_other_modes_of_torch(sourceless, use, seen) -> None:
     with use, pytest.raises(RuntimeError, match=f"seen: .* {seen}, with weights"):
         sourceless(torch.randn(8, 4).t())
 
 
 @torch.no_grad()
-def test_without_source_the_other_mode_and_other_weights_are_said(sourceless) -> None:
+def test_without_source_the_error_names_the_other_mode_and_other_weights(sourceless) -> None:
     other = copy.deepcopy(sourceless).eval().double()
     with pytest.raises(RuntimeError, match=r"in eval mode, .* with weights of float64 on cpu"):
         other(torch.randn(8, 4).t())
@@ -252,7 +252,7 @@ def test_a_keyword_only_argument_of_another_value_takes_the_reference_forward(en
 
 
 @torch.no_grad()
-def test_without_source_it_is_given_by_keyword_alone_and_refused() -> None:
+def test_without_source_another_keyword_only_value_is_refused() -> None:
     module = open_reference(Task("example", "folder", KEYWORDS, "Scaled")).build(0)
     x = torch.randn(6, 8)
     task = load(module, inputs=[x])
@@ -264,7 +264,7 @@ def test_without_source_it_is_given_by_keyword_alone_and_refused() -> None:
         candidate(x, 2.0)
 
 
-def test_a_default_that_text_cannot_say_ends_no_search() -> None:
+def test_a_default_without_a_literal_does_not_end_the_search() -> None:
     class Chosen(nn.Module):
         def forward(self, x, kind=object):
             return torch.relu(x) * 2

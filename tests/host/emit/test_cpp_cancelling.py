@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.emitters import build, source
 from tests.host.emit.running import TARGET
 from torch import nn
 
@@ -9,7 +10,6 @@ from kernelwright.compiler.capture.capture import capture
 from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.testing.emitters import build, source
 
 EMITTER = CppEmitter()
 
@@ -45,7 +45,7 @@ class Exponents(nn.Module):
 
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize("shape", [(37, 515), (3, 40000)])
-def test_equal_softmaxes_leave_nothing(shape, dim):
+def test_equal_softmaxes_cancel_to_zero(shape, dim):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     for result in every_result(Difference(dim), [x, x.clone()]):
         assert not result.any()

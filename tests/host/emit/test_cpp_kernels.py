@@ -80,7 +80,7 @@ def test_random_kernels_match_the_interpreter(batch, seed):
 
 
 @pytest.mark.parametrize("vector", ["o", "i"])
-def test_the_first_of_equals_wins_beside_a_scan_that_runs_backwards(vector):
+def test_argmax_beside_a_reverse_scan_returns_the_first_of_equal_values(vector):
     at, row = Affine.of({"o": 130, "i": 1}), Affine.of({"o": 1})
     x = contiguous("x", (3, 130), "float32")
     body = [Load("v", x, at), Scan("s", "sum", "v", "float32", reverse=True)]

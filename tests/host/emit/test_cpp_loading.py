@@ -74,7 +74,7 @@ def test_nothing_is_loaded_from_a_folder_that_others_may_write_to(home, shared):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_nothing_is_loaded_from_a_folder_of_somebody_elses(home, shared):
+def test_nothing_is_loaded_from_another_users_folder(home, shared):
     assert answer() == 1
     (kept,) = libraries(home)
     kept.unlink()
@@ -83,7 +83,7 @@ def test_nothing_is_loaded_from_a_folder_of_somebody_elses(home, shared):
     assert answer() == 1
 
 
-def test_without_a_folder_of_the_users_nothing_is_kept(home, shared, tmp_path):
+def test_without_a_user_folder_no_kernels_are_kept(home, shared, tmp_path):
     (tmp_path / "cache").touch()
     assert answer() == 1
     assert libraries(tmp_path) == []
@@ -109,7 +109,7 @@ def test_another_compiler_or_processor_builds_anew(home, shared, tmp_path, monke
     assert len(libraries(home)) == 2
 
 
-def test_what_does_not_compile_says_why(home, shared):
+def test_a_compile_error_is_reported(home, shared):
     with pytest.raises(RuntimeError, match="failed"):
         answer("int f( {")
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.emitters import build, source
 from torch import nn
 from torch.nn import functional
 
@@ -12,7 +13,6 @@ from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cpp.emitter import CppEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.testing.emitters import build, source
 
 EMITTER = CppEmitter()
 SHAPE = (4, 6, 31, 35)

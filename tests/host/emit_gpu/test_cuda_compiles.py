@@ -6,10 +6,10 @@ import shutil
 import subprocess
 
 import pytest
+from tests.nests import CASES
 
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
-from kernelwright.testing.nests import CASES
 
 GPU = Target("cuda:sm_90")
 

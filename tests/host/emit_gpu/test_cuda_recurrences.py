@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from simt import on_cpu
+from tests.emitters import build, source
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
@@ -17,7 +18,6 @@ from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import interpret
 from kernelwright.compiler.ir.ir import Recurrence, Ref
-from kernelwright.testing.emitters import build, source
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 GPU = Target("cuda:sm_90")

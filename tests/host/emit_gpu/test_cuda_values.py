@@ -7,14 +7,14 @@ import shutil
 import pytest
 import torch
 from simt import on_cpu
+from tests.emitters import SPECIAL, build, example_inputs, mismatch, source
+from tests.nests import CASES
 
 from kernelwright.compiler.capture.capture import capture
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.testing.emitters import SPECIAL, build, example_inputs, mismatch, source
-from kernelwright.testing.nests import CASES
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 GPU = Target("cuda:sm_90")

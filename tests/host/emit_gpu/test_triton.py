@@ -13,7 +13,8 @@ import pytest
 
 pytest.importorskip("triton")
 
-CHILD = Path(__file__).with_name("triton_child.py")
+CHILD = "tests.host.emit_gpu.triton_child"
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
@@ -21,9 +22,11 @@ CHILD = Path(__file__).with_name("triton_child.py")
 def test_every_program(check):
     """Its values, norms of equal values, attention without scores, that it compiles, and that a
     weight is split once for each of its versions."""
-    command = [sys.executable, "-W", "ignore", str(CHILD), check]
+    command = [sys.executable, "-W", "ignore", "-m", CHILD, check]
     environment = {**os.environ, "TRITON_INTERPRET": "0" if check == "compile" else "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
     wrong = {name: what for name, what in json.loads(done.stdout).items() if what}
     assert not wrong, "\n\n".join(f"{name}: {what}" for name, what in wrong.items())

@@ -14,6 +14,15 @@ import sys
 
 import torch
 import triton
+from tests.emitters import (
+    SPECIAL,
+    build,
+    example_inputs,
+    mismatch,
+    source,
+    with_small_blocks,
+)
+from tests.nests import CASES
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -31,15 +40,6 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.loaders import load
 from kernelwright.proposers.rules.proposer import Workshop, variants
-from kernelwright.testing.emitters import (
-    SPECIAL,
-    build,
-    example_inputs,
-    mismatch,
-    source,
-    with_small_blocks,
-)
-from kernelwright.testing.nests import CASES
 
 EMITTER = TritonEmitter()
 COMPILED = (

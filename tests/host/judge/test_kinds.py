@@ -9,7 +9,7 @@ TOLD_APART = (
 
 
 def test_own_kernels_are_told_from_the_librarys():
-    known = {case.name: case for case in cases("cpu")}
+    known = {case.name: case for case in cases(device="cpu")}
     outcomes = run("cpu", [known[name] for name in TOLD_APART])
     wrong = [(o.case.name, o.why) for o in outcomes if o.result is not Result.HELD]
     assert wrong == []

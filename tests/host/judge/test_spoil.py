@@ -11,20 +11,25 @@ from kernelwright.judge import Judge
 from kernelwright.judge.machine import spoil
 from kernelwright.judge.machine.place import Cpu
 from kernelwright.judge.machine.spoil import Spoil
-from kernelwright.testing.zoo.cases import cases, task
+from kernelwright.testing.zoo import cases
+
+CHEATS = [
+    case
+    for case in cases(device="cpu")
+    if case.name in ("early_bell_short", "works_while_describing")
+]
 
 
 @pytest.fixture(scope="module")
 def judge(nursery):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Cpu, "reads_from_outside", False)
-        with Judge(task("softmax"), settings=Settings(threads=1), nursery=nursery) as one:
+        with Judge(CHEATS[0].load_task(), settings=Settings(threads=1), nursery=nursery) as one:
             yield one
 
 
-@pytest.mark.parametrize("name", ["early_bell_short", "works_while_describing"])
-def test_work_after_the_bell_finds_no_inputs(name, judge):
-    cheat = next(case for case in cases("cpu") if case.name == name)
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda case: case.name)
+def test_work_after_the_bell_finds_no_inputs(cheat, judge):
     evaluation = judge.evaluate(cheat.candidate, timed=False)
     assert evaluation.status is Status.WRONG_VALUES, evaluation.why
 

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
 def emulate(tmp_path):
     """A function that builds a kernel with a main around it and runs it."""
 
-    def run(kernel: str, main: str, *, hip: bool = False, **options) -> machine.Run:
+    def run(kernel: str, main: str, *, hip: bool = False, **options) -> machine.EmulatedRun:
         api = "hip" if hip else "cuda"
         header = "hip/hip_runtime.h" if hip else "cuda_runtime.h"
         text = f"#include <cstdio>\n#include <{header}>\n{kernel}\nint main() {{\n{main}\n}}\n"

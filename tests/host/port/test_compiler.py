@@ -8,7 +8,7 @@ from kernelwright.dialects import amdgpu
 
 
 @pytest.mark.skipif(amdgpu._wheel() is None, reason="no triton wheel")
-def test_a_compiler_that_is_too_old_is_what_is_missing(monkeypatch, tmp_path):
+def test_an_old_compiler_is_reported_as_missing(monkeypatch, tmp_path):
     old = tmp_path / "clang++-17"
     old.write_text("#!/bin/sh\necho 'Invalid record' >&2\nexit 1\n")
     old.chmod(0o755)

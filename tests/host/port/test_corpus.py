@@ -63,7 +63,7 @@ def test_a_tree_becomes_pairs_and_rejections(tree, tmp_path):
     assert "2 verified pairs" in card and "| BSD-2-Clause | 1 |" in card
 
 
-def test_rows_that_are_there_are_not_made_again(tree, tmp_path, monkeypatch):
+def test_existing_rows_are_not_remade(tree, tmp_path, monkeypatch):
     out = tmp_path / "out"
     first = corpus.make_corpus(tree, out=out, targets=("gfx942",), emulate=False)
     made = []
@@ -79,7 +79,7 @@ def test_rows_that_are_there_are_not_made_again(tree, tmp_path, monkeypatch):
     assert again.pairs[0] == first.pairs[0]
 
 
-def test_a_link_is_no_source_of_its_own(tmp_path):
+def test_a_symbolic_link_is_not_a_separate_source(tmp_path):
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "sum.cu").write_text(GOOD)
@@ -94,7 +94,7 @@ def test_a_link_is_no_source_of_its_own(tmp_path):
     }
 
 
-def test_licences_may_be_asked_for(tree, tmp_path):
+def test_sources_can_be_limited_to_some_licences(tree, tmp_path):
     found = corpus.make_corpus(
         tree, out=tmp_path / "out", targets=("gfx942",), licences=("BSD-2-Clause",), emulate=False
     )

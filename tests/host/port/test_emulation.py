@@ -8,7 +8,7 @@ BUFFER = "int* p; apiMalloc(&p, 64 * sizeof(int)); apiMemset(p, 0, 64 * sizeof(i
 SUM = 'int s = 0; for (int i = 0; i < 64; ++i) s += p[i]; printf("%d\\n", s);'
 
 
-def kinds(run: machine.Run) -> set[str]:
+def kinds(run: machine.EmulatedRun) -> set[str]:
     return {complaint.kind for complaint in run.complaints}
 
 
@@ -46,7 +46,7 @@ def test_the_width_is_that_of_the_wave(emulate, width, wanted):
     assert run.output == wanted
 
 
-def test_converged_operations_leave_out_the_lanes_that_went_elsewhere(emulate):
+def test_converged_operations_exclude_lanes_on_another_branch(emulate):
     run = emulate(
         """__global__ void k(unsigned long long* p) {
           if (threadIdx.x < 10) p[0] = __ballot(threadIdx.x & 1);
@@ -103,7 +103,7 @@ def test_a_function_called_from_two_places_does_not_bring_their_lanes_together(e
         ("p[t] = __shfl_sync(1u, t, 0);", "mask", "not in its own mask"),
     ],
 )
-def test_what_is_wrong_is_seen_and_placed(emulate, kernel, kind, detail):
+def test_errors_are_detected_and_located(emulate, kernel, kind, detail):
     body = f"__global__ void k(int* p) {{ int t = threadIdx.x;\n{kernel}\n}}"
     run = emulate(body, BUFFER + "k<<<1, 64, 128>>>(p);" + SUM)
     found = [c for c in run.complaints if c.kind == kind and detail in c.detail]
@@ -128,7 +128,7 @@ def test_what_is_wrong_is_seen_and_placed(emulate, kernel, kind, detail):
         " int o = s, a; do { a = o; o = atomicCAS(&s, a, a + t); } while (a != o);",
     ],
 )
-def test_what_is_ordered_or_harmless_is_not_a_race(emulate, kernel):
+def test_ordered_or_harmless_accesses_are_not_races(emulate, kernel):
     body = f"__global__ void k(int* p) {{ int t = threadIdx.x; {kernel} }}"
     assert "race" not in kinds(emulate(body, BUFFER + "k<<<1, 32>>>(p);"))
 
@@ -144,7 +144,7 @@ def test_blocks_that_wait_for_one_another_run_together(emulate):
     assert run.output == "3 5\n"
 
 
-def test_a_program_that_hangs_is_given_up(emulate):
+def test_a_hanging_program_is_stopped(emulate):
     run = emulate(
         "__global__ void k(int* p) { while (atomicAdd(p, 0) == 0) {} }", BUFFER + "k<<<1, 1>>>(p);"
     )
@@ -163,14 +163,14 @@ def test_cuda_text_that_trusts_32_lanes_is_wrong_at_64(emulate):
     assert "mask" in kinds(emulate(kernel, main, width=64))
 
 
-def test_errors_of_a_launch_are_the_runtimes(emulate):
+def test_launch_errors_are_reported_by_the_runtime(emulate):
     run = emulate(
         "__global__ void k() {}", 'k<<<1, 4096>>>(); printf("%d", (int)apiGetLastError());'
     )
     assert run.output == "9"
 
 
-def test_what_does_not_compile_is_a_build_error(tmp_path):
+def test_code_that_does_not_compile_is_a_build_error(tmp_path):
     with pytest.raises(machine.BuildError, match="undeclared"):
         machine.build("int main() { return nothing; }", folder=tmp_path)
 
@@ -193,7 +193,7 @@ def test_device_code_in_included_headers_runs_too(tmp_path):
     assert machine.run(program).output == "7\n"
 
 
-def test_a_vectors_sign_is_changed_where_it_is_zero(tmp_path):
+def test_negating_a_vector_changes_the_sign_of_zero(tmp_path):
     text = (
         "#include <hip/hip_runtime.h>\n#include <cstdio>\n"
         'int main() { const float2 v = -make_float2(0.0f, 2.0f); printf("%g %g\\n", v.x, v.y); }\n'
@@ -201,7 +201,7 @@ def test_a_vectors_sign_is_changed_where_it_is_zero(tmp_path):
     assert machine.run(machine.build(text, folder=tmp_path)).output == "-0 -2\n"
 
 
-def test_a_program_is_shown_no_keys(emulate, monkeypatch):
+def test_a_programs_environment_has_no_keys(emulate, monkeypatch):
     """It may be a model's."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-mine")
     monkeypatch.setenv("SHOWN", "shown")

@@ -8,7 +8,7 @@ from tests.host.port.test_port import GOOD
 from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.hipify import translate
 from kernelwright.port import RungStatus, port
-from kernelwright.port.hardware import Program, runs_on_amd, runs_on_nvidia
+from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
 from kernelwright.port.layer import layer
 
 needs_nvcc = pytest.mark.skipif(nvidia.nvcc_missing() is not None, reason="no nvcc")
@@ -22,7 +22,7 @@ def climb(tmp_path):
         before, after = tmp_path / "a.cu", tmp_path / "a.hip"
         before.write_text(original)
         after.write_text(ported)
-        return runs_on_nvidia(before, after, Program())
+        return runs_on_nvidia(before, after, HardwareRun())
 
     return run
 
@@ -80,12 +80,12 @@ def test_a_port_that_prints_something_else_fails(climb):
 
 @pytest.mark.skipif(has_amd, reason="an AMD GPU is here")
 def test_without_an_amd_gpu_the_rung_is_not_checked(tmp_path):
-    rung = runs_on_amd(tmp_path / "a.cu", tmp_path / "a.hip", Program())
+    rung = runs_on_amd(tmp_path / "a.cu", tmp_path / "a.hip", HardwareRun())
     assert rung.status is RungStatus.NOT_CHECKED
     assert "AMD GPU" in rung.details[0] or "hipcc" in rung.details[0]
 
 
-def test_a_library_is_not_run(tmp_path):
+def test_a_file_without_a_main_function_is_not_run(tmp_path):
     (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
     rungs = port(tmp_path / "a.cu", rungs=(3,)).files[0].rungs
     assert rungs[0].status is RungStatus.NOT_CHECKED and "main" in rungs[0].details[0]

@@ -3,10 +3,10 @@
 import pytest
 from tests.host.port.conftest import needs_amd
 
+from kernelwright.bench.port_bench import chosen, evaluate
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify import translate
 from kernelwright.port import RungStatus, port
-from kernelwright.testing.port_bench import chosen, evaluate
 
 DECLARED = {
     "hipfft": (

@@ -6,12 +6,12 @@ import pytest
 from click.testing import CliRunner
 from tests.host.port.conftest import needs_amd
 
+from kernelwright.bench.port_bench import chosen, evaluate, programs
 from kernelwright.core.errors import UsageError
 from kernelwright.dialects.amdgpu import compile_hip
 from kernelwright.hipify import translate
 from kernelwright.port import Rung, RungStatus, port
 from kernelwright.port.ladder import emulates
-from kernelwright.testing.port_bench import chosen, evaluate, programs
 
 LIBRARIES = chosen(["library_rand_device_pi", "library_blas_power_iteration"])
 GOOD = """#include <cstdio>
@@ -69,7 +69,7 @@ def test_a_file_climbs_the_ladder(tmp_path):
     assert "hipMallocManaged" in (tmp_path / "out/sum.hip").read_text()
 
 
-def test_what_cannot_be_checked_is_not_passed(tmp_path):
+def test_rungs_that_cannot_be_checked_do_not_pass(tmp_path):
     (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
     report = port(tmp_path / "a.cu", rungs=(0, 3, 4))
     assert [rung.status for rung in report.files[0].rungs[1:]] == [RungStatus.NOT_CHECKED] * 2
@@ -113,7 +113,7 @@ def test_wrong_use(tmp_path):
         port(tmp_path / "a.cu", rungs=(9,))
 
 
-def test_the_command_leaves_with_1_where_something_is_left(tmp_path):
+def test_the_command_exits_with_1_if_something_is_unported(tmp_path):
     from kernelwright.cli import main
 
     source = tmp_path / "a.cu"
@@ -177,7 +177,7 @@ def test_programs_that_call_libraries_run_at_both_widths(program):
     assert outcome.faults == ()
 
 
-def test_threads_that_return_before_a_barrier_in_the_original_too_are_its_own_business():
+def test_threads_that_return_before_a_barrier_are_ignored_if_the_original_does_so_too():
     text = GOOD.replace("  __shared__", "  if (threadIdx.x > 63) return;\n  __shared__").replace(
         "<<<1, 64>>>", "<<<1, 96>>>"
     )
@@ -231,7 +231,7 @@ def test_a_port_without_barriers_between_lanes_is_not_run_in_lockstep():
     assert emulates(text, text).status is RungStatus.FAILED
 
 
-def test_what_is_wrong_in_a_port_is_placed_in_its_file(tmp_path):
+def test_faults_of_a_port_are_located_in_its_file(tmp_path):
     kernel = "__global__ void k(int* p) {\n  int o = *p;\n  atomicAdd(p, o);\n}\n"
     main = "int main() {\n  int* p;\n  cudaMallocManaged(&p, 4);\n  k<<<1, 32>>>(p);\n}\n"
     (tmp_path / "a b.cu").write_text(kernel + main)

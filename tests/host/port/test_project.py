@@ -38,7 +38,7 @@ def test_headers_of_the_project_are_found_ported_without_a_database(tmp_path):
     assert {f.path: f.is_done for f in report.files} == {"inc/n.h": True, "src/a.cu": True}
 
 
-def test_flags_stand_in_the_build_folders_database_and_its_response_files(tmp_path):
+def test_flags_are_read_from_the_build_folders_database_and_its_response_files(tmp_path):
     lay(tmp_path, a_cu=KERNEL, inc__n_h="#define N M\n")
     (tmp_path / "build").mkdir()
     (tmp_path / "build/flags.rsp").write_text('-isystem "../inc" -I/usr/include')
@@ -58,7 +58,7 @@ def test_a_build_tree_is_not_ported(tmp_path):
     assert [file.path for file in port(tmp_path, rungs=(0,)).files] == ["a.cu"]
 
 
-def test_a_program_of_several_files_is_not_said_to_have_run(tmp_path):
+def test_a_program_of_several_files_is_not_reported_as_run(tmp_path):
     lay(tmp_path, a_cu="#include <cuda_runtime.h>\nvoid f();\nint main() { f(); cudaFree(0); }\n")
     (tmp_path / "main.cpp").write_text((tmp_path / "a.cu").read_text())
     report = port(tmp_path, rungs=(2,))
@@ -87,7 +87,7 @@ def test_the_way_back_is_compiled_by_nvcc(tmp_path):
     assert port(tmp_path / "a.hip", to="cuda").files[0].rungs[1].status is RungStatus.FAILED
 
 
-def test_a_header_that_brings_ported_ones_is_written_beside_them(tmp_path):
+def test_a_header_that_includes_ported_headers_is_written_beside_them(tmp_path):
     lay(
         tmp_path, p__a_cu='#include "plain.h"\n__global__ void k(int* p) { CHECK(p); }\n',
         p__plain_h='#include "check.h"\n', p__check_h="#define CHECK(p) cudaFree(p)\n",
@@ -109,7 +109,7 @@ def test_a_header_is_written_below_out_whichever_way_it_is_included(tmp_path, mo
     assert "hipFree" in (tmp_path / "p/out/check.h").read_text()
 
 
-def test_folders_of_headers_that_are_near_come_first(tmp_path):
+def test_nearby_header_folders_come_first(tmp_path):
     folders = [tmp_path / "a/inc", tmp_path / "b/inc", tmp_path / "b/src/inc"]
     found = nearest_folders(folders, tmp_path / "b/src")
     assert found.includes == (folders[2], folders[1], folders[0])
@@ -161,7 +161,7 @@ def test_a_header_is_found_by_the_folders_that_its_include_names(tmp_path):
     assert [rung.status for rung in rungs["src/b.cu"]] == [RungStatus.PASSED]
 
 
-def test_the_folders_of_headers_are_those_that_includes_lead_from(tmp_path):
+def test_header_folders_are_found_from_the_includes(tmp_path):
     lay(tmp_path, inc__lib__a_h='#include "c/c.h"\n', inc__b_h="", inc__far__c__c_h="")
     headers = [tmp_path / "inc/lib/a.h", tmp_path / "inc/b.h", tmp_path / "inc/far/c/c.h"]
     text = '#include "lib/a.h"\n#include <b.h>\n#include <other/b.h>\n#include "../b.h"\n'

@@ -47,7 +47,7 @@ def run(tmp_path, scripted):  # noqa: F811
 
 
 @needs_amd
-def test_answers_without_use_are_sent_back_until_the_ladder_passes(run, scripted):  # noqa: F811
+def test_useless_answers_are_sent_back_until_the_ladder_passes(run, scripted):  # noqa: F811
     ported = translate(SOURCE).text
     scripted.script = [
         say("I cannot."),
@@ -66,7 +66,7 @@ def test_answers_without_use_are_sent_back_until_the_ladder_passes(run, scripted
 
 
 @needs_amd
-def test_only_the_rungs_that_were_asked_for_decide(run, scripted):  # noqa: F811
+def test_only_requested_rungs_decide(run, scripted):  # noqa: F811
     broken = translate(SOURCE).text.replace(PTX, "v = nothing;")
     scripted.script = [say(block(broken))]
     code, file, text = run("--rungs", "0", "--budget", "200tok")
@@ -90,14 +90,14 @@ def test_prices_without_a_model_are_an_error(tmp_path):
     assert done.exit_code == 2 and "--model" in done.output
 
 
-def test_a_prompt_holds_both_texts_and_what_is_wrong():
+def test_a_prompt_holds_both_texts_and_the_faults():
     work = Unfinished("a.cu", "CUDA TEXT", "HIP TEXT", ("compile: gfx942: error",), ("gfx942",))
     (_, system), (_, user) = prompt(work)
     assert "gfx942" in system
     assert all(part in user for part in ("CUDA TEXT", "HIP TEXT", "compile: gfx942: error"))
 
 
-def test_kernels_with_launch_bounds_are_looked_for_by_their_names():
+def test_kernels_with_launch_bounds_are_found_by_name():
     ported = "__global__ void __launch_bounds__(64) k(int* p) {}\n"
     assert read(block("int x;\n"), ported) == ("", "it leaves out k")
     assert read(block(ported), ported) == (ported, "")

@@ -5,7 +5,7 @@ import stat
 from kernelwright.dialects.simt import machine
 
 
-def test_objects_are_kept_where_nobody_else_may_write(tmp_path, monkeypatch):
+def test_objects_are_kept_in_a_folder_that_only_the_user_can_write(tmp_path, monkeypatch):
     shared = tmp_path / "shared"
     shared.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(shared))

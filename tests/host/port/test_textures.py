@@ -3,10 +3,10 @@
 import pytest
 from tests.host.port.conftest import needs_amd
 
+from kernelwright.bench.port_bench import chosen
 from kernelwright.dialects.amdgpu import compile_hip
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify import State, translate
-from kernelwright.testing.port_bench import chosen
 
 NO_IMAGES = ("__HIP_NO_IMAGE_SUPPORT=1",)
 NORMALISED = """#include <cstdio>
@@ -40,7 +40,7 @@ int main() {
 
 
 @pytest.mark.parametrize("program", chosen(["texture"]), ids=lambda p: p.name)
-def test_loads_give_what_textures_give(program, tmp_path):
+def test_replacement_loads_return_the_same_values_as_textures(program, tmp_path):
     text = translate(program.source).text
     built = machine.build(text, folder=tmp_path, defines=NO_IMAGES)
     for width in machine.WIDTHS:

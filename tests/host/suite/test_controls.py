@@ -1,13 +1,14 @@
 """The built-in suite's own candidates: every right one passes, every wrong one is refused."""
 
 import pytest
+from benchmarks.suite_controls import control
 
 from kernelwright.api import read_candidate
 from kernelwright.core.outcome import Status
 from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.library import TorchDialect
 from kernelwright.judge import Judge
-from kernelwright.suites.suite import builtin_suite, control
+from kernelwright.suites.suite import builtin_suite
 
 
 @pytest.fixture(autouse=True)

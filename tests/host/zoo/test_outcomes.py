@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from kernelwright.core.evaluation import Environment, Evaluation, Timing
@@ -10,17 +13,14 @@ from kernelwright.testing.zoo import Case, Result
 from kernelwright.testing.zoo.outcomes import weigh
 
 CHEAT = Case(
-    name="cheat",
-    folder="cheats",
-    summary="",
-    task="chain",
-    devices=("cpu",),
+    Path("zoo/pointwise/chain/cheats/cheat.py"),
     expect=(Status.WRONG_VALUES, Status.PASSED),
     max_speedup=1.2,
-    not_kinds=("kernel",),
-    warns=("constant",),
+    never_counts_as=("kernel",),
+    warns=(WarningCode.DEGENERATE_TASK,),
 )
-HONEST = Case(name="honest", folder="honest", summary="", task="chain", devices=("cpu",))
+CLOCKED = replace(CHEAT, needs_clock=True)
+HONEST = Case(Path("zoo/pointwise/chain/honest/honest.py"))
 
 
 def evaluation(status: Status, *, speedup: float = 1.0, **changes) -> Evaluation:
@@ -49,6 +49,9 @@ def evaluation(status: Status, *, speedup: float = 1.0, **changes) -> Evaluation
         (CHEAT, evaluation(Status.WRONG_VALUES), [], Result.HELD),
         (CHEAT, evaluation(Status.PASSED), [], Result.HELD),
         (CHEAT, evaluation(Status.RUNTIME_ERROR), [], Result.OTHER_STATUS),
+        (CLOCKED, evaluation(Status.PASSED, timing=None), [], Result.NEEDS_CLOCK),
+        (CLOCKED, evaluation(Status.PASSED, timing=None), ["it wrote"], Result.ESCAPE),
+        (CLOCKED, evaluation(Status.PASSED, speedup=1.5), [], Result.ESCAPE),
         (CHEAT, evaluation(Status.INFRA_ERROR), [], Result.ESCAPE),
         (CHEAT, evaluation(Status.PASSED, speedup=1.5), [], Result.ESCAPE),
         (CHEAT, evaluation(Status.PASSED, kinds=("kernel",)), [], Result.ESCAPE),
@@ -64,6 +67,6 @@ def test_weighing(case: Case, verdict: Evaluation, alarms: list[str], result: Re
 
 
 def test_a_kernel_that_is_not_recognised_is_a_false_accusation() -> None:
-    case = Case(**{**vars(HONEST), "kinds": ("kernel",)})
+    case = replace(HONEST, counts_as=("kernel",))
     assert weigh(case, evaluation(Status.PASSED), [])[0] is Result.FALSE_ACCUSATION
     assert weigh(case, evaluation(Status.PASSED, timing=None), [])[0] is Result.HELD

@@ -25,7 +25,7 @@ SAMPLE = (
 
 
 def test_sample_of_the_zoo() -> None:
-    known = {case.name: case for case in cases("cpu")}
+    known = {case.name: case for case in cases(device="cpu")}
     outcomes = run("cpu", [known[name] for name in SAMPLE], timed=False)
     assert len(outcomes) == len(SAMPLE)
     assert [(o.case.name, o.result, o.why) for o in outcomes if o.is_failure] == []
@@ -33,14 +33,14 @@ def test_sample_of_the_zoo() -> None:
 
 def test_what_is_named_first_is_judged_first() -> None:
     """A run may be cut off before its end."""
-    known = {case.name: case for case in cases("cpu")}
+    known = {case.name: case for case in cases(device="cpu")}
     chosen = [known["nan_everywhere"], known["custom_operator"]]
     assert chosen[0].task > chosen[1].task
     assert [o.case.name for o in run("cpu", chosen, timed=False)] == [c.name for c in chosen]
 
 
 def test_tasks_are_judged_side_by_side() -> None:
-    known = {case.name: case for case in cases("cpu")}
+    known = {case.name: case for case in cases(device="cpu")}
     chosen = [known[name] for name in ("nan_everywhere", "steals_files", "persuasive_comment")]
     seen = []
     outcomes = run("cpu", chosen, timed=False, jobs=2, report=seen.append)

@@ -78,7 +78,7 @@ def test_a_library_that_stays_best_is_no_failure(lost, won):
     assert answers.one_result(lost).exit_code == 1  # nothing even passed
 
 
-def test_where_nothing_was_judged_the_reason_is_told(lost):
+def test_without_verdicts_the_reason_is_shown(lost):
     why = "the rules cannot capture this module: it changes its input in place"
     result = replace(lost, evaluated=[], reasons=(why,))
     text = " ".join(shown(answers.one_result(result)).split())
@@ -89,12 +89,12 @@ def test_where_nothing_was_judged_the_reason_is_told(lost):
 
 
 @pytest.mark.parametrize("strongest", ["compile", ""])
-def test_where_no_candidate_passed_it_says_what_they_were(lost, strongest):
+def test_without_a_passed_candidate_the_statuses_are_shown(lost, strongest):
     text = " ".join(shown(answers.one_result(replace(lost, strongest=strongest))).split())
     assert "no candidate passed (1 build_error)" in text and "budget" not in text
 
 
-def test_an_interrupted_search_says_how_to_go_on(won):
+def test_an_interrupted_search_shows_how_to_resume(won):
     answer = answers.one_result(replace(won, interrupted=True))
     assert answer.facts["interrupted"] is True and "goes on from here" in shown(answer)
 
@@ -125,7 +125,7 @@ def test_a_suite_where_nothing_ran_at_all(lost, tmp_path):
     assert answer.exit_code == 1 and answer.facts["report"] is None
 
 
-def test_a_verdict_for_people_says_all_that_the_json_says():
+def test_a_verdict_on_the_terminal_shows_everything_in_the_json():
     found = verdict(
         proposal().candidate, kinds=("kernel",), warnings=(warned("odd"),), guarantees=("network",)
     )
@@ -140,7 +140,7 @@ def test_a_verdict_for_people_says_all_that_the_json_says():
     assert "error" not in shown(answers.verdict(nothing, proposal().candidate))
 
 
-def test_a_narrow_terminal_loses_nothing_but_long_reasons(won):
+def test_a_narrow_terminal_shortens_only_long_reasons(won):
     text = shown(answers.one_result(won), width=80)
     for words in ("algebra", "build_error", proposal().candidate.digest[3:13], "1.33", "best"):
         assert words in text

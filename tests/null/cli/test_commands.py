@@ -34,7 +34,7 @@ def test_show_best_prints_the_source_and_nothing_else(run, archive):
     assert (code, out, err) == (0, proposal().candidate.source + "\n", "")
 
 
-def test_show_best_leaves_out_what_a_newer_judge_has_not_seen(ask, archive):
+def test_show_best_ignores_verdicts_of_an_older_judge(ask, archive):
     old, new = proposal(lineage=("fuse",)), proposal("class ModelNew: fast = 1")
     with Archive(archive) as opened:
         run = opened.start_run(TASK, Settings())
@@ -46,7 +46,7 @@ def test_show_best_leaves_out_what_a_newer_judge_has_not_seen(ask, archive):
     assert ask("show", "best", "--archive", archive)[1]["source"] == old.candidate.source
 
 
-def test_what_stdout_has_no_character_for_is_escaped(archive, tmp_path, monkeypatch):
+def test_characters_that_stdout_cannot_encode_are_escaped(archive, tmp_path, monkeypatch):
     said = proposal("class ModelNew: ...  # \N{SNOWMAN}")
     with Archive(archive) as opened:
         opened.add_proposal(opened.start_run(TASK, Settings()), said)
@@ -58,7 +58,7 @@ def test_what_stdout_has_no_character_for_is_escaped(archive, tmp_path, monkeypa
     assert stdout.buffer.getvalue() == b"class ModelNew: ...  # \\u2603\n"
 
 
-def test_lessons_do_not_say_the_password_of_their_archive(ask, archive, monkeypatch):
+def test_lessons_do_not_print_the_password_of_their_archive(ask, archive, monkeypatch):
     monkeypatch.setattr("kernelwright.cli.commands.lessons.lessons", lambda *_, **__: iter(()))
     url = f"sqlite://me:hunter2@/{archive}"
     code, answer = ask("tasks", "lessons", "--count", "1", "--archive", url)
@@ -80,7 +80,7 @@ def test_show_best_where_nothing_won(ask, tmp_path):
     assert ask("show", "best", "--archive", path) == (1, {"best": None, "task": TASK.digest})
 
 
-def test_report_goes_beside_the_archive_or_where_it_is_told(ask, archive, tmp_path):
+def test_report_is_written_beside_the_archive_or_to_the_given_path(ask, archive, tmp_path):
     code, answer = ask("report", archive)
     assert code == 0 and answer["report"] == str(tmp_path / "report.html")
     code, answer = ask("report", tmp_path, "--out", tmp_path / "new" / "page.html")
@@ -92,7 +92,7 @@ def test_the_archive_may_be_named_in_the_settings_file(run, archive, tmp_path):
     assert run("show", "best")[0] == 0
 
 
-def test_json_is_alone_on_stdout_whoever_else_writes_there(run, monkeypatch):
+def test_json_is_alone_on_stdout_even_if_other_code_prints(run, monkeypatch):
     def examine():
         print("a task that prints")
         os.write(1, b"a library that writes to the descriptor\n")
@@ -105,7 +105,7 @@ def test_json_is_alone_on_stdout_whoever_else_writes_there(run, monkeypatch):
     assert "prints" in err and "descriptor" in err and "echoes" in err
 
 
-def test_json_has_no_words_that_json_does_not_know(run, monkeypatch):
+def test_json_has_no_nan_or_infinity(run, monkeypatch):
     monkeypatch.setattr("kernelwright.cli.doctor.as_facts", lambda findings: {"x": [float("inf")]})
     assert run("doctor", "--json")[1] == '{"x": [null]}\n'
 
@@ -146,7 +146,7 @@ def elsewhere(monkeypatch):
 
 
 @pytest.mark.parametrize("words", [("judge", "task.py", "task.py"), ("optimize", "task.py")])
-def test_what_only_linux_can_isolate_is_one_error_elsewhere(task, ask, elsewhere, words):
+def test_without_linux_isolation_there_is_one_error(task, ask, elsewhere, words):
     code, answer = ask(*words)
     assert code == 3
     assert answer["error"]["seen"] == "Darwin" and "Linux" in answer["error"]["do"]

@@ -85,7 +85,7 @@ def test_wrong_use_is_one_error_that_says_what_to_do(run, ask, task, archive, ca
 def test_tasks_are_not_generated_over_a_file_that_is_there(ask, tmp_path):
     (tmp_path / "composed.json").write_text("[]")
     code, answer = ask("tasks", "generate", "--count", "1", "--out", ".")
-    assert code == 2 and answer["error"]["do"] == "name an empty one"
+    assert code == 2 and answer["error"]["do"] == "name an empty folder"
     assert (tmp_path / "composed.json").read_text() == "[]"
 
 
@@ -116,9 +116,7 @@ def test_a_report_is_not_written_over_the_archive(ask, archive):
 
 
 @pytest.mark.parametrize("words", [["optimize", "task.py"], ["optimize", "--suite", "builtin"]])
-def test_a_page_of_somebody_else_is_seen_before_anything_is_searched(
-    ask, task, tmp_path, monkeypatch, words
-):
+def test_a_foreign_page_is_refused_before_the_search(ask, task, tmp_path, monkeypatch, words):
     for name in ("task.html", "report.html"):
         (tmp_path / name).write_text("<!doctype html>mine")
     for name in ("optimize", "optimize_suite"):
@@ -157,7 +155,7 @@ def test_a_damaged_archive(run, ask, tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_full_disk_is_the_machines_fault(ask, archive, tmp_path):
+def test_a_full_disk_is_a_machine_error(ask, archive, tmp_path):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
     assert ask("report", archive)[0] == 0  # the archive's own files are as large as they will be
@@ -175,9 +173,7 @@ def test_a_full_disk_is_the_machines_fault(ask, archive, tmp_path):
     "words",
     [["optimize", "task.py"], ["optimize", "--suite", "builtin"], ["bench", "--suite", "builtin"]],
 )
-def test_a_folder_that_cannot_be_written_is_said_before_anything_is_judged(
-    ask, task, monkeypatch, words
-):
+def test_an_unwritable_folder_is_reported_before_anything_is_judged(ask, task, monkeypatch, words):
     monkeypatch.setattr("kernelwright.search.loop.Judge", lambda *_, **__: pytest.fail("judged"))
     monkeypatch.setattr("kernelwright.bench.suite.run", lambda *_, **__: pytest.fail("searched"))
     code, answer = ask(*words, "--out", "task.py/out")
@@ -202,14 +198,14 @@ def left_with(*words, **streams):
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
-def test_a_stdout_that_takes_nothing_is_said(archive, json):
+def test_an_unwritable_stdout_is_reported(archive, json):
     with open("/dev/full", "w") as full:
         code, err = left_with("show", "best", "--archive", str(archive), *json, stdout=full)
     assert code == 3 and "room" in err and "Traceback" not in err
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
-def test_a_reader_that_has_seen_enough_is_no_error(archive, json):
+def test_a_closed_pipe_is_not_an_error(archive, json):
     read, write = os.pipe()
     os.close(read)
     code, err = left_with("show", "best", "--archive", str(archive), *json, stdout=write)
@@ -218,7 +214,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(archive, json):
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
-def test_closed_streams_are_as_dev_null(archive, json):
+def test_closed_streams_behave_like_dev_null(archive, json):
     def close():
         for number in (0, 1):
             os.close(number)
@@ -227,18 +223,18 @@ def test_closed_streams_are_as_dev_null(archive, json):
     assert left_with(*words, preexec_fn=close) == (0, "")
 
 
-def test_an_error_that_cannot_be_told_keeps_its_exit_code():
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code():
     with open("/dev/full", "w") as full:
         assert left_with("show", "best", "--archive", "no", stderr=full)[0] == 2
 
 
-def test_a_fault_of_our_own_is_no_verdict(ask, monkeypatch):
+def test_an_internal_error_is_not_a_verdict(ask, monkeypatch):
     monkeypatch.setattr("kernelwright.cli.doctor.examine", lambda: 1 / 0)
     code, answer = ask("doctor")
     assert code == 3 and "ZeroDivisionError" in answer["error"]["seen"]
 
 
-def test_ctrl_c_is_no_crash(run, ask, monkeypatch):
+def test_ctrl_c_is_not_a_crash(run, ask, monkeypatch):
     def interrupt():
         raise KeyboardInterrupt
 
@@ -274,7 +270,7 @@ def heeds_ctrl_c():
 
 @pytest.mark.usefixtures("heeds_ctrl_c")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)])
-def test_a_signal_in_the_midst_of_imports_waits_for_their_end(run, monkeypatch, number, code):
+def test_a_signal_during_imports_waits_for_their_end(run, monkeypatch, number, code):
     """Torch and Triton turn an interrupt into an error of their own, or lose it."""
     whole = importlib.import_module
 

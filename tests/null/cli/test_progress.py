@@ -6,7 +6,7 @@ from kernelwright.core.evaluation import Ratio
 from kernelwright.search.result import Progress
 
 
-def test_lines_say_what_is_tried_the_best_and_the_time_left(capfd):
+def test_progress_shows_the_candidate_the_best_and_the_time_left(capfd):
     with ShowProgress() as progress:
         progress(Progress("relu", "cpp: \x1b[31mtile", None, 0, 60.0))
         progress(Progress("relu", "cpp: next", Ratio(1.5, 1.4, 1.6), 1, 58.0))
@@ -17,7 +17,7 @@ def test_lines_say_what_is_tried_the_best_and_the_time_left(capfd):
     assert second == "relu · best 1.50 (1.40–1.60) × · 1 judged · 58 s left · cpp: next"
 
 
-def test_what_models_cost_is_shown(capfd):
+def test_the_cost_of_models_is_shown(capfd):
     with ShowProgress() as progress:
         progress(Progress("relu", "m: write", None, 0, 60.0, tokens=12_340))
         progress(Progress("relu", "m: write", None, 0, 60.0, tokens=12_340, cost_usd=0.05))
@@ -26,7 +26,7 @@ def test_what_models_cost_is_shown(capfd):
     assert " · 12.3 ktok, 0.0500 USD · 60 s left · " in paid
 
 
-def test_the_time_left_runs_on_between_two_tellings(monkeypatch):
+def test_the_time_left_counts_down_between_two_reports(monkeypatch):
     clock = iter([0.0, 10.0, 14.4])
     monkeypatch.setattr("kernelwright.console.progress.time.monotonic", lambda: next(clock))
     progress = ShowProgress()
@@ -35,7 +35,7 @@ def test_the_time_left_runs_on_between_two_tellings(monkeypatch):
     assert "56 s left" in progress._line().plain
 
 
-def test_a_single_verdict_says_what_it_waits_for_and_how_long_at_most(capfd):
+def test_a_single_verdict_shows_what_it_waits_for_and_the_time_limit(capfd):
     with ShowProgress(_waiting_line) as progress:
         progress("hangs.py")
     text = "judging hangs.py, which may take 180 s to build, 180 to be called once"

@@ -36,7 +36,7 @@ def test_show_writes_the_receipt_of_the_last_verdict(ask, tmp_path):
     )
 
 
-def test_no_verdict_is_no_receipt(ask, tmp_path):
+def test_without_a_verdict_there_is_no_receipt(ask, tmp_path):
     archive = tmp_path / "archive.sqlite"
     with Archive(archive) as opened:
         opened.add_task(TASK)
@@ -63,7 +63,7 @@ def test_a_receipt_is_written_over_an_earlier_one_and_leaves_nothing_beside(rece
 
 
 @pytest.mark.parametrize("place", [".", "task.py/r.json"])
-def test_a_receipt_that_cannot_be_written_is_said_before_anything_is_judged(
+def test_an_unwritable_receipt_is_reported_before_anything_is_judged(
     ask, task, tmp_path, monkeypatch, place
 ):
     (tmp_path / "kernel.py").write_text("class ModelNew: ...")
@@ -127,7 +127,7 @@ def test_a_receipt_of_a_machine_with_more_cores_says_so(ask, tmp_path, monkeypat
         (Status.INFRA_ERROR, None, 3, "could not be measured"),
     ],
 )
-def test_the_exit_code_says_whether_it_stands(status, stands, code, words):
+def test_the_exit_code_says_whether_the_receipt_holds(status, stands, code, words):
     candidate = proposal().candidate
     elsewhere = Environment("cpu", {"cpu": "another", "threads": 2})
     after = verdict(candidate, status, environment=elsewhere)

@@ -31,7 +31,7 @@ def test_a_contiguous_kernel_is_never_vectorised_across_its_rows():
     assert {choice["vector"] for choice in tried(scaled(4096, 1024))} == {"j"}
 
 
-def test_rows_apart_are_tried_where_the_contiguous_axis_is_short():
+def test_strided_rows_are_tried_if_the_contiguous_axis_is_short():
     assert {choice["vector"] for choice in tried(scaled(4096, 3))} >= {"i"}
 
 

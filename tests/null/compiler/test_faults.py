@@ -29,7 +29,7 @@ def test_complex_numbers_are_left_to_the_library():
     assert "exp" in own.name
 
 
-def test_a_fault_in_one_variant_is_told_and_the_others_go_on(monkeypatch):
+def test_an_error_in_one_variant_is_reported_and_the_others_continue(monkeypatch):
     right = proposer._assembled
 
     def wrong_once(part, variant, emitter):
@@ -65,7 +65,7 @@ class InPlace(torch.nn.Module):
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_who_has_nothing_to_propose_says_why_and_nothing_else(module, why, capfd):
+def test_a_proposer_without_proposals_says_only_why(module, why, capfd):
     task = load(module, inputs=["float32[4,2,8]"])
     with pytest.raises(StopIteration) as end:
         next(RulesProposer().propose(Brief(task, CPU, ("cpp",))))
@@ -73,7 +73,7 @@ def test_who_has_nothing_to_propose_says_why_and_nothing_else(module, why, capfd
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_emitter_that_cannot_be_imported_is_a_fault_of_ours(monkeypatch):
+def test_an_emitter_that_cannot_be_imported_is_an_internal_error(monkeypatch):
     """None of them needs what may be missing: without a word its dialect would be gone."""
     monkeypatch.setitem(proposer.EMITTERS, "cpp", "kernelwright.nowhere:CppEmitter")
     brief = Brief(load(torch.nn.Softplus(), inputs=["float32[4,8]"]), CPU, ("cpp",))

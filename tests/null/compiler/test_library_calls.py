@@ -61,7 +61,7 @@ class Heads(nn.Module):
 
 
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
-def test_attention_lies_as_kernels_read_it_whatever_the_device_makes(order):
+def test_attention_results_get_the_strides_that_kernels_read(order):
     """torch's kernels for attention differ in how their results lie."""
     captured = capture(Heads(), [torch.randn(3, 5, 24)])
     program = assemble_supported(
@@ -77,7 +77,7 @@ def test_attention_lies_as_kernels_read_it_whatever_the_device_makes(order):
     assert torch.equal(names[wanted.name], value)
 
 
-def test_attention_that_lies_right_is_not_copied():
+def test_attention_results_with_the_right_strides_are_not_copied():
     call = SimpleNamespace(target="torch.ops.aten.scaled_dot_product_attention.default")
     wanted = SimpleNamespace(name="heads", shape=(3, 2, 5, 4), strides=(40, 4, 8, 1))
     names = {"heads": (given := torch.randn(3, 5, 2, 4).transpose(1, 2))}
@@ -85,7 +85,7 @@ def test_attention_that_lies_right_is_not_copied():
     assert names["heads"].data_ptr() == given.data_ptr()
 
 
-def test_a_file_for_a_gpu_has_that_statement():
+def test_a_file_for_a_gpu_has_the_layout_statement():
     task = load(Heads(), inputs=[torch.randn(3, 5, 24)])
     texts = {}
     for device, dialect in (("cuda:sm_90", "triton"), ("cpu", "cpp")):

@@ -141,7 +141,7 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("name", ONE_KERNEL)
-def test_one_kernel_does_it_all(name: str) -> None:
+def test_each_module_becomes_one_kernel(name: str) -> None:
     program = check(*ONE_KERNEL[name])
     assert [type(step) for step in program.steps] == [Kernel]
 
@@ -179,7 +179,7 @@ def test_an_epilogue_works_in_place_on_a_fresh_result() -> None:
     assert kernel.writes == call.outputs
 
 
-def test_what_is_needed_later_is_not_overwritten() -> None:
+def test_values_that_are_needed_later_are_not_overwritten() -> None:
     linear = nn.Linear(8, 16)
     program = check(Wrapped(lambda x, f: (y := f(x), y.relu()), linear), [R(5, 8)])
     (kernel,) = program.own()
@@ -280,7 +280,7 @@ def test_einsum_is_own_code(equation, shapes):
     torch.testing.assert_close(interpret(program, inputs, {}), Sum()(*inputs), rtol=1e-5, atol=1e-4)
 
 
-def test_a_scan_behind_its_start_is_one_scan():
+def test_a_scan_after_its_start_value_is_one_scan():
     class Exclusive(nn.Module):
         def forward(self, x):
             sums = torch.cumsum(x.narrow(1, 0, x.size(1) - 1), 1)
@@ -319,7 +319,7 @@ def test_attention_over_wide_heads_is_own_products():
     )
 
 
-def test_what_no_loop_nest_computes_is_a_call():
+def test_operators_without_a_loop_nest_become_calls():
     class Patches(nn.Module):
         def forward(self, x):
             return x.unfold(2, 2, 2).unfold(3, 2, 2).reshape(2, 16, 12).exp()

@@ -27,7 +27,7 @@ def test_the_heaviest_convolution_decides() -> None:
     assert first(nn.ReLU(), 2, 3) == ()
 
 
-def test_products_are_tried_in_two_ways_and_recurrences_where_they_are_written() -> None:
+def test_own_products_and_recurrences_are_tried_first_where_an_emitter_exists() -> None:
     assert first(nn.Linear(3, 4), 2, 3) == ((OWN, "triton"), (OWN, "triton"), (FUSED, "triton"))
     assert first(nn.LSTM(3, 4), 2, 3)[0] == (OWN, "cuda")
 
@@ -88,7 +88,7 @@ def get_init_inputs():
 """
 
 
-def test_weights_that_were_laid_out_anew_are_kept_however_large_they_are(tmp_path) -> None:
+def test_weights_in_another_layout_are_prepared_whatever_their_size(tmp_path) -> None:
     file = tmp_path / "wide.py"
     file.write_text(WIDE)
     brief = Brief(load(str(file)), Device.parse("cuda:sm_90"), ("triton",))

@@ -100,17 +100,17 @@ def names_in(text):
 
 @pytest.mark.parametrize("source", [TASK, BROKEN], ids=["whole", "around a graph break"])
 @pytest.mark.parametrize(("dialect", "device"), [("cpp", "cpu"), ("triton", "cuda:sm_90")])
-def test_a_proposed_file_imports_them_where_they_are_not(proposed, source, dialect, device):
+def test_a_proposed_file_imports_own_modules_from_another_folder(proposed, source, dialect, device):
     text = proposed(source, dialect, device)
     assert names_in(text)["twice"].__module__ == "own_beside.ops"
 
 
 @pytest.mark.parametrize("imports", [EITHER_WAY, ALL], ids=["in a try", "all names"])
-def test_however_they_are_imported(proposed, imports):
+def test_every_form_of_import_is_found(proposed, imports):
     assert imports in proposed(TASK.replace(IMPORTS, imports))
 
 
-def test_a_task_without_any_gets_none(proposed):
+def test_a_task_without_own_modules_gets_no_imports(proposed):
     text = proposed(TASK.replace(IMPORTS, "twice = torch.neg\n"))
     assert "_OWN_MODULES" not in text and "importlib" not in text
 

@@ -18,7 +18,7 @@ CALLED = sorted(POINTWISE.keys() - {"cast"})  # which emitters write by the type
 @pytest.mark.parametrize(
     ("op", "args"), [("atan", ("a",)), ("add", ("a",)), ("neg", ("a", "b")), ("where", ("a", "b"))]
 )
-def test_an_operator_that_is_none_or_has_other_arguments_is_refused(op, args):
+def test_an_unknown_operator_or_number_of_arguments_is_refused(op, args):
     with pytest.raises(ValueError, match=op):
         Compute("x", op, args, "float32")
 

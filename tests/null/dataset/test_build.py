@@ -281,7 +281,7 @@ def test_the_commands(tmp_path):
     assert CliRunner().invoke(main, words).exit_code == 0
     assert len(list((tmp_path / "t").glob("*.py"))) == 2
     again = CliRunner().invoke(main, words)
-    assert again.exit_code == 2 and "holds tasks already" in again.output
+    assert again.exit_code == 2 and "already holds tasks" in again.output
 
 
 def test_a_lesson_is_answered_in_few_words(tmp_path):

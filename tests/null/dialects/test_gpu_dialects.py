@@ -6,6 +6,8 @@ import ast
 import importlib.util
 
 import pytest
+from tests.emitters import source
+from tests.nests import CASES
 
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
@@ -15,8 +17,6 @@ from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.cuda import CudaDialect
 from kernelwright.dialects.triton import TritonDialect
 from kernelwright.dialects.usable import run_as, usable_dialects
-from kernelwright.testing.emitters import source
-from kernelwright.testing.nests import CASES
 
 CPU = Device.parse("cpu")
 INLINE = "from torch.utils.cpp_extension import load_inline\nload_inline('x', cuda_sources='')\n"
@@ -74,7 +74,7 @@ def test_cuda_needs_an_nvidia_gpu():
     ("dialect", "device", "tools"),
     [("cpp", "cuda", "cuda"), ("cpp", "cpu", "cpp"), ("triton", "cuda", "triton")],
 )
-def test_whoever_calls_torch_from_cpp_may_do_so_on_a_gpu(dialect, device, tools):
+def test_cpp_candidates_that_call_torch_may_run_on_a_gpu(dialect, device, tools):
     assert run_as(dialect, Device.parse(device)) == tools
 
 

@@ -24,7 +24,7 @@ def said(version="1"):
     return (kept_folder("thing", version, right) / "said").read_text()
 
 
-def test_it_is_made_once_for_each_version_and_nobody_else_may_write_to_it(cache):
+def test_a_kept_folder_is_made_once_per_version_and_only_the_user_can_write_to_it(cache):
     def again(folder):
         pytest.fail("made again")
 
@@ -52,7 +52,7 @@ def linked(folder):
 
 @pytest.mark.parametrize("spoil", [opened, given_away, linked])
 @pytest.mark.parametrize("which", ["folder", "its parent"])
-def test_what_somebody_else_may_have_written_is_not_used(cache, spoil, which):
+def test_a_folder_that_others_can_write_is_not_used(cache, spoil, which):
     if spoil is given_away and os.getuid() != 0:
         pytest.skip("only root can give a folder away")
     folder = kept_folder("thing", "1", right)
@@ -62,14 +62,14 @@ def test_what_somebody_else_may_have_written_is_not_used(cache, spoil, which):
     assert said() == "right"  # and so the next time
 
 
-def test_where_the_users_folder_cannot_be_made_it_is_one_of_this_process(cache, tmp_path):
+def test_without_a_user_folder_the_folder_belongs_to_the_process(cache, tmp_path):
     cache.touch()
     folder = kept_folder("thing", "1", right)
     assert (folder / "said").read_text() == "right"
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
 
 
-def test_what_cannot_be_made_leaves_nothing(cache):
+def test_a_failed_make_leaves_no_folder(cache):
     def fail(folder):
         right(folder)
         raise OSError("no room")
@@ -79,7 +79,7 @@ def test_what_cannot_be_made_leaves_nothing(cache):
     assert said() == "right"
 
 
-def test_who_is_second_takes_what_the_first_made(cache):
+def test_the_second_process_uses_the_folder_of_the_first(cache):
     def slow(folder):
         assert said() == "right"  # another process is first
         (folder / "said").write_text("second")

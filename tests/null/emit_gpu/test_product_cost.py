@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.nests import plain_product
 
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.codegen.triton.product_cost import Tile, Way, split_cost_s
 from kernelwright.compiler.codegen.triton.product_schedule import product_choices
 from kernelwright.compiler.ir.ir import Program, Ref
-from kernelwright.testing.nests import plain_product
 
 BEFORE, DESCRIPTORS, INSIDE = Way("before"), Way("before", descriptors=True), Way("inside")
 TWO = Way("before", precision="fp16x2_3")
@@ -134,7 +134,7 @@ TWO_PARTS = {  # the same of two scaled float16 parts
         (Tile(64, 64, 64, 4, 4), TWO_DESCRIPTORS, 2.379, 2.372),
     ),
 }
-"""One H200, Triton 3.6, CUDA events, cold L2 cache, medians of 9 or 11 calls: see LOG.md."""
+"""One H200, Triton 3.6, CUDA events, cold L2 cache, medians of 9 or 11 calls: see docs/lab."""
 
 
 def product(m, n, k):

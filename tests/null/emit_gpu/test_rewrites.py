@@ -6,6 +6,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.emitters import example_inputs
+from tests.nests import CASES
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
@@ -17,8 +19,6 @@ from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import run_step
 from kernelwright.compiler.ir.ir import Call, Contraction, Kernel, Load, Store
-from kernelwright.testing.emitters import example_inputs
-from kernelwright.testing.nests import CASES
 
 STEPS = {name: step for name, make in CASES.items() for step in [next(make().own())]}
 KERNELS = [name for name, step in STEPS.items() if isinstance(step, Kernel)]

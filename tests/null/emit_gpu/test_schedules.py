@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.emitters import source
+from tests.nests import CASES, plain_product
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
@@ -19,8 +21,6 @@ from kernelwright.compiler.codegen.triton.product_schedule import product_choice
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.ir import Program, Ref
-from kernelwright.testing.emitters import source
-from kernelwright.testing.nests import CASES, plain_product
 
 GPU = Target("cuda:sm_90")
 EMITTERS = {"triton": TritonEmitter(), "cuda": CudaEmitter()}

@@ -3,7 +3,7 @@
 import pytest
 
 from kernelwright.core.errors import UsageError
-from kernelwright.port.corpus.duplicates import Seen, tokens
+from kernelwright.port.corpus.duplicates import SourceIndex, tokens
 from kernelwright.port.corpus.pair import Reject
 from kernelwright.port.corpus.provenance import provenance
 from kernelwright.port.corpus.store import Store
@@ -28,7 +28,7 @@ int main() { float* data; cudaMalloc(&data, 4096); scale<<<4, 256>>>(data, data,
         ("// nothing\n", "BSD-3-Clause", "sub/COPYING"),
     ],
 )  # fmt: skip
-def test_a_header_speaks_before_the_nearest_licence_file(tmp_path, head, licence, source):
+def test_a_header_takes_precedence_over_the_nearest_licence_file(tmp_path, head, licence, source):
     (tmp_path / "LICENSE").write_text("GNU GENERAL PUBLIC LICENSE\n Version 3, 29 June 2007")
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/COPYING").write_text(
@@ -41,7 +41,7 @@ def test_a_header_speaks_before_the_nearest_licence_file(tmp_path, head, licence
     assert found.origin == tmp_path.name
 
 
-def test_no_licence_is_said_and_not_guessed(tmp_path):
+def test_a_missing_licence_is_reported_and_not_guessed(tmp_path):
     (tmp_path / "a.cu").write_text(KERNEL)
     assert provenance(tmp_path / "a.cu", tmp_path).licence == "NOASSERTION"
     (tmp_path / "LICENSE").write_text("ask the author")
@@ -57,15 +57,15 @@ def test_no_licence_is_said_and_not_guessed(tmp_path):
         lambda text: text.replace("factor", "scale_by").replace("data", "buffer"),
     ],
 )
-def test_the_same_program_in_other_clothes_is_a_duplicate(change):
-    seen = Seen()
+def test_a_renamed_and_reformatted_program_is_a_duplicate(change):
+    seen = SourceIndex()
     assert seen.add("first", KERNEL) is None
     name, similarity = seen.add("second", change(KERNEL))
     assert name == "first" and similarity >= 0.85
 
 
-def test_another_program_is_none():
-    seen = Seen()
+def test_another_program_is_not_a_duplicate():
+    seen = SourceIndex()
     seen.add("first", KERNEL)
     other = """__global__ void total(const int* x, int* sum) {
       __shared__ int part[256];
@@ -79,11 +79,11 @@ def test_another_program_is_none():
     assert seen.add("second", other) is None
 
 
-def test_comments_are_no_tokens_and_strings_are_whole():
+def test_comments_are_not_tokens_and_strings_are_one_token():
     assert tokens('a = "x // y"; // z\n/* b */ c') == ["a", "=", '"x // y"', ";", "c"]
 
 
-def test_a_store_keeps_its_rows_and_is_written_over_itself_alone(tmp_path):
+def test_a_store_keeps_its_rows_and_overwrites_only_its_own_files(tmp_path):
     pytest.importorskip("pyarrow")
     row = Reject("a.cu", "lint", "why")
     for _ in range(2):

@@ -34,7 +34,7 @@ def test_bodies_of_macros_are_read_at_their_places():
     assert found[0].start_point[0] + 1 == 2
 
 
-def test_bytes_that_are_no_text_stay_in_what_is_rewritten():
+def test_bytes_that_are_not_text_survive_rewriting():
     """A comment in another encoding inside a launch ended the port of the whole tree."""
     assert "/* \udcf6 */" in lower("void f() { k<<<1 /* \udcf6 */, 32>>>(p); }\n")
     text = "__device__ void f(volatile int* s, int t) { s[t] /* \udcf6 */ += s[t + 16]; }\n"

@@ -64,7 +64,7 @@ def test_sums_and_products_that_cuda_never_fuses_are_not_fused_by_clang(name):
     assert states(done, name) == [State.REPAIRED]
 
 
-def test_loads_that_ask_memory_each_time_are_not_made_loads_that_may_be_kept():
+def test_volatile_loads_do_not_become_cached_loads():
     done = port("while (__ldcv(p) == 0) {} __stwt(p, 1); x = __ldcg(p);")
     assert "while (port_load_again(p) == 0) {}" in done.text
     assert "x = port_load(p);" in done.text
@@ -146,7 +146,7 @@ def test_a_warp_size_of_the_programs_own_is_left_alone(text):
     assert not states(done, "warpSize")
 
 
-def test_a_local_variable_named_as_the_warp_size_says_nothing_of_other_functions():
+def test_a_local_variable_named_like_the_warp_size_does_not_affect_other_functions():
     text = (
         "__device__ int f() { return warpSize / 2; }\n"
         "int g(cudaDeviceProp p) { int warpSize = p.warpSize; return warpSize; }\n"
@@ -172,7 +172,7 @@ def test_a_member_of_another_file_named_as_the_warp_size_is_left_alone():
         "int v, w; cuDeviceComputeCapability(&v, &w, 0); return v;",
     ],
 )
-def test_a_compute_capability_that_is_asked_for_is_not_that_of_the_device_code(use):
+def test_a_queried_compute_capability_is_reported_as_not_that_of_the_device_code(use):
     done = translate(f"int f() {{ {use} }}")
     assert [f.advice for f in done.findings if f.state is State.CHANGED] == [
         "decide by what the device can do, or by gcnArchName"
@@ -180,7 +180,7 @@ def test_a_compute_capability_that_is_asked_for_is_not_that_of_the_device_code(u
     assert translate("struct V { int major; }; int f(V v) { return v.major; }").findings == ()
 
 
-def test_macros_that_stand_in_for_warp_operations_of_a_newer_cuda_are_not_the_programs_own():
+def test_macros_that_emulate_newer_warp_operations_are_not_the_programs_own():
     macros = (
         "#if CUDART_VERSION < 9000\n#define __shfl_down_sync(m, v, d) __shfl_down(v, d)\n"
         "#define __ballot_sync(m, p) __ballot(p)\n#define __syncwarp(m)\n#endif\n"
@@ -245,7 +245,7 @@ def test_implicit_synchrony_in_the_last_warp_gets_barriers_where_there_is_none()
     )
 
 
-def test_memory_that_is_not_shared_is_left():
+def test_memory_that_is_not_shared_is_not_changed():
     assert "port_value" not in port("p[0] += p[1];").text
 
 
@@ -264,7 +264,7 @@ def test_memory_that_is_not_shared_is_left():
         ("float v = tex3D<float>(t, 1, 2, 3);", "tex3D", State.CHANGED),
     ],
 )
-def test_what_cannot_be_repaired_is_reported(body, construct, state):
+def test_hazards_without_a_repair_are_reported(body, construct, state):
     assert state in states(port(body), construct)
 
 
@@ -318,7 +318,7 @@ def test_groups_are_found_under_any_name_of_their_namespace():
     assert states(port("auto g = cg::coalesced_threads();"), "coalesced") == [State.CHANGED]
 
 
-def test_a_device_that_is_asked_for_its_width_says_32():
+def test_a_query_of_the_warp_size_returns_32():
     done = translate(
         "int f() { int w; return cudaDeviceGetAttribute(&w, cudaDevAttrWarpSize, 0); }"
     )

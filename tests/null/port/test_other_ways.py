@@ -33,7 +33,7 @@ def test_back_to_cuda():
     assert [f.construct for f in done.unported] == ["hipFooBar"]
 
 
-def test_of_several_names_the_way_back_takes_the_one_that_differs_in_its_prefix_alone():
+def test_the_way_back_prefers_the_name_that_differs_only_in_its_prefix():
     done = translate(
         "hipblasStatus_t s; hipError_t e = hipMalloc(&p, 4); hipStream_t t;", to="cuda"
     )
@@ -50,7 +50,7 @@ NOTE = "cudaMalloc is not device text"
 '''
 
 
-def test_the_way_back_has_the_textures_of_before():
+def test_the_way_back_restores_the_original_textures():
     text = (
         "#include <cuda_runtime.h>\n__global__ void k(cudaTextureObject_t t, float* o) {\n"
         "  *o = tex1Dfetch<float>(t, 1); tex2D(o + 1, t, 1, 2);\n}\n"
@@ -88,7 +88,7 @@ def test_device_text_in_strings_of_several_quotes_is_left_and_reported():
     assert [f.construct for f in done.unported] == ["device code"]
 
 
-def test_libraries_functions_and_options_that_python_names():
+def test_libraries_functions_and_options_named_in_python_are_translated():
     done = translate_python(LOADER, file="a.py")
     lines = done.text.splitlines()
     assert lines[2:4] == [
@@ -121,7 +121,7 @@ def test_the_proposer_ports_cuda_candidates():
     assert proposal.schedule == {"tile": 8}
 
 
-def test_what_is_best_on_another_gpu_is_ported_once():
+def test_the_best_candidate_of_another_gpu_is_ported_once():
     given = brief(PYTHON)
     (shown,) = given.exemplars
     elsewhere = replace(given, exemplars=(), elsewhere=((shown.proposal, shown.evaluation),))
@@ -173,7 +173,7 @@ target_compile_options(p PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-arch=sm_90>)
 """
 
 
-def test_packages_flags_and_languages_of_a_build_are_the_other_sides():
+def test_packages_flags_and_languages_of_a_build_become_the_other_sides():
     done = translate_cmake(BUILD)
     assert done.text == (
         "find_package(hip REQUIRED)\nfind_package(hipfft REQUIRED)\n"

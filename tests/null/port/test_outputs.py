@@ -70,7 +70,7 @@ def test_a_port_that_was_stopped_goes_on(project, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["port.json", "compile_commands.json"])
-def test_files_beside_the_port_are_kept_where_they_are_another_s(project, tmp_path, name):
+def test_foreign_files_beside_the_port_are_kept(project, tmp_path, name):
     entry = {"directory": str(project), "file": "a.cu", "command": "nvcc -DN=3 -c a.cu"}
     (project / "compile_commands.json").write_text(json.dumps([entry]))
     (tmp_path / "out").mkdir()
@@ -78,7 +78,7 @@ def test_files_beside_the_port_are_kept_where_they_are_another_s(project, tmp_pa
     refused(project, name, out=tmp_path / "out")
 
 
-def test_a_port_below_its_sources_is_none_of_them(project):
+def test_a_port_below_its_sources_is_not_a_source(project):
     entry = {"directory": str(project), "file": "a.cu", "command": "nvcc -DN=3 -c a.cu"}
     (project / "build").mkdir()
     (project / "build/compile_commands.json").write_text(json.dumps([entry]))
@@ -89,13 +89,13 @@ def test_a_port_below_its_sources_is_none_of_them(project):
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[{}]", '{"a": 1}', "[1]", '[{"directory": ""}]', "["])
-def test_a_compile_database_that_is_none_is_one_error(project, text):
+def test_an_invalid_compile_database_is_one_error(project, text):
     (project / "compile_commands.json").write_text(text)
-    refused(project, r"compile_commands\.json is no compile database")
+    refused(project, r"compile_commands\.json is not a compile database")
 
 
 @pytest.mark.parametrize("path", [".", "../project", "../project/a.cu"])
-def test_a_port_goes_beside_what_was_named(project, monkeypatch, path):
+def test_a_port_is_written_beside_the_named_path(project, monkeypatch, path):
     monkeypatch.chdir(project)
     assert CliRunner().invoke(main, ["port", path, "--rungs", "0"]).exit_code == 0
     (written,) = project.parent.rglob("a.hip")

@@ -110,7 +110,7 @@ def test_ptx_in_raw_strings_and_between_comments_is_read():
     ['"mov.u32 %0, %1;" MORE', '"mov.u32 " MORE "%0, %1;"', 'MORE "mov.u32 %0, %1;"', "ALL",
      r'"mov.u32 %0, %1; \x9"'],
 )  # fmt: skip
-def test_ptx_that_is_not_all_there_is_left_and_reported(text):
+def test_incomplete_ptx_is_left_and_reported(text):
     """What a macro puts in was left out in silence, and what Python cannot read ended the port."""
     done = port(f'asm({text} : "=r"(p[0]) : "r"(p[1]));')
     assert [finding.construct for finding in done.unported] == ["inline PTX"]

@@ -16,7 +16,7 @@ def body(text: str):
     return translate(f"{HEAD}__global__ void k(int* p) {{\n{text}\n}}\n", implicit=False)
 
 
-def test_bytes_that_are_no_utf8_stay():
+def test_bytes_that_are_not_utf8_are_kept():
     text = b"// caf\xe9\nvoid f() { cudaFree(0); }\n".decode(errors="surrogateescape")
     assert translate(text).text.encode(errors="surrogateescape").startswith(b"#include")
     assert "caf\udce9" in translate(text).text
@@ -42,7 +42,7 @@ def test_names_that_another_program_of_the_tree_declares_are_cudas_here(tmp_path
     assert "CUtexObject" in reach[Path("b/wrap.h")]
 
 
-def test_of_several_headers_of_a_name_the_one_beside_is_meant():
+def test_among_headers_of_one_name_the_nearest_is_included():
     texts = {
         Path("a/m.cu"): '#include "n.h"\n',
         Path("a/n.h"): "void cudaA();\n",
@@ -86,11 +86,11 @@ def test_group_operations_are_written_by_hand(text, became):
 @pytest.mark.parametrize(
     "text", ["cg::block_tile_memory<256> s;", "auto g = cg::labeled_partition(t, 1);"]
 )
-def test_names_of_groups_that_hip_has_not_are_reported(text):
+def test_group_names_that_hip_lacks_are_reported(text):
     assert [f.state for f in body(text).unported] == [State.UNPORTED]
 
 
-def test_own_functions_stand_behind_the_includes_inside_a_guard():
+def test_own_functions_follow_the_includes_inside_a_guard():
     done = translate(
         "#ifndef G\n#define G\n#include <cooperative_groups.h>\n__global__ void k(int* p) {\n"
         "v = cooperative_groups::reduce(t, v, cooperative_groups::plus<int>()); }\n#endif\n"
@@ -99,7 +99,7 @@ def test_own_functions_stand_behind_the_includes_inside_a_guard():
     assert done.text.index("#define G") < done.text.index("PORT_GROUP_REDUCE")
 
 
-def test_operators_on_vectors_that_hip_has_are_left_out_there():
+def test_vector_operators_that_hip_has_are_guarded_out():
     text = (
         "inline float3 operator*(float3 a, float3 b) { return make_float3(a.x * b.x, a.y * b.y, "
         "a.z * b.z); }\n"
@@ -142,7 +142,7 @@ def test_element_by_element_has_several_forms(text):
     assert not done.unported
 
 
-def test_members_of_classes_are_no_operators_of_hips():
+def test_member_operators_do_not_collide_with_hips():
     text = "struct V { float3 x; V operator-(float3 b) { return V{x - b}; } };\n"
     text += "struct W { W& operator=(const W& w) = default; };\n"
     assert translate(text, implicit=False).text == text
@@ -175,7 +175,7 @@ def test_two_definitions_on_a_line_are_guarded_apart():
         ("void f() { uint3 g = n(); k<<<g, 32>>>(); }", "k<<<dim3(g.x, g.y, g.z), 32>>>()"),
     ],
 )
-def test_forms_that_hip_has_not_are_written_otherwise(text, became):
+def test_forms_that_hip_lacks_are_rewritten(text, became):
     done = translate(text, implicit=False)
     assert became in done.text
     assert not done.unported
@@ -186,7 +186,7 @@ def test_a_unit_that_is_included_has_the_other_suffix():
     assert '#include "k.cu"' in translate('#include "k.hip"\n', to="cuda").text
 
 
-def test_a_file_brings_what_it_includes_of_its_folder(tmp_path):
+def test_files_that_a_file_includes_from_its_folder_are_ported_too(tmp_path):
     (tmp_path / "inc").mkdir()
     (tmp_path / "main.cu").write_text('#include "inc/a.cuh"\n#include "../out.h"\n#include <b.h>\n')
     (tmp_path / "inc/a.cuh").write_text('#include "b.h"\n')
@@ -210,7 +210,7 @@ def test_times_and_rates_are_not_compared():
     assert differences("8\nsecond\n", "7\nsecond\n", frozenset())
 
 
-def test_overloads_whose_types_are_one_in_hip_are_left_out():
+def test_overloads_whose_types_are_the_same_in_hip_are_left_out():
     text = (
         "const char* name(cudaError_t e) { return cudaGetErrorName(e); }\n"
         "const char* name(CUresult e) { return 0; }\nint name(int i) { return i; }\n"
@@ -227,7 +227,7 @@ def test_launches_with_spaced_brackets_are_closed():
     assert "k <<<n, dim3(1, 2), 0 >>> (p, 1 << 2);" in done.text
 
 
-def test_standard_headers_that_nvcc_brings_are_included_where_they_are_used():
+def test_standard_headers_that_nvcc_includes_are_added_if_used():
     assert "<ctime>" in translate('#include "own.h"\n').text
     text = "#include <own.h>\n__global__ void k() { assert(1); }\nvoid f() { strlen(s); }\n"
     assert "#include <cassert>\n#include <cstring>\n" in translate(text).text
@@ -244,13 +244,13 @@ def test_an_overload_of_a_cache_hint_does_not_hide_cudas():
     assert "X __ldcs(const X* p)" in done.text
 
 
-def test_short_floating_numbers_that_cublas_brings_are_included():
+def test_headers_of_half_types_that_cublas_includes_are_added():
     text = "#include <cublas_v2.h>\n__nv_bfloat16 x;\n"
     assert "<hipblas/hipblas.h>\n#include <hip/hip_bf16.h>\n" in translate(text).text
     assert translate("#include <cuda_bf16.h>\n" + text).text.count("hip_bf16.h") == 1
 
 
-def test_the_smaller_of_integers_with_and_without_a_sign_is_no_double():
+def test_min_of_signed_and_unsigned_integers_is_not_a_double():
     done = translate("__global__ void k(int n) { p[min(n - 1, blockDim.x)] = min(n, 3); }\n")
     assert done.text.count("PORT_MIXED_SIGNS(long long)") == 1
     assert [f.construct for f in done.findings if f.state is State.REPAIRED] == ["min"]

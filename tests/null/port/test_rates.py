@@ -1,6 +1,6 @@
 """Pass rates of the bench of programs: what was not tried is not counted as wrong."""
 
-from kernelwright.testing.port_bench import Outcome, chosen, rates
+from kernelwright.bench.port_bench import Outcome, chosen, rates
 
 
 def outcome(name, *, compiled=True, runs=((32, True), (64, True)), hazardous=False, on_nvidia=None):
@@ -23,7 +23,7 @@ def test_rates_count_what_was_tried():
     assert (hazards.n, hazards.ran_32, hazards.ran_64, hazards.on_nvidia) == (1, 1, 0, 0)
 
 
-def test_what_no_program_tried_has_no_rate():
+def test_a_rung_that_no_program_tried_has_no_rate():
     (rate, *_) = rates([outcome("a", compiled=None, runs=())])
     assert (rate.compiled, rate.ran_32, rate.ran_64, rate.on_nvidia) == (None,) * 4
 

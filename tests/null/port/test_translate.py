@@ -18,7 +18,7 @@ def test_names_are_renamed_and_everything_else_stays():
     assert hip(text, implicit=False) == text.replace("cudaMalloc(", "hipMalloc(")
 
 
-def test_strings_are_left():
+def test_strings_are_not_changed():
     assert '"cudaMalloc failed"' in hip('void f() { puts("cudaMalloc failed"); }')
 
 
@@ -37,7 +37,7 @@ def test_includes_become_those_of_hip():
     assert "<hipcub/hipcub.hpp>" in done
 
 
-def test_the_runtime_header_that_nvcc_brings_by_itself_is_added_once():
+def test_the_runtime_header_that_nvcc_includes_implicitly_is_added_once():
     assert hip("__global__ void k() {}\n").startswith("#include <hip/hip_runtime.h>\n")
     assert hip("#include <cuda.h>\n__global__ void k() {}\n").count("hip_runtime") == 1
 
@@ -64,7 +64,7 @@ def test_names_that_the_program_declares_are_its_own():
         ),
     ],
 )
-def test_what_has_no_counterpart_is_reported_with_its_line(text, construct):
+def test_names_without_a_counterpart_are_reported_with_their_line(text, construct):
     done = translate("\n\n" + text, file="a.cu")
     (finding,) = [f for f in done.unported if f.construct == construct]
     assert finding.line == 3
@@ -73,14 +73,14 @@ def test_what_has_no_counterpart_is_reported_with_its_line(text, construct):
     assert finding.advice
 
 
-def test_no_name_of_cuda_is_left_silently():
+def test_every_remaining_cuda_name_is_reported():
     names = ["cudaMalloc", "cudaFoo", "cublasSgemm", "cuBar", "CU_STREAM_DEFAULT", "nvrtcResult"]
     done = translate("void f() { " + " ".join(f"use({name});" for name in names) + " }")
     left = {w for w in re.findall(r"\w+", done.text) if load_map("hip").owned.fullmatch(w)}
     assert left == {f.construct for f in done.unported}
 
 
-def test_symbols_and_kernels_are_given_in_hips_way():
+def test_symbols_and_kernels_are_passed_as_hip_requires():
     text = "void f() { cudaMemcpyToSymbol(c, h, 4); cudaMemcpyFromSymbol(h, c, 4);"
     done = hip(text + " cudaFuncSetAttribute(k, a, 1); }")
     assert "hipMemcpyToSymbol(HIP_SYMBOL(c), h, 4)" in done
@@ -94,7 +94,7 @@ def test_the_short_form_of_graph_instantiation():
     assert "hipGraphInstantiate(&e, g, 0, 0, 0)" in done
 
 
-def test_launches_stay():
+def test_launches_are_not_changed():
     assert "k<<<1, 2, 0, s>>>(p)" in hip("void f() { k<<<1, 2, 0, s>>>(p); }")
 
 
@@ -109,7 +109,7 @@ def test_an_unknown_side():
         translate("", to="metal")
 
 
-def test_a_file_that_does_not_parse_is_translated_all_the_same():
+def test_a_file_with_syntax_errors_is_still_translated():
     assert "hipMalloc(&p, 4)" in hip("WEIRD_MACRO( void f() { cudaMalloc(&p, 4) }")
 
 
@@ -119,7 +119,7 @@ def test_translating_twice_changes_nothing_more():
 
 
 def test_the_translation_of_a_whole_program(snapshot):
-    from kernelwright.testing.port_bench import programs
+    from kernelwright.bench.port_bench import programs
 
     (program,) = [p for p in programs() if p.name == "atomics_aggregated_warp"]
     assert hip(program.source) == snapshot
@@ -143,7 +143,7 @@ def test_namespaces_of_libraries_are_moved_or_reported_and_own_ones_left():
     assert "thrust::cuda::par" in back.text
 
 
-def test_hipblas_is_asked_for_the_functions_that_take_hips_own_types():
+def test_hipblas_functions_with_hips_own_types_are_selected():
     """ROCm 6 has them behind a macro, ROCm 7 has no others."""
     text = "#include <cublas_v2.h>\n"
     switch = translate(text).text.index("#define HIPBLAS_V2")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.bench.port_bench import programs
 from kernelwright.core.errors import UsageError
 from kernelwright.hipify.unreadable import unreadable
 from kernelwright.port import RungStatus, port
-from kernelwright.testing.port_bench import programs
 
 SOURCES = Path(__file__).parents[3] / "src/kernelwright"
 
@@ -46,7 +46,7 @@ def test_a_file_that_no_compiler_reads_fails_the_lint_with_the_reason(tmp_path, 
         "#define F(x) \\\n  g(x /* ( */ \\\n  )\n#error don't {\nint x;\n",
     ],
 )
-def test_what_a_compiler_may_read_is_let_through(text):
+def test_a_file_that_a_compiler_may_read_passes(text):
     assert unreadable(text) is None
 
 
@@ -66,6 +66,6 @@ def test_an_empty_file_is_an_error(tmp_path, text):
     assert port(tmp_path, rungs=(0,)).is_done  # a project may have one
 
 
-def test_what_is_no_file_is_not_called_a_folder():
+def test_a_device_file_is_not_called_a_folder():
     with pytest.raises(UsageError, match="only files and folders are ported"):
         port("/dev/null")

@@ -71,7 +71,7 @@ def test_another_seed_or_size_gives_other_tasks():
 @pytest.mark.parametrize(
     ("told", "said"), [({"families": ["gem"]}, '"gemm"'), ({"size": "gppu"}, '"gpu"')]
 )
-def test_a_wrong_word_names_the_nearest(told, said):
+def test_an_unknown_word_names_the_nearest(told, said):
     with pytest.raises(UsageError, match=said):
         next(compose(1, **told))
 

@@ -16,7 +16,7 @@ from kernelwright.proposers.swarm.answer import read
 from kernelwright.suites.composed.lessons import FORMS, lessons, prose
 from kernelwright.suites.composed.lessons.draws import LONGEST
 from kernelwright.suites.composed.lessons.functions import LINES, WRITTEN
-from kernelwright.suites.composed.lessons.page import Page
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder
 from kernelwright.suites.composed.lessons.schedule import Schedule
 from kernelwright.suites.composed.lessons.writing import Writing
 from kernelwright.suites.composed.sizes import sizes_of
@@ -98,7 +98,7 @@ def test_large_tasks_run_at_their_own_size():
             task["Model"](*task["get_init_inputs"]())(*task["get_inputs"]())
 
 
-def test_some_products_have_nothing_after_them():
+def test_some_products_have_no_epilogue():
     """A model that never saw one writes a step where the task has none."""
     ends = [
         re.split(r"v \+= tl.dot\(.*\)\n", lesson.candidate.source)[1].lstrip()
@@ -108,7 +108,7 @@ def test_some_products_have_nothing_after_them():
     assert not all(end.startswith("tl.store") for end in ends)
 
 
-def test_no_answer_is_so_long_that_an_exam_cuts_it_off():
+def test_every_answer_fits_the_token_limit_of_an_exam():
     for form in ("linear grouped", "linear batch norm", "image norm"):
         found = list(lessons(12, seed=4, forms=[form]))
         assert max(len(lesson.candidate.source) for lesson in found) <= LONGEST
@@ -133,7 +133,7 @@ def test_learned_vectors_of_images_run_along_their_channels():
     assert found and all(", 1, 1))" in lesson.task.source for lesson in found)
 
 
-def test_a_mean_of_windows_knows_no_gaps():
+def test_average_pooling_has_no_dilation():
     """The modules of averages have no dilation; those of one axis hold tuples."""
     made = list(lessons(40, seed=8, forms=["pooling"]))
     assert len(made) == 40
@@ -143,7 +143,7 @@ def test_a_mean_of_windows_knows_no_gaps():
         assert ("pool.kernel_size[0]" in code) == ("nn.AvgPool1d" in code)
 
 
-def test_what_the_constructor_does_not_tell_has_a_default():
+def test_arguments_that_the_constructor_call_leaves_out_have_a_default():
     """As people write flags that nobody sets: the arguments end before them."""
     found = [
         lesson.task.source for lesson in lessons(60, seed=9, forms=["pooling", "linear", "mapping"])
@@ -158,18 +158,18 @@ def test_every_operator_that_has_lines_is_one_of_the_composer_s():
     assert {operator.word for operator in WRITTEN} == set(LINES)
 
 
-def test_a_form_that_there_is_not_is_told():
+def test_an_unknown_form_is_reported():
     with pytest.raises(UsageError, match='no form "softmix"'):
         next(lessons(1, forms=["softmix"]))
 
 
 @pytest.mark.parametrize("form", sorted(FORMS))
-def test_what_is_drawn_is_python(form):
+def test_drawn_tasks_are_valid_python(form):
     """What is none is dropped without a word, and with it a way of writing."""
     for number in range(40):
         draw = random.Random(f"{form} {number}")
-        page = Page(draw, sizes_of("small"))
-        code = FORMS[form](page)
+        builder = LessonBuilder(draw, sizes_of("small"))
+        code = FORMS[form](builder)
         ast.parse(code)
-        ast.parse(Writing(page, draw).text())
+        ast.parse(Writing(builder, draw).text())
         assert code.count("tl.load(linear_bias + ") < 2  # the layer's own

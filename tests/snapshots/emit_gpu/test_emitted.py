@@ -1,12 +1,12 @@
 """The text of emitted GPU kernels, to be read by whoever changes an emitter."""
 
 import pytest
+from tests.emitters import source
+from tests.nests import CASES
 
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
-from kernelwright.testing.emitters import source
-from kernelwright.testing.nests import CASES
 
 GPU = Target("cuda:sm_90")
 

@@ -1,4 +1,4 @@
-"""``kernelwright bench``: what a suite of tasks, or the bench of programs to port, comes to."""
+"""``kernelwright bench``: the results of a suite of tasks, or of the bench of programs to port."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 
 @click.command("bench")
 @click.option(
-    "--suite", "name", type=click.Choice([*SUITES, PORT]), required=True, help="What is run."
+    "--suite", "name", type=click.Choice([*SUITES, PORT]), required=True, help="What to run."
 )
 @PART
 @click.option(
@@ -40,12 +40,12 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 )
 @click.option("--limit", "limit_s", metavar="TIME", help=f"Stop a search after {LIMIT} (default).")
 @click.option(
-    "--total", "total_s", metavar="TIME", help="Begin no search after this long. Default: no end."
+    "--total", "total_s", metavar="TIME", help="Start no search after this time. Default: no limit."
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Search so many tasks, judge so many, or run so many programs of port side by side. "
+    help="Search or judge this many tasks, or run this many programs of port, side by side. "
     "Default: 1; searches on one GPU as many as it takes, on several 6 in all.",
 )
 @GPUS
@@ -54,54 +54,59 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
     "--out", metavar="DIR", help="Write sources and the report here. Default: kernelwright-out."
 )
 @click.option(
-    "--policy", "policies", multiple=True, metavar="DIR[=N]",
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="DIR[=N]",
     help="Examine this checkpoint, with N answers to each task; repeatable.",
-)  # fmt: skip
+)
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    help=f"Ask a checkpoint for so many answers to each task. Default: {exam.SAMPLES}.",
+    help=f"Ask a checkpoint for this many answers to each task. Default: {exam.SAMPLES}.",
 )
 @click.option(
     "--shown",
     type=click.IntRange(min=0),
-    help="Then ask for so many more, with two of its own kernels and their speeds in the prompt. "
+    help="Then ask for this many more, with two of its own kernels and their speeds in the prompt. "
     "Default: 0.",
 )
 @click.option(
-    "--dialect", help="Ask checkpoints for kernels in it. Default: cpp on a CPU, else triton."
+    "--dialect",
+    help="Ask checkpoints for kernels in this dialect. Default: cpp on a CPU, else triton.",
 )
 @click.option(
     "--max-tokens",
     type=click.IntRange(min=1),
-    help=f"Cut a checkpoint's answer after so many. Default: {exam.MAX_TOKENS}.",
+    help=f"Cut a checkpoint's answer after this many tokens. Default: {exam.MAX_TOKENS}.",
 )
 @click.option(
     "--hipify",
     type=click.Path(path_type=Path),
-    help="Run this hipify-perl too, to compare. Default: ours alone.",
+    help="Also run this hipify-perl, for comparison. Default: only our translator.",
 )
 @click.option(
     "--arch",
     metavar="LIST",
-    help="Compile port's programs for these AMD targets. Default: all that are known.",
+    help="Compile port's programs for these AMD targets. Default: all known targets.",
 )
 @JSON
 def command(name: str, as_json: bool, **options: Any) -> Answer:
     """Search every task of a suite, examine checkpoints on it, or run the bench of `port`.
 
-    builtin, kernelbench, folder: one search per task, each in a process of its own. What the
-    archive holds is not searched again, so the same command goes on where it stopped. A table, a
-    report page and a JSON file give means, quartiles and fast_p by level; where the library stays
-    best or a search fails a task counts 1.
+    builtin, kernelbench, folder: one search per task, each in its own process. Tasks that are
+    already in the archive are not searched again, so the same command resumes where it stopped. A
+    table, a report page and a JSON file give means, quartiles and fast_p by level; a task counts 1
+    if the library stays best or the search fails.
 
-    With --policy nothing is searched: each checkpoint answers every task some times, all answers
-    are judged, and a table gives shares right and faster than the strongest library setting, means
-    and the best of N, with intervals. Answers and verdicts are kept in the archive too.
+    With --policy nothing is searched: each checkpoint answers every task several times, and all
+    answers are judged. A table gives the shares that are right and that are faster than the
+    strongest library setting, means, and the best of N, with intervals. Answers and verdicts are
+    also kept in the archive.
 
-    port: how many programs our translator, and hipify-perl where it is given, brings to compile
-    for AMD targets, to run right at 32 and 64 lanes a wave, and to run on an NVIDIA GPU if there is
-    one.
+    port: how many programs our translator (and hipify-perl, if given) ports so that they compile
+    for AMD targets, run correctly at 32 and 64 lanes per wave, and run on an NVIDIA GPU if there
+    is one.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
     is_exam = "policies" in given
@@ -128,25 +133,37 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
     settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
     require_place(results.page_place(name, settings, is_exam="policies" in given))
     entries = suite_entries(
-        name, device=settings.device, path=given.get("path"),
-        levels=given.get("levels", ()), problems=given.get("problems", ()),
+        name,
+        device=settings.device,
+        path=given.get("path"),
+        levels=given.get("levels", ()),
+        problems=given.get("problems", ()),
         every=given.get("every", 1),
-    )  # fmt: skip
-    told = {
-        "settings": settings,
-        "on_done": lambda outcome: click.echo(results.line(outcome), err=True),
-    }
+    )
+
+    def on_done(outcome: suite.Outcome) -> None:
+        click.echo(results.line(outcome), err=True)
+
     if "policies" in given:
         examined = exam.policies(given["policies"], given.get("samples", exam.SAMPLES))
-        asked = {key: given[key] for key in ("dialect", "max_tokens", "shown") if key in given}
-        sat = exam.run(entries, examined, jobs=given.get("jobs", 1), **asked, **told)
-        return results.answer(name, sat.outcomes, settings, sat.calls)
+        examination = exam.run(
+            entries,
+            examined,
+            settings=settings,
+            dialect=given.get("dialect", ""),
+            max_tokens=given.get("max_tokens", exam.MAX_TOKENS),
+            shown=given.get("shown", 0),
+            jobs=given.get("jobs", 1),
+            on_done=on_done,
+        )
+        return results.answer(name, examination.outcomes, settings, examination.calls)
     outcomes = suite.run(
         entries,
+        settings=settings,
         lanes=lanes(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
         limit_s=parse_seconds(given.get("limit_s", LIMIT)),
         total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
-        **told,
+        on_done=on_done,
     )
     return results.answer(name, outcomes, settings)
 

@@ -24,35 +24,53 @@ def command() -> None:
 
 @command.command("build")
 @click.option(
-    "--archive", "archives", multiple=True, required=True, metavar="URL",
+    "--archive",
+    "archives",
+    multiple=True,
+    required=True,
+    metavar="URL",
     help="Take verdicts from this file, folder or database URL; repeatable.",
-)  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
     help="Write the dataset here.",
-)  # fmt: skip
+)
 @click.option(
-    "--exclude", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
-    help="Leave out what is like these tests: a KernelBench checkout or a folder of tasks; "
+    "--exclude",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Leave out tasks that repeat these tests: a KernelBench checkout or a folder of tasks; "
     "repeatable.",
-)  # fmt: skip
+)
 @click.option(
-    "--keep", type=click.IntRange(min=1), default=KEEP, show_default=True, metavar="K",
-    help="Keep at most so many of a task in each dialect on each device.",
-)  # fmt: skip
+    "--keep",
+    type=click.IntRange(min=1),
+    default=KEEP,
+    show_default=True,
+    metavar="K",
+    help="Keep at most this many pairs per task, dialect and device.",
+)
 @JSON
 def build_command(
     archives: tuple[str, ...], out: Path, exclude: tuple[Path, ...], keep: int, as_json: bool
 ) -> Answer:
     """Write the judged candidates of archives to DIR, as Parquet with a data card.
 
-    A row is a prompt, an answer in three parts, and the verdict. Tasks that repeat a built-in task
-    or one of --exclude in their structure are left out, whatever they are called.
+    A row is a prompt, an answer in three parts, and the verdict. Tasks with the same structure as a
+    built-in task or one of --exclude are left out, whatever their names.
     """
     dataset = build_dataset(
-        archives, out=out, exclude=exclude, keep=keep,
+        archives,
+        out=out,
+        exclude=exclude,
+        keep=keep,
         command=command_line(),
         on_done=lambda text: click.echo(one_line(text, 160), err=True),
-    )  # fmt: skip
+    )
     reasons = Counter(left.reason for left in dataset.left)
     told = {
         "out": str(out), "pairs": len(dataset.pairs), "splits": dataset.counts,

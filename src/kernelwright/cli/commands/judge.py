@@ -17,6 +17,7 @@ from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.places import as_text
 from kernelwright.core.settings import Settings, load_settings
+from kernelwright.core.task import Task
 from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
 from kernelwright.loaders import load
 from kernelwright.report.facts import one_line
@@ -44,14 +45,14 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
     "--repeat",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Judge again what this receipt is about.",
+    help="Repeat the judgement of this receipt.",
 )
 @ARCHIVE
 @SUITE
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Judge so many tasks of a suite side by side. Default: 1; on several GPUs 6 in all.",
+    help="Judge this many tasks of a suite side by side. Default: 1; on several GPUs 6 in all.",
 )
 @GPUS
 @JSON
@@ -66,27 +67,32 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> Answer:
-    """One verdict on the kernel in the file CANDIDATE, by whomever it was written; or a verdict on
-    every file of the folder CANDIDATE.
+    """Judge the kernel in the file CANDIDATE, whoever wrote it, or every file of the folder
+    CANDIDATE.
 
-    Verdicts on a folder go to the archive as they are reached: Ctrl-C keeps them, and the same
-    command goes on from there. With --suite CANDIDATE is a folder, and its files say by their names
-    which problem they are for: the problem's own name (softmax_v2.py), level_1_problem_3_x.py,
-    1_3_x.py, or, with one level, 3_x.py; or a folder in it does.
+    Verdicts on a folder are archived as they are reached: Ctrl-C keeps them, and the same command
+    resumes from there. With --suite, CANDIDATE is a folder, and the name of each file (or of its
+    folder) says which problem it is for: the problem's own name (softmax_v2.py),
+    level_1_problem_3_x.py, 1_3_x.py, or, with one level, 3_x.py.
 
-    With --repeat the task and the candidate are those of the receipt, and the exit code is 0 if it
-    stands, 1 if its status or its speedup is another now; what else differs, the kind too, is told.
-    Name TASK as well to be sure that it is about that task.
+    With --repeat, the task and the candidate are those of the receipt. The exit code is 0 if the
+    receipt holds, and 1 if the status or the speedup differs now; other differences, such as the
+    kind, are reported. Name TASK as well to make sure that the receipt is about that task.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
-    machine = {"device": device, "threads": threads, "cache": cache, "precision": precision}
-    if "archive" in given:
-        machine["archive"] = given["archive"]
-    settings = load_settings(Path.cwd(), **machine)
+    settings = load_settings(
+        Path.cwd(),
+        device=device,
+        threads=threads,
+        cache=cache,
+        precision=precision,
+        archive=given.get("archive"),
+    )
     if repeat is not None:
         _only("--repeat", given)
-        machine = {key: value for key, value in machine.items() if value is not None}
-        return answers.repetition(_repeat(repeat, words, given, machine))
+        machine = {"device": device, "threads": threads, "cache": cache, "precision": precision}
+        overrides = {key: value for key, value in machine.items() if value is not None}
+        return answers.repetition(_repeat(repeat, words, given, overrides))
     if suite is not None:
         _only("--suite", given)
         return _judge_suite(suite, words, given, settings)
@@ -101,24 +107,37 @@ def command(
         _only("a folder", given)
         return _judge_folder(task, candidate, given, settings)
     _only("a file", given)
-    read, receipt = api.read_candidate(candidate), given.get("receipt")
+    return _judge_file(task, candidate, given, settings)
+
+
+def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings) -> Answer:
+    candidate, receipt = api.read_candidate(file), given.get("receipt")
     with ShowProgress(_waiting_line) as progress:
-        progress(as_text(candidate.name))
+        progress(as_text(file.name))
         evaluation = api.judge(
-            task, read, entry=given.get("entry"), receipt=receipt, **_made(given), **machine
+            task,
+            candidate,
+            inputs=_inputs(given),
+            init=init_of(given.get("init")),
+            entry=given.get("entry"),
+            receipt=receipt,
+            device=settings.device,
+            threads=settings.threads,
+            cache=settings.cache,
+            precision=settings.precision,
         )
-    return answers.verdict(evaluation, read, receipt)
+    return answers.verdict(evaluation, candidate, receipt)
 
 
 def _waiting_line(name: str, since_s: float) -> str:
-    """What is waited for: a candidate that hangs says nothing."""
+    """Return the progress line: a candidate that hangs prints nothing itself."""
     longest = f"may take {BUILD_LIMIT_S:.0f} s to build, {FIRST_CALL_LIMIT_S:.0f} to be called once"
     spent = f" · {since_s:.0f} s" if since_s >= 1 else ""
     return f"judging {one_line(name, 40)}, which {longest}{spent}"
 
 
 def _only(call: str, given: dict[str, Any]) -> None:
-    """Refuse options that this kind of call would leave unread."""
+    """Refuse options that this kind of call would ignore."""
     for key in given:
         if key not in BELONGS[call]:
             option = f"--{NAMES.get(key, key)}"
@@ -128,25 +147,29 @@ def _only(call: str, given: dict[str, Any]) -> None:
             )
 
 
-def _made(given: dict[str, Any]) -> dict[str, Any]:
-    """What the options say that a task is made with."""
-    return {"inputs": list(given.get("inputs", ())) or None, "init": init_of(given.get("init"))}
+def _inputs(given: dict[str, Any]) -> list[str] | None:
+    return list(given.get("inputs", ())) or None
+
+
+def _load(target: str, given: dict[str, Any]) -> Task:
+    """Load the task that a command line names, with the inputs and arguments that it gives."""
+    return load(target, inputs=_inputs(given), init=init_of(given.get("init")))
 
 
 def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:
-    loaded = load(task, **_made(given))
+    loaded = _load(task, given)
     head, is_class, _ = task.partition(".py:")
     task_file = Path(f"{head}.py" if is_class else task)
     cases = read_folder(folder, entry=given.get("entry", ENTRY), task_file=task_file)
     with ShowProgress(results.step_line) as progress:
-        docket = judge_all(loaded, cases, settings=settings, on_step=progress)
-    return results.one_task(docket, settings)
+        verdicts = judge_all(loaded, cases, settings=settings, on_step=progress)
+    return results.one_task(verdicts, settings)
 
 
 def _judge_suite(
     suite: str, words: tuple[str, ...], given: dict[str, Any], settings: Settings
 ) -> Answer:
-    """Verdicts on the files of a folder, each for the problem that it names.
+    """Judge the files of a folder, each for the problem that it names.
 
     Raises:
         UsageError: no folder is named, or no file in it is for a problem that was asked for.
@@ -157,8 +180,13 @@ def _judge_suite(
             seen=" ".join(words) or "none",
             do=f"kernelwright judge --suite {suite} DIR",
         )
-    chosen = {key: given[key] for key in ("path", "levels", "problems") if key in given}
-    entries = suite_entries(suite, device=settings.device, **chosen)
+    entries = suite_entries(
+        suite,
+        device=settings.device,
+        path=given.get("path"),
+        levels=given.get("levels", ()),
+        problems=given.get("problems", ()),
+    )
     cases = read_folder(Path(words[0]), entry=given.get("entry", ENTRY), deep=True)
     groups, unmatched = assign(cases, entries)
     if not groups:
@@ -170,23 +198,18 @@ def _judge_suite(
     gpus = given.get("gpus", "1")
     places = lanes(settings.device, gpus=gpus, jobs=given.get("jobs"), usual=1)
     with ShowProgress(results.step_line) as progress:
-        dockets = judge_suite(groups, settings=settings, lanes=places, on_step=progress)
-    return results.suite(dockets, unmatched, settings)
-
-
-def _digest(target: str, precision: str, given: dict[str, Any]) -> str:
-    """Of the task that a command line names, in a precision."""
-    return load(target, **_made(given)).in_precision(precision).digest
+        verdicts = judge_suite(groups, settings=settings, lanes=places, on_step=progress)
+    return results.suite(verdicts, unmatched, settings)
 
 
 def _repeat(
-    path: Path, words: tuple[str, ...], given: dict[str, Any], machine: dict[str, Any]
+    path: Path, words: tuple[str, ...], given: dict[str, Any], overrides: dict[str, Any]
 ) -> api.Repetition:
-    """The repetition of a receipt, which must be about the task named, if one is.
+    """Repeat a receipt's judgement; if a task is named, the receipt must be about it.
 
     Raises:
         UsageError: a candidate was named beside the receipt, which has its own.
-        TaskError: it is about another task.
+        TaskError: the receipt is about another task.
     """
     if len(words) > 1:
         raise UsageError(
@@ -196,16 +219,16 @@ def _repeat(
         )
     receipt = Receipt.read(path)
     precision = receipt.task.precision
-    if machine.get("precision", precision) != precision:
+    if overrides.get("precision", precision) != precision:
         raise UsageError(
             "a receipt has its own precision",
-            seen=f"--precision {machine['precision']}, and {precision or 'none'} in {path}",
+            seen=f"--precision {overrides['precision']}, and {precision or 'none'} in {path}",
             do="leave --precision out",
         )
-    if words and _digest(words[0], precision, given) != receipt.task.digest:
+    if words and _load(words[0], given).in_precision(precision).digest != receipt.task.digest:
         raise TaskError(
             f"{path} is not about {words[0]}",
             seen=f"a receipt about {receipt.task.name} ({receipt.task.digest})",
             do="name the task's file as it was judged, or leave it out",
         )
-    return api.repeat(receipt, **machine)
+    return api.repeat(receipt, **overrides)

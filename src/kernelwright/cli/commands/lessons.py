@@ -23,12 +23,12 @@ from kernelwright.train.court import Court
 from kernelwright.train.courtroom import Answer
 from kernelwright.train.reward import Judged
 
-AT_ONCE = 4  # for each process that judges: between two lines of progress
+AT_ONCE = 4  # lessons for each process that judges, between two lines of progress
 
 
 @click.command("lessons")
 @click.option(
-    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make so many tasks."
+    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make this many tasks."
 )
 @click.option("--archive", required=True, metavar="URL", help="Keep tasks and verdicts here.")
 @click.option(
@@ -36,44 +36,65 @@ AT_ONCE = 4  # for each process that judges: between two lines of progress
     type=int,
     default=0,
     show_default=True,
-    help="Draw by this seed; the same gives the same tasks.",
+    help="Draw with this seed; the same seed gives the same tasks.",
 )
-@click.option("--size", type=click.Choice(list(SIZES)), default="small", show_default=True,
-    help="How large: for a CPU, for a GPU, or just to look at correctness.",
-)  # fmt: skip
 @click.option(
-    "--form", "forms", multiple=True, metavar="NAME",
+    "--size",
+    type=click.Choice(list(SIZES)),
+    default="small",
+    show_default=True,
+    help="Size of the tasks: for a CPU, for a GPU, or only for checking correctness.",
+)
+@click.option(
+    "--form",
+    "forms",
+    multiple=True,
+    metavar="NAME",
     help=f"Make only tasks of this form; repeatable. Default: all of {', '.join(FORMS)}.",
-)  # fmt: skip
+)
 @click.option(
     "--schedules",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Judge so many kernels of each task, with other block sizes, warps and the like.",
+    help="Judge this many kernels of each task, with other block sizes, warps and the like.",
 )
 @click.option(
-    "--timed", is_flag=True, help="Time what is right: which schedule is fast, and where."
+    "--timed",
+    is_flag=True,
+    help="Time correct kernels, to learn which schedule is fast on the device.",
 )
 @click.option(
     "--device", metavar="DEVICE", help="Judge on cpu (default, Triton's interpreter), cuda, …"
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
-    help="Judge so many tasks side by side.",
-)  # fmt: skip
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Judge this many tasks side by side.",
+)
 @JSON
 def lessons_command(
-    count: int, archive: str, seed: int, size: str, forms: tuple[str, ...], schedules: int,
-    timed: bool, device: str | None, jobs: int, as_json: bool,
-) -> Told:  # fmt: skip
+    count: int,
+    archive: str,
+    seed: int,
+    size: str,
+    forms: tuple[str, ...],
+    schedules: int,
+    timed: bool,
+    device: str | None,
+    jobs: int,
+    as_json: bool,
+) -> Told:
     """Compose N tasks, each with a short Triton kernel that works for every shape, and judge them.
 
-    What a small model can learn from when nothing larger teaches it: `dataset build --archive`
-    makes pairs of those that are right, and leaves out what repeats a test. Rightness alone is
-    judged unless --timed. The same command goes on where it stopped.
+    A small model can learn from these lessons without a larger model as its teacher: `dataset build
+    --archive` makes pairs of the correct ones, and leaves out tasks that repeat a test. Only
+    correctness is judged unless --timed is given. The same command resumes where it stopped.
     """
     settings = load_settings(Path.cwd(), archive=archive, device=device)
-    Archive(settings.archive).close()  # what is wrong with it is said here, not by a process
+    Archive(settings.archive).close()  # errors in the archive are reported here, not by a process
     drawn = lessons(count, seed=seed, size=size, forms=forms, schedules=schedules)
     tried: Counter[str] = Counter()
     right: Counter[str] = Counter()
@@ -93,7 +114,7 @@ def lessons_command(
 
 
 def said(lesson: Lesson) -> Answer:
-    """A lesson as an answer to its task."""
+    """Return a lesson as an answer to its task."""
     candidate = lesson.candidate
     text = f"```python\n{candidate.source}```\n"
     return Answer(lesson.task, candidate.dialect, text, model=lesson.form, origin=PROPOSER)

@@ -27,10 +27,10 @@ from kernelwright.suites.suite import suite_entries
     "--dialect",
     "dialects",
     multiple=True,
-    help="Propose in this dialect; repeatable. Default: all that the device runs.",
+    help="Propose in this dialect; repeatable. Default: all that run on the device.",
 )
 @PROPOSING
-@click.option("--seed", type=int, help="Let proposers draw by this seed. Default: 0.")
+@click.option("--seed", type=int, help="Random seed of the proposers. Default: 0.")
 @ARCHIVE
 @click.option(
     "--out", metavar="DIR", help="Write sources and reports here. Default: kernelwright-out."
@@ -51,8 +51,8 @@ def command(
 ) -> Answer:
     """Search for a kernel faster than the library, for TASK or for every task of a suite.
 
-    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps what
-    was found; the same command goes on from there.
+    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps the
+    results so far; the same command resumes from there.
     """
     if (task is None) == (suite is None):
         raise UsageError(

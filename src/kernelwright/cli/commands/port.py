@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.table import Table
@@ -23,13 +22,13 @@ from kernelwright.proposers.port.repair import Repair, Repairs
 from kernelwright.proposers.swarm import SwarmProposer
 
 COLOURS = {RungStatus.PASSED: "green", RungStatus.FAILED: "red", RungStatus.NOT_CHECKED: "yellow"}
-BUDGET = "5m"  # of the models: a few files with three questions each
-FIRST_THAT_RUNS = 2  # of the rungs
+BUDGET = "5m"  # time for the models: a few files with three questions each
+FIRST_THAT_RUNS = 2  # the first rung that runs a program
 N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
 
 def _named(context: click.Context, argument: click.Parameter, name: str) -> Path:
-    """The path; without a name it would be this folder."""
+    """Return the path; an empty name would mean this folder."""
     if not name:
         raise UsageError("nothing to port", seen="an empty name", do="name a file or a folder")
     return Path(name)
@@ -37,9 +36,13 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
 
 @click.command("port")
 @click.argument("path", metavar="PATH", callback=_named)
-@click.option("--to", type=click.Choice(["hip", "cuda"]), default="hip", show_default=True,
-    help="Translate to this.",
-)  # fmt: skip
+@click.option(
+    "--to",
+    type=click.Choice(["hip", "cuda"]),
+    default="hip",
+    show_default=True,
+    help="Translate to this language.",
+)
 @click.option(
     "--arch",
     "targets",
@@ -65,15 +68,15 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
     "models",
     multiple=True,
     metavar="MODEL",
-    help="Ask this model, named as in optimize, to finish what rules leave undone; repeatable. "
-    "Default: none.",
+    help="Ask this model, named as in optimize, to finish files that the rules leave unfinished; "
+    "repeatable. Default: none.",
 )
 @click.option(
     "--price",
     "prices",
     multiple=True,
     metavar="MODEL=IN/OUT",
-    help="What a model costs, as in optimize.",
+    help="The price of a model, as in optimize.",
 )
 @click.option(
     "--budget", multiple=True, metavar="LIMIT", help="Ask models for up to 5m (default), 2usd, …"
@@ -83,50 +86,69 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
 )
 @JSON
 def command(
-    path: Path, to: str, targets: str, rungs: str | None, out: Path | None, as_json: bool,
-    **given: Any,
-) -> Answer:  # fmt: skip
+    path: Path,
+    to: str,
+    targets: str,
+    rungs: str | None,
+    out: Path | None,
+    as_json: bool,
+    arguments: tuple[str, ...],
+    models: tuple[str, ...],
+    prices: tuple[str, ...],
+    budget: tuple[str, ...],
+) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
-    Exit code 0 only if nothing was left unported and every rung that was asked for passed.
+    The exit code is 0 only if nothing was left unported and every requested rung passed.
     """
     place = out or _beside(path, to)
     wanted = ("0,1" if to == "hip" else "0") if rungs is None else rungs
     words = [word.strip() for word in wanted.split(",")]
     for word in words:
         if not word.isdecimal():
-            raise UsageError(f'no rung "{word}"', seen=wanted, do="choose of 0, 1, 2, 3, 4")
-    if given["arguments"] and max(int(word) for word in words) < FIRST_THAT_RUNS:
+            raise UsageError(f'no rung "{word}"', seen=wanted, do="choose from 0, 1, 2, 3, 4")
+    if arguments and max(int(word) for word in words) < FIRST_THAT_RUNS:
         raise UsageError(
-            "--arg is of a program that is run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
+            "--arg is for programs that are run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
         )
     report = port(
-        path, to=to, targets=[t.strip() for t in targets.split(",")], out=place,
-        rungs=[int(word) for word in words], arguments=given["arguments"],
-        repairs=_repairs(given, path),
-    )  # fmt: skip
+        path,
+        to=to,
+        targets=[t.strip() for t in targets.split(",")],
+        out=place,
+        rungs=[int(word) for word in words],
+        arguments=arguments,
+        repairs=_repairs(path, models, prices, budget),
+    )
     shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
 
 
 def _beside(path: Path, to: str) -> Path:
-    """Where a port goes when nobody says: beside the file or the folder."""
+    """Return the default folder of a port: beside the file or the folder."""
     named = path if path.name not in ("", "..") else path.resolve()
     return named.parent / f"{named.stem if path.is_file() else named.name}-{to}"
 
 
-def _repairs(given: dict[str, Any], path: Path) -> Repairs | None:
-    """The models that were named, and seen to be askable."""
-    if not given["models"]:
-        for key in ("prices", "budget"):
-            if given[key]:
-                option = f"--{key.removesuffix('s')}"
-                raise UsageError(f"{option} is of models", seen="no --model", do="add --model NAME")
+def _repairs(
+    path: Path, models: tuple[str, ...], prices: tuple[str, ...], budget: tuple[str, ...]
+) -> Repairs | None:
+    """Return the models that were named, after checking that they can be asked."""
+    if not models:
+        for option, value in (("--price", prices), ("--budget", budget)):
+            if value:
+                raise UsageError(
+                    f"{option} goes with --model", seen="no --model", do="add --model NAME"
+                )
         return None
     brief = Brief(
-        Task(path.name, "port", ""), Device.parse("hip:gfx942"), ("hip",), models=given["models"],
-        prices=given["prices"], **(parse_budget(given["budget"] or (BUDGET,))),
-    )  # fmt: skip
+        Task(path.name, "port", ""),
+        Device.parse("hip:gfx942"),
+        ("hip",),
+        models=models,
+        prices=prices,
+        **parse_budget(budget or (BUDGET,)),
+    )
     SwarmProposer().check(brief)
     return Repairs(brief)
 
@@ -146,7 +168,8 @@ _STATES = (State.TRANSLATED, State.REPAIRED, State.CHANGED, State.UNPORTED)
 
 
 def _findings(report: PortReport) -> list[Text]:
-    """What a user has to look at, the unported first, then what rungs said."""
+    """Return the findings for the user to look at, the unported first, then the details of
+    rungs."""
     lines = [
         str(finding)
         for state in (State.UNPORTED, State.CHANGED)
@@ -171,7 +194,7 @@ def _findings(report: PortReport) -> list[Text]:
 
 
 def _told(repair: Repair) -> str:
-    """What came of a model's call."""
+    """Return the outcome of a model's call, in words."""
     if repair.is_kept:
         return "its repair is kept"
     return f"its answer is not kept: {repair.unusable or 'it climbs no further'}"

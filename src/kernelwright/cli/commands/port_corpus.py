@@ -12,24 +12,34 @@ from rich.text import Text
 from kernelwright.cli.options import JSON
 from kernelwright.console.terminal import Answer
 from kernelwright.core.secrets import command_line
-from kernelwright.port.corpus import Pair, Reject, make_corpus
+from kernelwright.port.corpus import PortPair, Reject, make_corpus
 from kernelwright.port.project import DEFAULT_TARGETS
 from kernelwright.report.facts import one_line
 
 
 @click.command("port-corpus")
 @click.argument("tree", metavar="TREE", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
     help="Write the pairs here.",
-)  # fmt: skip
+)
 @click.option(
-    "--arch", metavar="LIST", default=",".join(DEFAULT_TARGETS), show_default=True,
+    "--arch",
+    metavar="LIST",
+    default=",".join(DEFAULT_TARGETS),
+    show_default=True,
     help="Keep pairs that compile for these AMD targets.",
-)  # fmt: skip
+)
 @click.option(
-    "--licence", "licences", multiple=True, metavar="SPDX",
+    "--licence",
+    "licences",
+    multiple=True,
+    metavar="SPDX",
     help="Keep only sources under this licence; repeatable. Default: all.",
-)  # fmt: skip
+)
 @click.option("--no-run", is_flag=True, help="Do not run programs on this CPU (rung 2).")
 @JSON
 def command(
@@ -37,14 +47,18 @@ def command(
 ) -> Answer:
     """Port every .cu file under TREE and keep the verified pairs in DIR, as Parquet with a card.
 
-    Programs that have a main function are run, emulated, on this machine: give it sources that you
-    trust, or --no-run. The same command goes on where it was stopped.
+    Programs that have a main function run under an emulation on this machine: use sources that you
+    trust, or --no-run. The same command resumes where it was stopped.
     """
     corpus = make_corpus(
-        tree, out=out, targets=[t.strip() for t in arch.split(",")], licences=licences,
-        emulate=not no_run, on_done=_tell,
+        tree,
+        out=out,
+        targets=[t.strip() for t in arch.split(",")],
+        licences=licences,
+        emulate=not no_run,
+        on_done=_tell,
         command=command_line(),
-    )  # fmt: skip
+    )
     verified = Counter(pair.verified for pair in corpus.pairs)
     stages = Counter(reject.stage for reject in corpus.rejects)
     licensed = Counter(pair.licence for pair in corpus.pairs)
@@ -62,6 +76,6 @@ def command(
     return Answer(told, 0 if corpus.pairs else 1, [table, written])
 
 
-def _tell(row: Pair | Reject) -> None:
-    said = row.verified if isinstance(row, Pair) else f"{row.stage}: {row.reason}"
+def _tell(row: PortPair | Reject) -> None:
+    said = row.verified if isinstance(row, PortPair) else f"{row.stage}: {row.reason}"
     click.echo(one_line(f"{row.path}: {said}", 160), err=True)

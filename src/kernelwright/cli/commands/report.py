@@ -17,9 +17,11 @@ from kernelwright.report.page import NAME, write
 
 @click.command("report")
 @click.argument("archive", metavar="ARCHIVE")
-@click.option("--out", type=click.Path(), help="Write this page, or report.html in this folder. "
-    "Default: beside the archive.",
-)  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(),
+    help="Write this page, or report.html in this folder. Default: beside the archive.",
+)
 @click.option(
     "--task", metavar="NAME", help="Report only this task, by name or digest. Default: all."
 )
@@ -33,7 +35,7 @@ def command(archive: str, out: str | None, task: str | None, as_json: bool) -> A
 
 
 def _beside(archive: str) -> Path:
-    """Where the report of an archive goes when nobody says: to its folder, if it has one."""
+    """Return the default path of an archive's report: in its folder, if it has one."""
     path = Path(archive)
     folder = path if path.is_dir() else path.parent if path.is_file() else Path(Settings.out)
     return folder / NAME

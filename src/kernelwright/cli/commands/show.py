@@ -26,7 +26,7 @@ from kernelwright.report.chapter import chapters
 @click.option(
     "--task",
     metavar="NAME",
-    help="Show the best of this task. Default: of the one that was run last.",
+    help="Show the best candidate of this task. Default: the task that was run last.",
 )
 @RECEIPT
 @JSON
@@ -59,10 +59,10 @@ def command(
 def _write_receipt(
     archive: Archive, candidate: Candidate, verdicts: list[Evaluation], path: Path
 ) -> None:
-    """The receipt of the last of a candidate's verdicts."""
+    """Write the receipt of the last of a candidate's verdicts."""
     if not verdicts:
         raise UsageError(
-            "there is no verdict to write a receipt of",
+            "there is no verdict to write a receipt for",
             seen=f"{candidate.digest} was proposed and never judged",
             do="kernelwright judge TASK CANDIDATE --receipt FILE",
         )
@@ -70,7 +70,7 @@ def _write_receipt(
 
 
 def named(archive: Archive, name: str) -> Task:
-    """The task with this name, else with this digest."""
+    """Return the task with this name, otherwise the one with this digest."""
     named = [task for task in archive.tasks() if task.name == name]
     return named[-1] if named else archive.task(name)
 

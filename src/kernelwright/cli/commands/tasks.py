@@ -31,39 +31,49 @@ command.add_command(lessons_command)
 
 @command.command("generate")
 @click.option(
-    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make so many tasks."
+    "--count", type=click.IntRange(min=1), required=True, metavar="N", help="Make this many tasks."
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
-    help="Write them here, one a file.",
-)  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Write the tasks here, one per file.",
+)
 @click.option(
     "--seed",
     type=int,
     default=0,
     show_default=True,
-    help="Draw by this seed; the same gives the same tasks.",
+    help="Draw with this seed; the same seed gives the same tasks.",
 )
 @click.option(
-    "--size", type=click.Choice(list(SIZES)), default="cpu", show_default=True,
-    help="How large: for a CPU, for a GPU, or just to look at correctness.",
-)  # fmt: skip
+    "--size",
+    type=click.Choice(list(SIZES)),
+    default="cpu",
+    show_default=True,
+    help="Size of the tasks: for a CPU, for a GPU, or only for checking correctness.",
+)
 @click.option(
-    "--family", "families", multiple=True, metavar="NAME",
+    "--family",
+    "families",
+    multiple=True,
+    metavar="NAME",
     help=f"Make only tasks of this family; repeatable. Default: all of {', '.join(FAMILIES)}.",
-)  # fmt: skip
+)
 @JSON
 def generate_command(
     count: int, out: Path, seed: int, size: str, families: tuple[str, ...], as_json: bool
 ) -> Answer:
     """Compose N tasks at random into DIR, one KernelBench-format file each.
 
-    Every one was run and found not to be degenerate: no constant output, no input that does not
-    matter, nothing infinite, no step that changes nothing. Search them all with
+    Every task was run and is not degenerate: no output is constant or infinite, every input
+    matters, and every step changes its argument. Search them all with
     `kernelwright bench --suite folder --path DIR`.
     """
     require_folder(out)
     if any(out.glob("*.py")) or (out / MANIFEST).exists():
-        raise UsageError("the folder holds tasks already", seen=str(out), do="name an empty one")
+        raise UsageError("the folder already holds tasks", seen=str(out), do="name an empty folder")
     composed = []
     for entry in compose(count, seed=seed, size=size, families=families):
         (out / f"{entry.task.name}.py").write_text(entry.task.source)
@@ -81,6 +91,9 @@ def generate_command(
 
 def _facts(entry: Composed) -> dict[str, object]:
     return {
-        "name": entry.task.name, "digest": entry.task.digest, "family": entry.family,
-        "number": entry.number, "steps": list(entry.words),
-    }  # fmt: skip
+        "name": entry.task.name,
+        "digest": entry.task.digest,
+        "family": entry.family,
+        "number": entry.number,
+        "steps": list(entry.words),
+    }

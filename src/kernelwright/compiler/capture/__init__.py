@@ -1,1 +1,1 @@
-"""From a module to a graph of ATen operators."""
+"""Capture of a module as a graph of ATen operators."""

@@ -28,21 +28,23 @@ KEPT = frozenset({
     "rnn_tanh", "rnn_relu", "einsum", "dropout", "native_dropout", "bmm", "mm", "addmm", "baddbmm",
     "embedding_bag", "multinomial", "grid_sampler_2d", "upsample_nearest2d", "fold", "im2col",
 })  # fmt: skip
-"""Operators that stay whole although torch could decompose them: rules and calls want them so."""
+"""Operators that are not decomposed although torch could: rewrite rules match them whole, and calls
+are emitted for them."""
 
 
 _TALKERS = ("torch.export", "torch.fx.experimental.symbolic_shapes")
 REAL = "real"
-"""Key of an attribute's value in the metadata of its graph node."""
+"""Key in a graph node's metadata that holds the value of an attribute."""
 
 
 class CannotCapture(Exception):
-    """torch.export cannot make one graph of this module: a graph break, or values steer it."""
+    """torch.export cannot make one graph of this module: it breaks the graph, or branches on tensor
+    values."""
 
 
 @dataclass(frozen=True)
 class Captured:
-    """A functional graph and what its placeholders and outputs are."""
+    """A functional graph, with the roles of its placeholders and outputs."""
 
     graph: fx.Graph
     inputs: tuple[str, ...]
@@ -56,12 +58,12 @@ class Captured:
     outputs: Any
     """What forward returns, with graph nodes inside."""
     assumptions: tuple[str, ...] = ()
-    """Nodes with masks that a rule found to be causal: the program must check that they still are.
-    They follow from attributes alone."""
+    """Nodes of masks that a rule found to be causal. The program must check at run time that they
+    still are; they are computed from attributes alone."""
 
 
 def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
-    """The graph of ``module(*inputs)`` without gradients, in the mode that the module is in.
+    """Capture ``module(*inputs)`` as a graph without gradients, in the module's current mode.
 
     Raises:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
@@ -76,13 +78,14 @@ def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
             return _read(program, module, inputs)
     except (MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:  # export raises errors of every kind for what it cannot trace
+    # torch.export raises exceptions of every kind for code that it cannot trace
+    except Exception as error:
         raise CannotCapture(_in_short(error)) from error
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what export says and prints about a module that it cannot trace."""
+    """Silence what torch.export logs and prints about a module that it cannot trace."""
     loggers = [logging.getLogger(name) for name in _TALKERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -105,7 +108,7 @@ def _in_short(error: Exception) -> str:
 
 
 def decompositions() -> dict[Any, Any]:
-    """torch's decompositions of every operator that neither we nor a call want whole."""
+    """Return torch's decompositions, without the operators that handlers or calls want whole."""
     whole = KEPT | HANDLERS.keys()
     return {
         operator: how

@@ -1,7 +1,9 @@
-"""Recurrent networks as whole steps: captured whole, and made own steps where an emitter can.
+"""Recurrent networks are captured whole, and become steps of our own where an emitter supports
+them.
 
-torch unrolls ``lstm`` and its like into thousands of operators when it traces them on a CPU; while
-a module is captured, operators of the same meaning stand in their place, which are not unrolled.
+torch unrolls ``lstm`` and its like into thousands of operators when it traces them on a CPU. While
+a module is captured, custom operators of the same meaning take their place, and torch does not
+unroll those.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ for _cell in CELLS:
 
 
 class _Whole:
-    """torch's functions, with recurrent networks over unpacked sequences left whole."""
+    """torch's functions, except that recurrent networks over unpacked sequences trace as one
+    operator."""
 
     def __init__(self, functions: Any) -> None:
         self._functions = functions
@@ -71,7 +74,7 @@ class _Whole:
 
 @contextlib.contextmanager
 def left_whole() -> Iterator[None]:
-    """In this context, torch.nn's recurrent modules trace as one operator each."""
+    """Trace torch.nn's recurrent modules as one operator each while the context is active."""
     functions = torch.nn.modules.rnn._VF
     torch.nn.modules.rnn._VF = _Whole(functions)
     try:
@@ -81,7 +84,7 @@ def left_whole() -> Iterator[None]:
 
 
 def restore(graph: fx.Graph) -> None:
-    """Put torch's own operators where ``left_whole`` left others."""
+    """Put torch's own operators back in place of those that ``left_whole`` traced."""
     for node in graph.nodes:
         if node.op == "call_function" and "kernelwright_whole" in str(node.target):
             cell = node.target.overloadpacket.__name__
@@ -89,7 +92,8 @@ def restore(graph: fx.Graph) -> None:
 
 
 def own_recurrences(program: Program, supports: Callable[[Step], bool]) -> Program:
-    """``program`` with recurrent networks as own steps where ``supports`` says so."""
+    """Return ``program`` with its recurrent networks as steps of our own where ``supports``
+    agrees."""
 
     def made_of(call: Call, tensors: dict[str, Tensor]) -> Recurrence | None:
         own = _recurrence(call, tensors)
@@ -99,7 +103,7 @@ def own_recurrences(program: Program, supports: Callable[[Step], bool]) -> Progr
 
 
 def _recurrence(call: Call, tensors: dict[str, Tensor]) -> Recurrence | None:
-    """The call as a Recurrence; None where it is not one, or drops values at random."""
+    """Return the call as a Recurrence; None if it is not one, or uses dropout."""
     cell = call.target.removeprefix("torch.ops.aten.").partition(".")[0]
     if cell not in CELLS or call.kwargs or not call.target.endswith(".input"):
         return None
@@ -111,6 +115,15 @@ def _recurrence(call: Call, tensors: dict[str, Tensor]) -> Recurrence | None:
     n_states = 2 if cell == "lstm" else 1
     states, weights = tuple(others[:n_states]), tuple(others[n_states:])
     return Recurrence(
-        f"recurrent_{cell}", cell, first, states, weights, call.outputs, n_layers, biased,
-        bidirectional, batch_first, call.origin,
-    )  # fmt: skip
+        f"recurrent_{cell}",
+        cell,
+        first,
+        states,
+        weights,
+        call.outputs,
+        n_layers,
+        biased,
+        bidirectional,
+        batch_first,
+        call.origin,
+    )

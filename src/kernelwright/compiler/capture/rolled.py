@@ -1,9 +1,9 @@
-"""Loops over time, written out by the trace, back as one recurrent network.
+"""Loops over time that a trace unrolled are rolled up again into one recurrent network.
 
-A module that loops over its input's steps traces as that many copies of the same few operators.
-Where each step is ``h = tanh(linear(cat(x[t], h), w, b))``, the copies are one layer of torch's own
-recurrent network with the columns of ``w`` apart, and a linear map of every step's state that is
-stacked again is one linear map of the sequence.
+A module that loops over its input's steps traces as that many copies of the same few operators. If
+each step is ``h = tanh(linear(cat(x[t], h), w, b))``, the copies are one layer of torch's own
+recurrent network whose two weights are slices of the columns of ``w``. A linear map of every state,
+stacked again afterwards, becomes one linear map of the whole sequence.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LEAST_STEPS = 4
 
 
 @dataclass(frozen=True)
-class Step:
-    """One time step: the state that it makes, and what it makes it from."""
+class TimeStep:
+    """One time step: the state that it computes, and the values it computes it from."""
 
     state: fx.Node
     before: fx.Node
@@ -34,7 +34,7 @@ class Step:
 
 
 def roll(graph: fx.Graph) -> None:
-    """Replace every loop of that kind."""
+    """Replace every unrolled recurrence of this kind by one recurrent network."""
     steps = {step.state: step for node in graph.nodes if (step := _step(node)) is not None}
     inner = {step.before for step in steps.values()}
     for last in [step for state, step in steps.items() if state not in inner]:
@@ -45,7 +45,7 @@ def roll(graph: fx.Graph) -> None:
     graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))
 
 
-def _step(node: fx.Node) -> Step | None:
+def _step(node: fx.Node) -> TimeStep | None:
     if node.op != "call_function" or node.target not in CELLS:
         return None
     linear = node.args[0]
@@ -60,7 +60,7 @@ def _step(node: fx.Node) -> Step | None:
         x, before = both.args[0][::-1] if state_first else both.args[0]
         is_step = _is(x, aten.select.int) and x.args[1] == 0
         if is_step and before.meta["val"].shape == _shape(node):
-            return Step(node, before, x.args[0], x.args[2], weight, bias, state_first)
+            return TimeStep(node, before, x.args[0], x.args[2], weight, bias, state_first)
     return None
 
 
@@ -76,14 +76,15 @@ def _shape(node: fx.Node) -> torch.Size:
     return node.meta["val"].shape
 
 
-def _roll(graph: fx.Graph, chain: list[Step]) -> None:
+def _roll(graph: fx.Graph, chain: list[TimeStep]) -> None:
     first = chain[0]
     alike = {(s.x, s.weight, s.bias, s.state_first, s.state.target) for s in chain}
     n_steps = _shape(first.x)[0]
     whole = [s.time % n_steps for s in chain] == list(range(n_steps)) and _rank(first.x) == 3
     if len(alike) != 1 or not whole or n_steps < LEAST_STEPS or first.bias is None:
         return
-    start = first.state.args[0]  # the linear map: all that the network needs is there
+    # the linear layer: every value that the network needs exists by this point
+    start = first.state.args[0]
     with graph.inserting_before(start):  # type: ignore[arg-type]
         sequence = _network(graph, first)
         for time, step in enumerate(chain):
@@ -94,7 +95,8 @@ def _roll(graph: fx.Graph, chain: list[Step]) -> None:
 
 
 def _join_maps(graph: fx.Graph, stack: fx.Node, sequence: fx.Node) -> None:
-    """A stack of the same linear map of every state, as one linear map of the sequence."""
+    """Replace a stack of one linear map applied to every state by one linear map of the
+    sequence."""
     maps: Any = stack.args[0]
     if len(maps) != _shape(sequence)[0] or not all(_is(m, aten.linear.default) for m in maps):
         return
@@ -109,11 +111,11 @@ def _join_maps(graph: fx.Graph, stack: fx.Node, sequence: fx.Node) -> None:
         stack.replace_all_uses_with(whole)
 
 
-def _network(graph: fx.Graph, step: Step) -> fx.Node:
-    """The layer's sequence of states."""
+def _network(graph: fx.Graph, step: TimeStep) -> fx.Node:
+    """Insert the recurrent layer and return its sequence of states."""
     n_hidden, n_x = _shape(step.before)[1], _shape(step.x)[2]
     cut = n_hidden if step.state_first else n_x
-    # cuDNN takes no weights and no state whose rows lie apart.
+    # cuDNN requires weights and an initial state with contiguous rows.
     left, right = (
         _dense(graph, aten.slice.Tensor, step.weight, 1, *ends)
         for ends in ((0, cut), (cut, n_hidden + n_x))
@@ -132,12 +134,12 @@ def _network(graph: fx.Graph, step: Step) -> fx.Node:
 
 
 def _node(graph: fx.Graph, target: Any, *args: Any) -> fx.Node:
-    """A new node, with what it makes of the other nodes' values."""
+    """Add a node, with its fake value computed from the values of its arguments."""
     node = graph.call_function(target, args)
     node.meta["val"] = target(*fx.node.map_arg(args, lambda arg: arg.meta["val"]))
     return node
 
 
 def _dense(graph: fx.Graph, target: Any, *args: Any) -> fx.Node:
-    """The same, copied where it lies apart."""
+    """Add a node like ``_node``, followed by a copy that makes its result contiguous."""
     return _node(graph, aten.contiguous.default, _node(graph, target, *args))

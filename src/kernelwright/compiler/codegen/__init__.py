@@ -1,1 +1,1 @@
-"""Emitters: from a program to the text of a dialect, a folder for each."""
+"""Emitters turn a program into the text of a dialect; each dialect has a folder."""

@@ -1,4 +1,4 @@
-"""Steps without their names, so that two that do the same to different tensors compare equal."""
+"""Steps with their names replaced, so that two steps with the same computation compare equal."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from kernelwright.compiler.ir.whole import with_tensors
 def anonymous(
     step: Kernel | Contraction | Recurrence | Attention, name: str, *, keep_axes: bool = False
 ) -> Kernel | Contraction | Recurrence | Attention:
-    """``step`` as ``name``, with its tensors, values and axes numbered in order of appearance.
+    """Return ``step`` as ``name``, with its tensors, values and axes numbered in order of
+    appearance.
 
-    ``keep_axes``: axes keep their names, where knobs speak of them.
+    With ``keep_axes``, axes keep their names, because the step's knobs refer to them.
     """
     tensors = _numbering("t")
     values = _numbering("v", {"acc": "acc"})

@@ -1,4 +1,4 @@
-"""The interface of emitters: a program and a schedule in, the text of its kernels out."""
+"""The interface of emitters: a program and a schedule go in, the text of its kernels comes out."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, Protocol
 from kernelwright.compiler.ir.ir import Program, Step
 
 Schedule = Mapping[str, Any]
-"""The choices an emitter made, by name; JSON values, so that they can be archived and refined."""
+"""The choices that an emitter made, by name. They are JSON values, so that they can be archived and
+refined."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What an emitter may know of the machine."""
+    """The facts about the machine that an emitter may use."""
 
     device: str
     """'cpu' or 'cuda:sm_90' and the like."""
@@ -23,15 +24,16 @@ class Target:
 
 @dataclass(frozen=True)
 class Derived:
-    """A tensor that launches need and that one other tensor decides, such as a matrix in parts."""
+    """A tensor that launches need and that is computed from one other tensor, such as a matrix
+    split into parts."""
 
     name: str
     source: str
-    """The program's tensor that it follows from."""
+    """The program's tensor that it is computed from."""
     text: str
-    """Python statements (joined by newlines) that make it."""
+    """Python statements (joined by newlines) that compute it."""
     steps: tuple[str, ...] = ()
-    """The own steps whose launches name it."""
+    """The steps whose launches use it."""
 
 
 @dataclass(frozen=True)
@@ -47,35 +49,38 @@ class Emitted:
     definitions: str
     """Module-level text: the kernels, and the few lines that build and load them."""
     launches: Mapping[str, str]
-    """By name of the step: Python statements (unindented, joined by newlines) that allocate the
-    step's outputs and run it."""
+    """Step name → Python statements (unindented, joined by newlines) that allocate the step's
+    outputs and run it."""
     runner: str = ""
     """A function in ``definitions`` that runs forward's steps: ``runner(module, steps, inputs)``
-    gives what ``steps(*inputs)`` would. Empty: forward runs them itself."""
+    returns what ``steps(*inputs)`` would. If empty, forward runs them itself."""
     derived: tuple[Derived, ...] = ()
-    """What launches name beside the program's tensors. The file makes it before the first launch
-    that needs it; where a parameter decides it, once per version of that parameter."""
+    """Tensors that launches use besides the program's own. The file computes each before the first
+    launch that needs it; one that is computed from a parameter is computed once per version of that
+    parameter."""
     conditions: tuple[str, ...] = ()
-    """Python expressions that hold where the kernels may be used."""
+    """Python expressions that must be true for the kernels to be used."""
 
 
 class Emitter(Protocol):
-    """One per dialect; instances hold no state."""
+    """The interface of a dialect's emitter; instances hold no state."""
 
     dialect: str
 
     def supports(self, step: Step) -> bool:
-        """Whether this dialect can emit the step; what it cannot stays with PyTorch."""
+        """Return whether this dialect can emit the step; steps that it cannot emit stay with
+        PyTorch."""
         ...
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        """Schedules for a first round, the most promising first; distinct texts only."""
+        """Yield schedules for a first round, the most promising first, each with a distinct
+        text."""
         ...
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
-        """Neighbours of a schedule that did well, the most promising first."""
+        """Yield neighbours of a schedule that did well, the most promising first."""
         ...
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
-        """The text. Every own step of the program is supported."""
+        """Return the program's text; the caller guarantees that every step is supported."""
         ...

@@ -1,10 +1,11 @@
-"""Where a kernel must round a product, as PyTorch's own kernels for one operator each do.
+"""The products that a kernel must round, as PyTorch does by running one kernel per operator.
 
-Compilers for GPUs, and g++, make ``a - b * c`` one instruction that does not round the product.
-What it is taken from was rounded: another product, a value out of memory, the largest or the mean
-of that very product. Where the two are equal, what is left is that rounding instead of zero: at the
-maximum of a softmax, in every element of a constant row that a norm divides by sqrt(eps), and a sum
-of millions of them (a divergence of equal distributions) is nothing but that.
+Compilers for GPUs, and g++, turn ``a - b * c`` into one instruction that does not round the
+product. The value it is subtracted from was rounded: another product, a value from memory, or the
+maximum or mean of that very product. If the two are equal, the difference is that rounding error
+instead of zero. This happens at the maximum of a softmax, and in every element of a constant row
+that a norm divides by sqrt(eps); a sum of millions of them (a divergence of equal distributions)
+consists of nothing else.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from kernelwright.compiler.ir.ir import Compute, Const, Iota, Op, Store
 PRODUCTS = frozenset({"mul", "square"})
 QUOTIENT = "div"
 _PASSED_ON = frozenset({"where", "cast", "neg"})
-"""Operators whose result is one of their operands, and is rounded no more than that."""
+"""Operators whose result is one of their operands, without further rounding."""
 _SUMS = frozenset({"add", "sub", "maximum", "minimum"})
 
 
 def opposed_products(body: Iterable[Op], fused: Collection[str] = PRODUCTS) -> frozenset[str]:
-    """The names of the values, made by operators in ``fused``, that are subtracted from a rounded
-    value, or from which one is subtracted."""
+    """Return the values, computed by operators in ``fused``, that are subtracted from a rounded
+    value, or from which a rounded value is subtracted."""
     made = {op.name: op for op in body if not isinstance(op, Store)}
     found: set[str] = set()
     for op in made.values():
@@ -34,7 +35,7 @@ def opposed_products(body: Iterable[Op], fused: Collection[str] = PRODUCTS) -> f
 
 
 def _products(name: str, made: Mapping[str, Op], fused: Collection[str]) -> set[str]:
-    """The values by ``fused`` that the value may be."""
+    """Return the values computed by ``fused`` that the named value may be equal to."""
     op = made.get(name)
     if not isinstance(op, Compute):
         return set()
@@ -46,8 +47,8 @@ def _products(name: str, made: Mapping[str, Op], fused: Collection[str]) -> set[
 
 
 def _is_rounded(name: str, made: Mapping[str, Op]) -> bool:
-    """Whether a product may be equal to the value: not to a constant, nor to what a function such
-    as exp has made."""
+    """Return whether a product may be equal to the value; it is not expected to equal a constant,
+    or the result of a function such as exp."""
     seen: set[str] = set()
     waiting = [name]
     while waiting:
@@ -57,7 +58,7 @@ def _is_rounded(name: str, made: Mapping[str, Op]) -> bool:
             continue
         seen.add(name)
         if not isinstance(op, Compute) or op.op in PRODUCTS or op.op == QUOTIENT:
-            return True  # a load, a reduction, a scan; what a contraction sums
+            return True  # a load, a reduction, a scan, or the sum of a contraction
         if op.op in _PASSED_ON or op.op in _SUMS:
             waiting += op.args
     return False

@@ -1,1 +1,1 @@
-"""From a graph to a program: which values one kernel computes together."""
+"""Fusion turns a graph into a program by choosing which values one kernel computes together."""

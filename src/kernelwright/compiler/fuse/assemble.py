@@ -1,4 +1,5 @@
-"""From nodes to a Program: what must be in memory, in which order, under what names."""
+"""Assembly of nodes into a Program: which values are in memory, in which order, under which
+names."""
 
 from __future__ import annotations
 
@@ -22,15 +23,19 @@ from kernelwright.compiler.lower.graph import Flow, is_view, name_of, tensor_of,
 
 
 def assemble(flow: Flow, fusion: Fusion, lineage: tuple[str, ...] = ()) -> Program:
-    """The program that does what the captured graph does."""
+    """Return the program that computes what the captured graph computes."""
     return reuse_memory(_Assembly(flow, fusion).program(lineage))
 
 
 def assemble_supported(
-    captured: Captured, fusion: Fusion, supports: Callable[[Step], bool], *, products: bool,
+    captured: Captured,
+    fusion: Fusion,
+    supports: Callable[[Step], bool],
+    *,
+    products: bool,
     lineage: tuple[str, ...] = (),
-) -> Program:  # fmt: skip
-    """The program, with calls in place of every own step that is not supported."""
+) -> Program:
+    """Return the program, with calls in place of every own step that is not supported."""
     called: set[str] = set()
     while True:
         assembly = _Assembly(to_flow(captured, called, products=products), fusion)
@@ -55,12 +60,12 @@ class _Assembly:
     flow: Flow
     fusion: Fusion
     called: dict[fx.Node, None] = field(default_factory=dict)
-    """Graph nodes that become calls: those that only PyTorch can do, views and new tensors."""
+    """Graph nodes that become calls: operators that only PyTorch can run, views and new tensors."""
     required: dict[Node, None] = field(default_factory=dict)
     names: dict[Node, str] = field(default_factory=dict)
     after: dict[Node, frozenset[Node]] = field(default_factory=dict)
     made_from: dict[str, set[str]] = field(default_factory=dict)
-    """By name of a kernel: the names of the graph nodes that it does."""
+    """Kernel name → names of the graph nodes that it computes."""
 
     def program(self, lineage: tuple[str, ...]) -> Program:
         captured = self.flow.captured
@@ -106,7 +111,7 @@ class _Assembly:
         )
 
     def _check(self, mask: fx.Node) -> list[Call]:
-        """The calls that find out whether ``mask`` is true exactly above its diagonal."""
+        """Return the calls that check that ``mask`` is true exactly above its diagonal."""
         name, like = self._name(mask), self._tensor(mask)
         ones, upper = (replace(like, name=f"{name}_{part}") for part in ("ones", "upper"))
         holds = Tensor(f"{name}_is_causal", (), "", ())
@@ -117,19 +122,20 @@ class _Assembly:
         ]
 
     def _makers(self, group: Group) -> list[fx.Node]:
-        """The graph nodes that a group does, in order."""
+        """Return the graph nodes that a group computes, in order."""
         makers = {self.flow.made_by.get(node) for node in group.everything}
         return [node for node in self.flow.captured.graph.nodes if node in makers]
 
     def _roots(self) -> Iterator[fx.Node]:
-        """What the caller and the updated buffers need in memory."""
+        """Yield the values that the caller and the updated buffers need in memory."""
         captured = self.flow.captured
         yield from _nodes(captured.outputs)
         names = {name for name, _ in captured.mutations} | set(captured.assumptions)
         yield from (n for n in captured.graph.nodes if n.name in names)
 
     def _require(self, graph_node: fx.Node) -> frozenset[Node]:
-        """Have this value in memory; returns the kept nodes that it is or is a view of."""
+        """Ensure that this value is in memory; return the kept nodes that it is, or is a view
+        of."""
         value = self.flow.values.get(graph_node)
         if graph_node.op == "placeholder":
             return frozenset([value]) if value is not None else frozenset()
@@ -159,7 +165,7 @@ class _Assembly:
         return sources or frozenset().union(*(self.after[v] for v in kept if v in self.after))
 
     def _require_below(self, value: Node) -> None:
-        """The calls whose results computing ``value`` reads."""
+        """Require the calls whose results are read when ``value`` is computed."""
         stack, seen = [value], set()
         producers = {s: n for n, sources in self.flow.calls.items() for s in sources if s}
         while stack:
@@ -191,7 +197,7 @@ class _Assembly:
         return Call(target, tuple(args), tuple(kwargs.items()), outputs, (name_of(graph_node),))
 
     def _references(self, structure: Any) -> Any:
-        """``structure`` with graph nodes as references to tensors."""
+        """Return ``structure`` with graph nodes replaced by references to tensors."""
         match structure:
             case fx.Node():
                 return Ref(self._name(structure))
@@ -222,18 +228,19 @@ class _Assembly:
 
 
 def _plain(operator: str) -> str:
-    """'batch_norm' for what torch calls _native_batch_norm_legit_functional."""
+    """Return an operator's plain name: 'batch_norm' for torch's
+    _native_batch_norm_legit_functional."""
     operator = operator.strip("_").removeprefix("native_")
     return operator.removesuffix("_legit_functional").removesuffix("_with_indices")
 
 
 def _is_part(graph_node: fx.Node) -> bool:
-    """Whether the node takes one result of an operator that has several."""
+    """Return whether the node takes one result of an operator that has several."""
     return graph_node.target is operator.getitem
 
 
 def _output(name: str, value: Any) -> Tensor:
-    """The Tensor of one result; results that are not tensors have a name only."""
+    """Return the Tensor of one result; results that are not tensors have a name only."""
     return tensor_of(name, value) if isinstance(value, torch.Tensor) else Tensor(name, (), "", ())
 
 
@@ -255,7 +262,8 @@ def _refs(structure: Any) -> Iterator[Ref]:
 
 
 def _ordered(steps: list[tuple[set[str], Step]]) -> Iterator[Step]:
-    """The steps so that each comes after those that make what it needs; otherwise as given."""
+    """Yield the steps so that each comes after those that compute its inputs; otherwise in their
+    given order."""
     makers = {tensor.name: n for n, (_, step) in enumerate(steps) for tensor in _made(step)}
     done: set[int] = set()
 

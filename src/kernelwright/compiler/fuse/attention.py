@@ -1,4 +1,5 @@
-"""Attention as an own step where an emitter can: long float32 sequences without a mask."""
+"""Attention as a step of our own where an emitter supports it: long float32 sequences without a
+mask."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from kernelwright.compiler.ir.ir import Attention, Call, Program, Ref, Step, Ten
 from kernelwright.compiler.ir.whole import own_calls
 
 WORTHWHILE = 2**30
-"""Products of pairs below which launching the library's kernel is what takes long."""
+"""Number of element products below which launching the library's kernel dominates its time."""
 _NAME = "torch.ops.aten.scaled_dot_product_attention"
 
 
 def own_attention(program: Program, supports: Callable[[Step], bool]) -> Program:
-    """``program`` with attention as own steps where ``supports`` says so."""
+    """Return ``program`` with attention as steps of our own where ``supports`` agrees."""
 
     def made_of(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
         own = _attention(call, tensors)
@@ -24,12 +25,12 @@ def own_attention(program: Program, supports: Callable[[Step], bool]) -> Program
 
 
 def _n_products(step: Attention) -> int:
-    """Of a query's element and a key's."""
+    """Return the number of products of a query's element and a key's."""
     return math.prod(step.q.shape) * step.k.shape[2]
 
 
 def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
-    """The call as an Attention; None where it has a mask, drops values or groups heads."""
+    """Return the call as an Attention; None if it has a mask, uses dropout, or groups heads."""
     if not call.target.startswith(_NAME):
         return None
     named = dict(call.kwargs)
@@ -44,5 +45,6 @@ def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
         return None
     factor = 1.0 / math.sqrt(tensor_q.shape[-1]) if scale is None else float(scale)
     (result,) = call.outputs
-    return Attention("attention", tensor_q, tensor_k, tensor_v, result, factor, bool(causal),
-                     call.origin)  # fmt: skip
+    return Attention(
+        "attention", tensor_q, tensor_k, tensor_v, result, factor, bool(causal), call.origin
+    )

@@ -1,4 +1,5 @@
-"""From nodes to a loop body: values are asked for at coordinates, and computed where needed."""
+"""Loop bodies from nodes: values are requested at coordinates, and computed where they are
+needed."""
 
 from __future__ import annotations
 
@@ -40,14 +41,14 @@ Bounds = tuple[Bound, ...]
 
 
 class DoesNotFit(Exception):
-    """These nodes cannot share one loop nest."""
+    """The nodes cannot share one loop nest."""
 
 
-class Body:
-    """The growing body of one kernel.
+class BodyBuilder:
+    """The body of one kernel while it is built.
 
-    ``kept`` are the nodes that are in memory, with their tensors; ``members`` are the nodes that
-    this kernel computes itself although they are kept (or reductions, which never are inlined).
+    ``kept`` are the nodes that are in memory, with their tensors. ``members`` are the nodes that
+    this kernel computes itself although they are kept, and reductions, which are never inlined.
     """
 
     def __init__(
@@ -59,13 +60,14 @@ class Body:
         self.sizes: dict[str, int] = {}
         self.ops: list[Op] = []
         self.home: dict[Node, Coordinates] = {}
-        """The coordinates at which members were computed."""
+        """Node → the coordinates at which the member was computed."""
         self.seen: dict[Node, Coordinates] = {}
-        """The coordinates at which any node was first asked for."""
+        """Node → the coordinates at which it was first requested."""
         self._names: dict[object, str] = {}
 
     def axis(self, name: str, size: int) -> tuple[Affine, list[Axis]]:
-        """A new axis, split as was found necessary: its value, and the loops, outermost first."""
+        """Add an axis, split where this was found necessary; return its value and its loops,
+        outermost first."""
         if size == 1:
             return ZERO, []
         inner_size = self.splits.get(name)
@@ -77,13 +79,13 @@ class Body:
         return plus(times(outer, inner_size), inner), outer_axes + inner_axes
 
     def define(self, node: Node, coordinates: Coordinates, name: str) -> None:
-        """From now on ``name`` is the value of ``node`` at ``coordinates``."""
+        """Record that ``name`` is the value of ``node`` at ``coordinates``."""
         self.home[node] = coordinates
         self.seen.setdefault(node, coordinates)
         self._names[node, coordinates, ()] = name
 
     def store(self, node: Node, coordinates: Coordinates) -> None:
-        """Write ``node`` to its tensor."""
+        """Store ``node`` to its tensor."""
         tensor = self.kept[node]
         index = self._address(tensor, coordinates)
         self.ops.append(Store(tensor, index, self.value(node, coordinates)))
@@ -105,7 +107,8 @@ class Body:
         return name
 
     def value(self, node: Node, coordinates: Coordinates, bounds: Bounds = ()) -> str:
-        """The name of ``node``'s value at ``coordinates``, computed only where ``bounds`` hold.
+        """Return the name of ``node``'s value at ``coordinates``, computed only where ``bounds``
+        hold.
 
         Raises:
             DoesNotFit: it needs a reduction that is not available at these coordinates.
@@ -235,18 +238,19 @@ class Body:
 
 
 def apply(row: Row, coordinates: Sequence[Affine]) -> Affine:
-    """The row's function of the coordinates."""
+    """Evaluate a row's affine function at the coordinates."""
     terms, offset = row
     return plus(Affine((), offset), *(times(coordinates[dim], c) for dim, c in terms))
 
 
 def _internal(dtype: str) -> str:
-    """The dtype in which values are computed: half precision is computed in float32."""
+    """Return the dtype in which values are computed: float32 for half-precision types."""
     return "float32" if dtype in HALF else dtype
 
 
-def infer(body: Body, node: Node) -> list[Affine | None]:
-    """The coordinates of ``node`` that fit the values already in ``body``; None where unknown."""
+def infer(body: BodyBuilder, node: Node) -> list[Affine | None]:
+    """Return the coordinates of ``node`` that fit the values already in ``body``; None where
+    unknown."""
     if node in body.home or node in body.seen:
         return list(body.home.get(node) or body.seen[node])
     unknown: list[Affine | None] = [ZERO if size == 1 else None for size in node.shape]
@@ -281,5 +285,5 @@ def infer(body: Body, node: Node) -> list[Affine | None]:
 
 
 def n_elements(sizes: Mapping[str, int], axes: Sequence[Axis]) -> int:
-    """The number of iterations of a loop nest."""
+    """Return the number of iterations of a loop nest."""
     return math.prod(sizes[axis.name] for axis in axes)

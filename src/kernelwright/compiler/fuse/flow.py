@@ -1,8 +1,8 @@
-"""The dataflow between capture and fusion: elementary nodes, each one value per coordinate.
+"""The dataflow between capture and fusion: elementary nodes, each with one value per coordinate.
 
-Every ATen operator that own code can do becomes a few of these. Fusion decides which nodes are
-kept in memory; ``kernel.py`` turns the rest into loop bodies by asking for values at coordinates.
-Nodes are compared by identity.
+Every ATen operator that our own code can compute becomes a few of these nodes. Fusion decides which
+nodes are kept in memory; ``body.py`` turns the rest into loop bodies by requesting values at
+coordinates. Nodes are compared by identity.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class View(Node):
     """``arg`` at an affine function of the coordinates: permute, expand, slice, pad, unfold, flip.
 
     ``rows`` has one function per dimension of ``arg``. In the dimensions ``checked`` it may point
-    outside; the value is ``fill`` there.
+    outside ``arg``; the value is ``fill`` there.
     """
 
     arg: Node
@@ -113,7 +113,7 @@ class Reshape(Node):
 
 @dataclass(frozen=True, eq=False)
 class Laid(Node):
-    """``arg``, in memory with these strides wherever it is kept."""
+    """``arg``, stored with these strides wherever it is kept in memory."""
 
     arg: Node
     strides: tuple[int, ...]
@@ -125,7 +125,7 @@ class Laid(Node):
 
 @dataclass(frozen=True, eq=False)
 class Fold(Node):
-    """A reduction with ``op`` of ir.REDUCTIONS over ``dims`` of ``arg``, which vanish."""
+    """A reduction with ``op`` of ir.REDUCTIONS over ``dims`` of ``arg``, which are removed."""
 
     op: str
     arg: Node
@@ -152,9 +152,9 @@ class Running(Node):
 
 @dataclass(frozen=True, eq=False)
 class Gather(Node):
-    """``table`` at coordinates of which some are values: embedding, the target of a loss.
+    """``table`` at coordinates some of which are values: embedding, the target of a loss.
 
-    ``rows`` has per dimension of ``table`` an affine function, or a node of this node's shape
+    ``rows`` has, per dimension of ``table``, an affine function, or a node of this node's shape
     that holds the index.
     """
 
@@ -168,11 +168,11 @@ class Gather(Node):
 
 @dataclass(frozen=True, eq=False)
 class Stretched(Node):
-    """What a transposed convolution multiplies: ``arg`` (image, channel, *in) in the space
-    (image, group, any, *out, channel of the group, *tap), at positions
-    ``(out + padding - dilation * tap) / stride``.
+    """The operand of a transposed convolution: ``arg`` (image, channel, *in) in the space (image,
+    group, any, *out, channel of the group, *tap), at positions ``(out + padding - dilation * tap) /
+    stride``.
 
-    Zero where a position is no whole number or outside of ``arg``.
+    The value is zero where a position is not an integer or is outside ``arg``.
     """
 
     arg: Node
@@ -190,7 +190,7 @@ class Product(Node):
     """A matrix product or convolution, ``sum over the folded dimensions of a * b``.
 
     ``a`` and ``b`` are views in one common space: the node's shape followed by ``folded``. The
-    dimensions of the shape are split in ``batch`` (both depend on them), ``m`` (only ``a``) and
+    dimensions of the shape are split into ``batch`` (both depend on them), ``m`` (only ``a``) and
     ``n`` (only ``b``).
     """
 
@@ -201,7 +201,7 @@ class Product(Node):
     m: tuple[int, ...]
     n: tuple[int, ...]
     tf32: bool = False
-    """As ``ir.Contraction.tf32``."""
+    """See ``ir.Contraction.tf32``."""
 
     @property
     def args(self) -> tuple[Node, ...]:
@@ -209,24 +209,25 @@ class Product(Node):
 
 
 def row(dim: int, coefficient: int = 1, offset: int = 0) -> Row:
-    """``coefficient * coordinate[dim] + offset``."""
+    """Return ``coefficient * coordinate[dim] + offset``."""
     return (((dim, coefficient),), offset)
 
 
 def fixed(offset: int) -> Row:
-    """The same position everywhere."""
+    """Return the row that is ``offset`` at all coordinates."""
     return ((), offset)
 
 
 def permute(arg: Node, order: Sequence[int]) -> Node:
-    """Dimension ``i`` of the result is dimension ``order[i]`` of ``arg``."""
+    """Return ``arg`` with dimension ``order[i]`` of it as dimension ``i`` of the result."""
     shape = tuple(arg.shape[d] for d in order)
     rows = tuple(row(list(order).index(d)) for d in range(len(order)))
     return View(shape, arg.dtype, arg, rows)
 
 
 def broadcast(arg: Node, shape: Shape) -> Node:
-    """``arg`` expanded to ``shape`` by the rules of broadcasting; itself where nothing changes."""
+    """Return ``arg`` expanded to ``shape`` by the rules of broadcasting; ``arg`` itself if nothing
+    changes."""
     if arg.shape == shape:
         return arg
     if isinstance(arg, Constant):
@@ -237,14 +238,15 @@ def broadcast(arg: Node, shape: Shape) -> Node:
 
 
 def first_of(arg: Node, dims: Sequence[int]) -> Node:
-    """``arg`` at the first position along ``dims``, which keep a size of one."""
+    """Return ``arg`` at the first position along ``dims``, which keep a size of one."""
     shape = tuple(1 if d in dims else size for d, size in enumerate(arg.shape))
     rows = tuple(fixed(0) if d in dims else row(d) for d in range(len(shape)))
     return View(shape, arg.dtype, arg, rows)
 
 
 def keep_dims(arg: Node, dims: Sequence[int]) -> Node:
-    """``arg`` with dimensions of size one put in, so that the result has them at ``dims``."""
+    """Return ``arg`` with dimensions of size one inserted, so that the result has them at
+    ``dims``."""
     rank = len(arg.shape) + len(dims)
     kept = [d for d in range(rank) if d not in dims]
     sizes = dict(zip(kept, arg.shape, strict=True))
@@ -253,7 +255,8 @@ def keep_dims(arg: Node, dims: Sequence[int]) -> Node:
 
 
 def reshape(arg: Node, shape: Shape) -> Node:
-    """``arg`` in another shape; as a View where only dimensions of size one come or go."""
+    """Return ``arg`` in another shape; a View if only dimensions of size one are added or
+    removed."""
     if arg.shape == shape:
         return arg
     if isinstance(arg, Constant):
@@ -267,7 +270,7 @@ def reshape(arg: Node, shape: Shape) -> Node:
 
 
 def fold(op: str, arg: Node, dims: Sequence[int], *, keepdim: bool = False) -> Node:
-    """A reduction over ``dims`` in the dtype that torch gives it."""
+    """Return a reduction over ``dims`` in the dtype that torch gives it."""
     dims = tuple(sorted(d % max(len(arg.shape), 1) for d in dims))
     shape = tuple(size for d, size in enumerate(arg.shape) if d not in dims)
     dtype = arg.dtype
@@ -282,7 +285,7 @@ def fold(op: str, arg: Node, dims: Sequence[int], *, keepdim: bool = False) -> N
 
 
 def walk(roots: Sequence[Node]) -> Iterator[Node]:
-    """Every node under ``roots`` once, arguments before users."""
+    """Yield every node under ``roots`` once, arguments before users."""
     seen: set[Node] = set()
     stack = [(root, False) for root in reversed(roots)]
     while stack:

@@ -1,9 +1,9 @@
 """Fusion: which values are kept in memory, and which of them one kernel computes together.
 
-Everything pointwise is computed where it is used. Kept are: what calls, outputs and buffers need,
-reductions and scans, tables that are gathered from, and what would be computed twice at a price.
-Kept values join the kernel of a value that they depend on (or that reads the same tensors) where
-one loop nest can hold them: the attempt to build that nest is the test.
+Pointwise values are computed where they are used. Kept in memory are the values that calls, outputs
+and buffers need, reductions and scans, tables that are gathered from, and values that are too
+costly to compute twice. A kept value joins the kernel of a value that it depends on (or that reads
+the same tensors) if one loop nest can hold both: the attempt to build that nest is the test.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ MAX_SIBLINGS = 4
 
 @dataclass(frozen=True)
 class Fusion:
-    """How eagerly to fuse; the proposer tries several."""
+    """How eagerly to fuse; the proposer tries several settings."""
 
     name: str = "fused"
     join_rows: int = 1
-    """A full-size value joins a reduction's kernel where that has at least so many rows."""
+    """Least number of rows of a reduction whose kernel a full-size value may join."""
     short_row: int = 0
-    """A quarter of those rows will do where each folds no more values than this."""
+    """Longest row, in values, for which a quarter of ``join_rows`` is enough."""
     recompute_cost: int = 12
-    """A value costlier than this (one per operation, eight per EXPENSIVE one) is kept rather than
+    """Cost (one per operation, eight per EXPENSIVE one) above which a value is kept rather than
     computed in two kernels, or again in each overlapping window."""
     siblings: bool = True
     """Whether values that only share an input may share a kernel."""
@@ -59,16 +59,20 @@ class Group:
     nodes: list[Node] = field(default_factory=list)
     kernel: Kernel | Contraction | None = None
     everything: list[Node] = field(default_factory=list)
-    """The nodes and all that is computed on the way to them."""
+    """The nodes and all values that are computed on the way to them."""
 
 
 def fuse(
-    required: Sequence[Node], names: Mapping[Node, str], after: Mapping[Node, frozenset[Node]],
-    fusion: Fusion, returned: Collection[Node] = (),
-) -> list[Group]:  # fmt: skip
-    """The kernels that compute ``required``; those in ``returned`` are laid out in row-major order.
+    required: Sequence[Node],
+    names: Mapping[Node, str],
+    after: Mapping[Node, frozenset[Node]],
+    fusion: Fusion,
+    returned: Collection[Node] = (),
+) -> list[Group]:
+    """Return the kernels that compute ``required``; nodes in ``returned`` are laid out in row-major
+    order.
 
-    ``after`` says for the result of a call which nodes the call needs (its kept arguments).
+    ``after`` says, for the result of a call, which nodes the call needs (its kept arguments).
     """
     extra: set[Node] = set()
     while True:
@@ -81,10 +85,14 @@ def fuse(
 
 class _Plan:
     def __init__(
-        self, required: Sequence[Node], names: Mapping[Node, str],
-        after: Mapping[Node, frozenset[Node]], fusion: Fusion, extra: set[Node],
+        self,
+        required: Sequence[Node],
+        names: Mapping[Node, str],
+        after: Mapping[Node, frozenset[Node]],
+        fusion: Fusion,
+        extra: set[Node],
         returned: set[Node],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.required = set(required)
         self.after = after
         self.fusion = fusion
@@ -99,7 +107,8 @@ class _Plan:
                 self.readers.setdefault(read, []).append(node)
 
     def run(self) -> Iterator[Node]:
-        """Assign every kept node to a group; yields values to keep first where one cannot be."""
+        """Assign every kept node to a group; if one cannot be assigned, yield values that must be
+        kept first."""
         for node in self.order:
             if node in self.kept and not isinstance(node, Source) and not self._assign(node):
                 yield from self._to_keep(node)
@@ -113,7 +122,8 @@ class _Plan:
         return self.groups
 
     def computed_twice(self) -> Iterator[Node]:
-        """Values outside memory that cost too much to be computed as often as they are."""
+        """Yield values outside memory that are too costly to be computed as often as they would
+        be."""
         users: dict[Node, set[int]] = {}
         for number, group in enumerate(self.groups):
             for node in group.nodes:
@@ -126,7 +136,7 @@ class _Plan:
                 yield node
 
     def _overlapping(self, node: Node) -> Iterator[Node]:
-        """The argument of an overlapping view, if it is computed and not cheap."""
+        """Yield the argument of an overlapping view, if it is computed and not cheap."""
         for view in node.args:
             if isinstance(view, View) and view not in self.kept:
                 arg = view.arg
@@ -144,7 +154,7 @@ class _Plan:
         return sum(8 if n.op in EXPENSIVE else 1 for n in points)
 
     def _inlined(self, node: Node) -> Iterator[Node]:
-        """The nodes that computing ``node`` computes too."""
+        """Yield the nodes that are also computed when ``node`` is computed."""
         seen: set[Node] = set()
         stack = list(node.args)
         while stack:
@@ -155,17 +165,18 @@ class _Plan:
                 stack.extend(arg.args)
 
     def _reads(self, node: Node) -> set[Node]:
-        """The kept nodes that computing ``node`` needs."""
+        """Return the kept nodes that computing ``node`` needs."""
         nodes = [node, *self._inlined(node)]
         return {arg for n in nodes for arg in n.args if arg in self.kept}
 
     def _to_keep(self, node: Node) -> list[Node]:
-        """What must be in memory before a kernel of ``node`` alone can be built: a computed value,
-        or one whose order of elements no view has. Never a product's operand in the space of all
-        its products, where it is repeated for every row or column of the other.
+        """Return what must be in memory before a kernel of ``node`` alone can be built: a computed
+        value, or one whose order of elements no view has. A product's operand in the space of all
+        its products is never among them, because it is repeated for every row or column of the
+        other operand.
 
         Raises:
-            NoNest: all of it is.
+            NoNest: all of it is in memory already.
         """
         spread = node.args if isinstance(node, Product) else ()
         inlined = [
@@ -179,7 +190,7 @@ class _Plan:
         return [next(arg for kind in kinds for arg in inlined if isinstance(arg, kind))]
 
     def _assign(self, node: Node) -> bool:
-        """Whether a kernel can compute ``node``."""
+        """Return whether a kernel can compute ``node``."""
         reads = self.reads[node]
         for group in self._candidates(node, reads):
             if self._may_join(node, reads, group):
@@ -204,14 +215,16 @@ class _Plan:
         if self.fusion.siblings:
             big = {r for r in reads if r.n_elements > 1}
             shared = [
-                group for group in reversed(self.groups)
+                group
+                for group in reversed(self.groups)
                 if id(group) not in direct and any(self.reads[n] & big for n in group.nodes)
-            ]  # fmt: skip
+            ]
             found += shared[:MAX_SIBLINGS]
         return found
 
     def _may_join(self, node: Node, reads: set[Node], group: Group) -> bool:
-        """No other unit between the group and the node, and enough rows to work on at once."""
+        """Return whether nothing outside the group stands between it and the node, and the kernel
+        keeps enough rows to run in parallel."""
         others = {r for r in reads if self.group_of.get(r) is not group}
         if any(self._depends(r, group) for r in others):
             return False
@@ -226,7 +239,7 @@ class _Plan:
         return fold.n_elements >= self.fusion.join_rows // (4 if is_short else 1)
 
     def _depends(self, node: Node, group: Group) -> bool:
-        """Whether computing ``node`` (kept) waits for ``group``."""
+        """Return whether computing ``node`` (kept) waits for ``group``."""
         seen: set[Node] = set()
         stack = [node]
         while stack:
@@ -253,7 +266,8 @@ class _Plan:
 
 
 def _layout(node: Node) -> tuple[int, ...] | None:
-    """The strides of the tensor that ``node`` is computed from element by element, if special."""
+    """Return the strides of the tensor that ``node`` is computed from element by element, if they
+    are not row-major."""
     while isinstance(node, Point):
         sources = [n for n in node.operands if n.shape == node.shape and not isinstance(n, View)]
         if not sources:
@@ -267,14 +281,14 @@ def _layout(node: Node) -> tuple[int, ...] | None:
 
 
 def _dense_strides(tensor: Tensor) -> list[int]:
-    """The strides of a dense tensor whose dimensions lie in the order that ``tensor``'s do."""
+    """Return the strides of a dense tensor with the same order of dimensions as ``tensor``."""
     order = sorted(range(len(tensor.shape)), key=lambda d: -tensor.strides[d])
     dense = contiguous("", tuple(tensor.shape[d] for d in order), tensor.dtype)
     return list(dense.strides)
 
 
 def _base(node: Node) -> Node:
-    """What a view is a view of."""
+    """Return the node that a view is a view of."""
     while isinstance(node, (View, Reshape, Stretched)):
         node = node.arg
     return node

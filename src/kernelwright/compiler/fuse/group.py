@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from kernelwright.compiler.fuse.body import Body, Coordinates, DoesNotFit, infer
+from kernelwright.compiler.fuse.body import BodyBuilder, Coordinates, DoesNotFit, infer
 from kernelwright.compiler.fuse.flow import Fold, Node, Product, Running, Stretched
 from kernelwright.compiler.ir.indexing import (
     NeedsSplit,
@@ -33,9 +33,10 @@ MAX_SPLITS = 12
 def lower_group(
     name: str, nodes: Sequence[Node], stored: Sequence[Node], kept: Mapping[Node, Tensor]
 ) -> Kernel | Contraction:
-    """The kernel that computes ``nodes`` (arguments before users) and stores those in ``stored``.
+    """Return the kernel that computes ``nodes`` (arguments before users) and stores those in
+    ``stored``.
 
-    It is a Contraction where one of the nodes is a Product.
+    It is a Contraction if one of the nodes is a Product.
 
     Raises:
         DoesNotFit: the nodes cannot share one loop nest.
@@ -56,10 +57,13 @@ def lower_group(
 
 
 def _product_nest(
-    name: str, nodes: Sequence[Node], stored: Sequence[Node], kept: Mapping[Node, Tensor],
+    name: str,
+    nodes: Sequence[Node],
+    stored: Sequence[Node],
+    kept: Mapping[Node, Tensor],
     splits: Mapping[str, int],
-) -> Contraction:  # fmt: skip
-    """A product with the pointwise values that follow it."""
+) -> Contraction:
+    """Return a product with the pointwise values that follow it."""
     (anchor, *others) = (node for node in nodes if isinstance(node, Product))
     if others or any(isinstance(node, (Fold, Running)) for node in nodes):
         raise DoesNotFit("a second product, a reduction or a scan beside a product")
@@ -92,8 +96,8 @@ def _product_nest(
 
 
 def _operand(nest: _Nest, node: Node, at: Coordinates) -> Load:
-    """The one load that ``node`` is; its bounds are the padding of a convolution."""
-    scratch = Body(nest.body.kept, (), nest.body.splits)
+    """Return the single load that ``node`` is; its bounds are the padding of a convolution."""
+    scratch = BodyBuilder(nest.body.kept, (), nest.body.splits)
     scratch.sizes = nest.body.sizes
     scratch.value(node, at)
     match scratch.ops:
@@ -103,7 +107,8 @@ def _operand(nest: _Nest, node: Node, at: Coordinates) -> Load:
 
 
 def _stretched(nest: _Nest, node: Stretched, at: Coordinates) -> tuple[Load, tuple[Stretch, ...]]:
-    """The load of a transposed convolution, and how it reads along every dimension in space."""
+    """Return the load of a transposed convolution, and how it reads along every spatial
+    dimension."""
     tensor = nest.body.kept.get(node.arg)
     if tensor is None:
         raise DoesNotFit("an operand of a product that is not in memory")
@@ -127,7 +132,7 @@ class _Nest:
     def __init__(
         self, nodes: Sequence[Node], kept: Mapping[Node, Tensor], splits: Mapping[str, int]
     ) -> None:
-        self.body = Body(kept, nodes, splits)
+        self.body = BodyBuilder(kept, nodes, splits)
         self.nodes = nodes
         self.outer: list[Axis] = []
         self.inner: list[Axis] = []
@@ -188,7 +193,8 @@ class _Nest:
         self.body.define(node, tuple(c for d, c in enumerate(at) if d not in node.dims), name)
 
     def _check_fold(self, node: Fold, at: Coordinates) -> None:
-        """The folded dimensions are exactly the inner axes, the others exactly the outer ones."""
+        """Check that the folded dimensions are exactly the inner axes, and the others the outer
+        ones."""
         folded = ravel([at[d] for d in node.dims], [node.arg.shape[d] for d in node.dims])
         rest = [d for d in range(len(at)) if d not in node.dims]
         kept = ravel([at[d] for d in rest], [node.arg.shape[d] for d in rest])
@@ -207,7 +213,8 @@ class _Nest:
         return ravel([Affine(((a.name, 1),)) for a in self.inner], [a.size for a in self.inner])
 
     def _check_cover(self, node: Node, at: Coordinates) -> None:
-        """Every element is computed once: the axes used are all of a scope, and in a bijection."""
+        """Check that every element is computed once: the axes used are all those of a scope, in a
+        bijection."""
         position = ravel(at, node.shape)
         outer = {axis.name for axis in self.outer}
         if position.axes not in (outer, outer | {axis.name for axis in self.inner}):

@@ -1,1 +1,1 @@
-"""The loop language between fusion and the emitters, and changes of it."""
+"""The loop language between fusion and the emitters, and passes over it."""

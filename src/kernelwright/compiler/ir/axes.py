@@ -1,4 +1,4 @@
-"""Neighbouring axes of a loop nest that every index runs through as one, taken together."""
+"""Joining of neighbouring axes of a loop nest that every index traverses as if they were one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kernelwright.compiler.ir.ir import Affine, Axis
 
 
 def joined(axes: Iterable[Axis], used: Iterable[Affine]) -> tuple[tuple[Axis, ...], dict[str, str]]:
-    """The axes after joining, and by name of an old axis whose terms stay its new name.
+    """Return the joined axes, and a map from each old axis whose terms stay to its new name.
 
-    Of the axes that become one only the innermost's terms stay: they imply the others'.
+    Of the axes that become one, only the innermost's terms stay: they imply those of the others.
     """
     used = tuple(used)
     groups: list[list[Axis]] = []
@@ -31,5 +31,5 @@ def joined(axes: Iterable[Axis], used: Iterable[Affine]) -> tuple[tuple[Axis, ..
 
 
 def in_terms_of(index: Affine, names: Mapping[str, str]) -> Affine:
-    """``index`` with its axes renamed, and the terms of those that ``names`` lacks left out."""
+    """Return ``index`` with its axes renamed, without the terms of axes that ``names`` lacks."""
     return Affine.of({names[a]: c for a, c in index.terms if a in names}, index.offset)

@@ -10,7 +10,8 @@ ZERO = Affine()
 
 
 class NeedsSplit(Exception):
-    """The expression becomes affine once ``axis`` is split, with an inner part of ``inner``."""
+    """The expression becomes affine once ``axis`` is split, with an inner part of size
+    ``inner``."""
 
     def __init__(self, axis: str, inner: int) -> None:
         super().__init__(axis, inner)
@@ -23,7 +24,7 @@ class NotAffine(Exception):
 
 
 def plus(*parts: Affine) -> Affine:
-    """The sum."""
+    """Return the sum of the expressions."""
     coefficients: dict[str, int] = {}
     for part in parts:
         for axis, coefficient in part.terms:
@@ -32,19 +33,19 @@ def plus(*parts: Affine) -> Affine:
 
 
 def times(expression: Affine, factor: int) -> Affine:
-    """The product with a number."""
+    """Return the product with an integer."""
     return Affine.of({a: c * factor for a, c in expression.terms}, expression.offset * factor)
 
 
 def extent(expression: Affine, sizes: Mapping[str, int]) -> tuple[int, int]:
-    """The smallest and the largest value over axes of the given sizes."""
+    """Return the smallest and the largest value over axes of the given sizes."""
     spans = [coefficient * (sizes[axis] - 1) for axis, coefficient in expression.terms]
     low = expression.offset + sum(span for span in spans if span < 0)
     return low, expression.offset + sum(span for span in spans if span > 0)
 
 
 def ravel(coordinates: Sequence[Affine], shape: Sequence[int]) -> Affine:
-    """The row-major position of ``coordinates`` in ``shape``."""
+    """Return the row-major position of ``coordinates`` in ``shape``."""
     position = ZERO
     for coordinate, size in zip(coordinates, shape, strict=True):
         position = plus(times(position, size), coordinate)
@@ -52,7 +53,7 @@ def ravel(coordinates: Sequence[Affine], shape: Sequence[int]) -> Affine:
 
 
 def unravel(position: Affine, shape: Sequence[int], sizes: Mapping[str, int]) -> list[Affine]:
-    """The coordinates in ``shape`` of a row-major position.
+    """Return the coordinates in ``shape`` of a row-major position.
 
     Raises:
         NeedsSplit: an axis runs across a boundary of ``shape`` and can be split there.
@@ -68,7 +69,7 @@ def unravel(position: Affine, shape: Sequence[int], sizes: Mapping[str, int]) ->
 
 
 def divide(value: Affine, divisor: int, sizes: Mapping[str, int]) -> tuple[Affine, Affine]:
-    """Quotient and remainder, both affine and exact. Raises as ``unravel``."""
+    """Return quotient and remainder, both affine and exact. Raises as ``unravel``."""
     if divisor == 1:
         return value, ZERO
     whole = {axis: c // divisor for axis, c in value.terms if c % divisor == 0}
@@ -86,7 +87,8 @@ def divide(value: Affine, divisor: int, sizes: Mapping[str, int]) -> tuple[Affin
 
 
 def is_permutation(position: Affine, sizes: Mapping[str, int], n_elements: int) -> bool:
-    """Whether ``position`` takes every value below ``n_elements`` exactly once over its axes."""
+    """Return whether ``position`` takes every value below ``n_elements`` exactly once over its
+    axes."""
     expected = 1
     for axis, coefficient in sorted(position.terms, key=lambda term: term[1]):
         if coefficient != expected:

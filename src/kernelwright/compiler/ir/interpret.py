@@ -1,7 +1,7 @@
 """The meaning of a Program, run with whole-tensor torch operations: slow, exact, and readable.
 
-Emitted code and the front half are both tested against it. It materialises every loop nest, so it
-is for small sizes.
+Emitted code and the compiler's front end are both tested against it. It materialises every loop
+nest, so it is for small sizes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kernelwright.compiler.ir.ir import (
 )
 
 Memory = dict[str, torch.Tensor]
-"""The tensors of a program by name; a step adds what it makes."""
+"""The tensors of a program by name; each step adds its results."""
 
 _POINTWISE = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow,
@@ -69,7 +69,7 @@ _SCAN_START = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 def interpret(
     program: Program, inputs: list[torch.Tensor], attributes: Mapping[str, torch.Tensor]
 ) -> Any:
-    """What ``program`` returns for ``inputs``; ``attributes`` are the module's, by path.
+    """Return the result of ``program`` for ``inputs``; ``attributes`` are the module's, by path.
 
     Buffers that the program updates are updated in place.
 
@@ -89,7 +89,8 @@ def interpret(
 
 
 def run_step(step: Step, memory: Memory) -> None:
-    """Run one step; its results are added to ``memory`` (or written in place where they are)."""
+    """Run one step; its results are added to ``memory``, or written in place if the step does
+    so."""
     match step:
         case Call():
             _run_call(step, memory)
@@ -108,7 +109,7 @@ def run_step(step: Step, memory: Memory) -> None:
 
 
 def resolve(structure: Any, memory: Memory) -> Any:
-    """``structure`` with every Ref replaced by its tensor; literals stay."""
+    """Return ``structure`` with every Ref replaced by its tensor; literals stay."""
     match structure:
         case Ref(name):
             return memory[name]
@@ -131,7 +132,7 @@ def _checked(tensor: Tensor, value: torch.Tensor) -> torch.Tensor:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """'float32' for torch.float32."""
+    """Return torch's name of a dtype: 'float32' for torch.float32."""
     return str(dtype).removeprefix("torch.")
 
 
@@ -171,14 +172,19 @@ def _run_recurrence(step: Recurrence, memory: Memory) -> None:
         memory[step.x.name],
         states if step.cell == "lstm" else states[0],
         [memory[tensor.name] for tensor in step.weights],
-        step.biased, step.n_layers, 0.0, False, step.bidirectional, step.batch_first,
-    )  # fmt: skip
+        step.biased,
+        step.n_layers,
+        0.0,
+        False,
+        step.bidirectional,
+        step.batch_first,
+    )
     for tensor, result in zip(step.results, results, strict=True):
         memory[tensor.name] = result
 
 
 def _stretched(step: Contraction, memory: Memory) -> torch.Tensor:
-    """The operand ``a`` of a transposed convolution, at every point of batch, m and k."""
+    """Return the operand ``a`` of a transposed convolution at every point of batch, m and k."""
     axes = (*step.batch, *step.m, *step.k)
     stretched = {s.out for s in step.stretches}
     index = _index(Affine(tuple(t for t in step.a.index.terms if t[0] not in stretched)), axes)
@@ -204,7 +210,8 @@ def _run_body(
     values: Memory,
     memory: Memory,
 ) -> None:
-    """Every value has one dimension per axis, of size 1 where it does not depend on the axis."""
+    """Run a body; every value has one dimension per axis, of size 1 if it does not depend on the
+    axis."""
     axes = (*outer, *inner)
     sizes = [axis.size for axis in axes]
     inner_dims = list(range(len(outer), len(axes)))
@@ -238,7 +245,7 @@ def _index(index: Affine, axes: tuple[Axis, ...]) -> torch.Tensor:
 
 
 def _memory_of(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements from the tensor's first to its last, as one flat view."""
+    """Return the memory from the tensor's first element to its last, as one flat view."""
     extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     return tensor.as_strided((extent,), (1,))
 

@@ -1,18 +1,19 @@
 """The loop language between fusion and the emitters: what a kernel computes, not how.
 
 A ``Program`` is what ``forward`` does: a list of steps over named tensors. A step is a ``Call``
-(PyTorch does it), or own code: a ``Contraction`` (a matrix product or convolution with its
-epilogue), a ``Recurrence`` (a whole recurrent network), ``Attention`` or a
-``Kernel``. A kernel is a loop nest
+(PyTorch runs it), or own code: a ``Contraction`` (a matrix product or convolution with its
+epilogue), a ``Recurrence`` (a whole recurrent network), ``Attention`` or a ``Kernel``. A kernel is
+a loop nest
 
     for outer axes (independent of each other):        scope "outer"
         for inner axes (reduced or scanned over):      scope "inner"
 
 with a body of named values in static single assignment. A value that depends on an inner axis has
-scope "inner"; all others have scope "outer". A ``Reduce`` turns an inner value into an outer one
-by running over *all* inner axes, so a body may go through the inner loop several times: softmax is
+scope "inner"; all others have scope "outer". A ``Reduce`` turns an inner value into an outer one by
+running over *all* inner axes, so a body may go through the inner loop several times: softmax is
 load, Reduce max, subtract, exp, Reduce sum, divide, store. Emitters decide how: where loops split,
-what is recomputed or kept in a row buffer, which axis is vectorised, what runs in parallel.
+which values are recomputed or kept in a row buffer, which axis is vectorised, and what runs in
+parallel.
 
 Everything is frozen, and equal programs compare equal: a schedule is a separate argument of the
 emitter.
@@ -25,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-POINTWISE = {  # name → number of arguments; meaning as the torch operator of that name
+POINTWISE = {  # name → number of arguments; each means the same as torch's operator of that name
     "add": 2, "sub": 2, "mul": 2, "div": 2, "maximum": 2, "minimum": 2, "pow": 2, "fmod": 2,
     "atan2": 2, "neg": 1, "abs": 1, "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1,
     "sqrt": 1, "rsqrt": 1, "reciprocal": 1, "sin": 1, "cos": 1, "tanh": 1, "sigmoid": 1, "erf": 1,
@@ -39,7 +40,8 @@ SCANS = ("sum", "prod", "max", "min")
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor in memory. ``strides`` are in elements; ``dtype`` is torch's name, 'float32'."""
+    """A tensor in memory. ``strides`` are in elements; ``dtype`` is torch's name, such as
+    'float32'."""
 
     name: str
     shape: tuple[int, ...]
@@ -52,7 +54,7 @@ class Tensor:
 
 
 def contiguous(name: str, shape: tuple[int, ...], dtype: str) -> Tensor:
-    """A row-major tensor."""
+    """Return a row-major tensor."""
     strides = tuple(math.prod(shape[place:]) for place in range(1, len(shape) + 1))
     return Tensor(name, shape, dtype, strides)
 
@@ -86,7 +88,8 @@ class Affine:
 
 @dataclass(frozen=True)
 class Bound:
-    """``low <= index < high``: where a load is inside its tensor (padding, concatenation)."""
+    """``low <= index < high``: the range in which a load is inside its tensor (padding,
+    concatenation)."""
 
     index: Affine
     low: int
@@ -95,7 +98,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Load:
-    """``tensor[index]``; ``fill`` where a bound does not hold.
+    """``tensor[index]``, or ``fill`` where a bound does not hold.
 
     ``gather`` adds ``stride * value`` to the index for integer values computed in the body
     (embedding, the target column of a loss).
@@ -142,7 +145,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class Reduce:
-    """``op`` of REDUCTIONS over all inner axes: inner value → outer value."""
+    """``op`` of REDUCTIONS over all inner axes: an inner value becomes an outer value."""
 
     name: str
     op: str
@@ -166,8 +169,9 @@ class Scan:
 class Store:
     """``tensor[index] = value``, in the scope of its index and value.
 
-    A kernel allocates what it stores to, or writes in place what an earlier step made: every load
-    of that has the store's index, or this without the inner axes (the row's first element).
+    A kernel allocates the tensor that it stores to, or overwrites a tensor of an earlier step in
+    place. In the second case every load of that tensor has the store's index, or that index without
+    the inner axes (the row's first element).
     """
 
     tensor: Tensor
@@ -187,20 +191,20 @@ class Kernel:
     inner: tuple[Axis, ...]
     body: tuple[Op, ...]
     origin: tuple[str, ...] = ()
-    """Where it came from, for comments in the emitted source: 'relu <- aten.relu', rule names."""
+    """Its origin, for comments in the emitted source: 'relu <- aten.relu', rule names."""
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
-        """The tensors it loads from, in order of first use."""
+        """The tensors that the kernel loads from, in order of first use."""
         return tuple(dict.fromkeys(op.tensor for op in self.body if isinstance(op, Load)))
 
     @property
     def writes(self) -> tuple[Tensor, ...]:
-        """The tensors it stores to, in order of first use."""
+        """The tensors that the kernel stores to, in order of first use."""
         return tuple(dict.fromkeys(op.tensor for op in self.body if isinstance(op, Store)))
 
     def scopes(self) -> dict[str, str]:
-        """The scope of every named value: 'inner' or 'outer'."""
+        """Return the scope of every named value: 'inner' or 'outer'."""
         inner = {axis.name for axis in self.inner}
         scope: dict[str, str] = {}
         for op in self.body:
@@ -227,10 +231,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Stretch:
-    """How a transposed convolution reads along one dimension: at the position
-    ``(out + padding - dilation * tap) / stride``, and zero where that is no whole number from 0 to
-    ``size - 1``. The load's index has the position's coefficient at ``out``, and none at ``tap``.
-    """
+    """How a transposed convolution reads along one dimension: at the position ``(out + padding -
+    dilation * tap) / stride``, and zero where that is not an integer from 0 to ``size - 1``. The
+    load's index has the position's coefficient at ``out``, and none at ``tap``."""
 
     out: str
     """An axis of ``m``."""
@@ -263,20 +266,20 @@ class Contraction:
     body: tuple[Op, ...]
     origin: tuple[str, ...] = ()
     stretches: tuple[Stretch, ...] = ()
-    """Of ``a``: one per dimension in space of a transposed convolution."""
+    """The stretches of ``a``: one per spatial dimension of a transposed convolution."""
     tf32: bool = False
-    """Whether the reference's operator may round its operands to TF32, as convolutions do on a
-    GPU (``torch.backends.cudnn.allow_tf32``, true by default)."""
+    """Whether the reference's operator may round its operands to TF32, as convolutions do on a GPU
+    (``torch.backends.cudnn.allow_tf32``, true by default)."""
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
-        """The tensors it loads from: the operands, then those of the epilogue."""
+        """The tensors that the step loads from: the operands, then those of the epilogue."""
         loads = [self.a, self.b, *(op for op in self.body if isinstance(op, Load))]
         return tuple(dict.fromkeys(op.tensor for op in loads))
 
     @property
     def writes(self) -> tuple[Tensor, ...]:
-        """The tensors it stores to, in order of first use."""
+        """The tensors that the step stores to, in order of first use."""
         return tuple(dict.fromkeys(op.tensor for op in self.body if isinstance(op, Store)))
 
 
@@ -284,10 +287,10 @@ class Contraction:
 class Recurrence:
     """A recurrent network over whole sequences, with all its layers and directions.
 
-    It means what torch's operator of that name does: 'lstm', 'gru', 'rnn_tanh' or 'rnn_relu'.
-    ``weights`` has per layer and direction those for the input, those for the hidden state, and
-    where ``biased`` the two biases; ``states`` are the first hidden states (and cell states);
-    ``results`` the last layer's sequence and the last states.
+    It means the same as torch's operator of that name: 'lstm', 'gru', 'rnn_tanh' or 'rnn_relu'.
+    ``weights`` has, per layer and direction, the weights for the input, those for the hidden state,
+    and, if ``biased``, the two biases. ``states`` are the first hidden states (and cell states);
+    ``results`` are the last layer's sequence and the last states.
     """
 
     name: str
@@ -304,17 +307,17 @@ class Recurrence:
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
-        """The tensors it loads from: the input, the states, the weights."""
+        """The tensors that the step loads from: the input, the states, the weights."""
         return tuple(dict.fromkeys((self.x, *self.states, *self.weights)))
 
     @property
     def writes(self) -> tuple[Tensor, ...]:
-        """The tensors it stores to."""
+        """The tensors that the step stores to."""
         return self.results
 
     @property
     def hidden(self) -> int:
-        """Hidden units of a layer in one direction."""
+        """Number of hidden units of a layer in one direction."""
         return self.states[0].shape[-1]
 
     @property
@@ -324,8 +327,8 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class Attention:
-    """``softmax(q kᵀ scale) v`` over the last two of four dimensions; causal: position i sees the
-    positions up to i."""
+    """``softmax(q kᵀ scale) v`` over the last two of four dimensions. If ``causal``, position i
+    attends to the positions up to i."""
 
     name: str
     q: Tensor
@@ -338,21 +341,21 @@ class Attention:
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
-        """The tensors it loads from."""
+        """The tensors that the step loads from."""
         return tuple(dict.fromkeys((self.q, self.k, self.v)))
 
     @property
     def writes(self) -> tuple[Tensor, ...]:
-        """The tensor it stores to."""
+        """The tensor that the step stores to."""
         return (self.result,)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A step that PyTorch does: ``target(*args, **kwargs)`` → ``outputs``.
+    """A step that PyTorch runs: ``target(*args, **kwargs)`` → ``outputs``.
 
     ``target`` is the dotted name to emit, for example 'torch.ops.aten.convolution.default' or
-    'torch.mm'. Arguments are Python literals, or ``Ref`` where a value of the program goes in.
+    'torch.mm'. Arguments are Python literals, or a ``Ref`` for a value of the program.
     """
 
     target: str
@@ -374,7 +377,7 @@ Step = Call | Kernel | Contraction | Recurrence | Attention
 
 @dataclass(frozen=True)
 class Program:
-    """What ``forward`` does with its inputs.
+    """The steps by which ``forward`` computes its result from its inputs.
 
     ``attributes`` maps tensor names to attribute paths of the module ('w' → 'conv.weight').
     ``outputs`` is what ``forward`` returns: a ``Ref``, or tuples, lists, dictionaries and literals
@@ -390,9 +393,9 @@ class Program:
     lineage: tuple[str, ...] = field(default=())
     """The rules applied so far, in order."""
     checks: tuple[str, ...] = ()
-    """Names of results (Python truth values, made from attributes alone) that must hold: where
-    one does not, the program means nothing and the reference's forward is taken."""
+    """Names of results (Python truth values, computed from attributes alone) that must hold. If one
+    does not, the program is invalid and the reference's forward runs instead."""
 
     def own(self) -> Iterator[Kernel | Contraction | Recurrence | Attention]:
-        """The steps that own code does."""
+        """The steps that own code computes."""
         return (step for step in self.steps if not isinstance(step, Call))

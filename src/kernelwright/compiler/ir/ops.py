@@ -1,4 +1,5 @@
-"""Operations of a loop nest: what one reads, which axes it steps along, copies of other parts."""
+"""Operations of a loop nest: the values each one reads, its index expressions, and renamed
+copies."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ AnyOp = TypeVar("AnyOp", bound=Op)
 
 
 def arguments(op: Op) -> tuple[str, ...]:
-    """The named values that ``op`` reads."""
+    """Return the named values that ``op`` reads."""
     match op:
         case Load():
             return tuple(value for value, _ in op.gather)
@@ -38,7 +39,7 @@ def arguments(op: Op) -> tuple[str, ...]:
 
 
 def indices(op: Op) -> tuple[Affine, ...]:
-    """The index expressions in ``op``."""
+    """Return the index expressions in ``op``."""
     match op:
         case Load():
             return (op.index, *(bound.index for bound in op.bounds))
@@ -48,7 +49,7 @@ def indices(op: Op) -> tuple[Affine, ...]:
 
 
 def with_indices(op: AnyOp, change: Callable[[Affine], Affine]) -> AnyOp:
-    """``op`` with ``change`` of every index expression in its place."""
+    """Return ``op`` with ``change`` applied to every index expression."""
     match op:
         case Load():
             bounds = tuple(replace(b, index=change(b.index)) for b in op.bounds)
@@ -61,7 +62,7 @@ def with_indices(op: AnyOp, change: Callable[[Affine], Affine]) -> AnyOp:
 def with_names(
     op: AnyOp, value: Callable[[str], str], tensor: Callable[[str], str] = lambda name: name
 ) -> AnyOp:
-    """``op`` with its values and its tensor, if it has one, under other names."""
+    """Return ``op`` with its values, and its tensor if it has one, renamed."""
 
     def named(given: Tensor) -> Tensor:
         return replace(given, name=tensor(given.name))
@@ -85,5 +86,5 @@ def with_names(
 def stretches_named(
     stretches: tuple[Stretch, ...], name: Callable[[str], str]
 ) -> tuple[Stretch, ...]:
-    """Stretches over axes with other names."""
+    """Return stretches over renamed axes."""
     return tuple(replace(s, out=name(s.out), tap=name(s.tap)) for s in stretches)

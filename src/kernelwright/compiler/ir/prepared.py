@@ -1,6 +1,7 @@
-"""Steps that follow from parameters alone: done once, and again when a parameter changes.
+"""Steps that depend on parameters alone: they run once, and again when a parameter changes.
 
-Not covered: a change behind torch's back (``parameter.data.copy_(...)``) does not count as one.
+Not covered: a change that bypasses torch's version counter (``parameter.data.copy_(...)``) is not
+noticed.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ _RANDOM = ("dropout", "bernoulli", "rand", "multinomial", "normal")
 
 
 def needs(step: Step) -> set[str]:
-    """The names of the tensors that a step reads or writes."""
+    """Return the names of the tensors that a step reads or writes."""
     if isinstance(step, Call):
         return set(references((step.args, dict(step.kwargs))))
     return {tensor.name for tensor in (*step.reads, *step.writes)}
 
 
 def made(step: Step) -> list[str]:
-    """The names of the tensors that a step makes."""
+    """Return the names of the tensors that a step computes."""
     return [t.name for t in (step.outputs if isinstance(step, Call) else step.writes)]
 
 
 def prepared_steps(program: Program) -> list[Step]:
-    """The steps that need nothing but attributes which forward does not change."""
+    """Return the steps that need only attributes which forward does not change."""
     return _prepared(program)[0]
 
 
 def lasting(program: Program) -> set[str]:
-    """The tensors that stay the same from call to call until a parameter changes."""
+    """Return the tensors that stay the same from call to call until a parameter changes."""
     return _prepared(program)[1] - overwritten(program)
 
 
 def overwritten(program: Program) -> set[str]:
-    """The tensors that a step changes although it did not make them."""
+    """Return the tensors that a step changes although no step of the program created them."""
     return set().union(*_overwritten_by_step(program))
 
 
@@ -67,14 +68,14 @@ def _prepared(program: Program) -> tuple[list[Step], set[str]]:
 
 
 def _overwritten(step: Step, seen: set[str]) -> set[str]:
-    """The tensors that a step changes although it did not make them."""
+    """Return the tensors that a step changes although it did not create them."""
     if isinstance(step, Call):
         return needs(step) if not step.outputs else set()
     return set(made(step)) & seen
 
 
 def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:
-    """The prepared tensors that other steps, or the caller, use."""
+    """Return the prepared tensors that other steps, or the caller, use."""
     steps = list(prepared)
     names = [name for step in steps for name in made(step)]
     used = (set(references(program.outputs)) | set(program.checks)).union(
@@ -84,7 +85,8 @@ def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:
 
 
 def method_text(lines: Iterable[str], sources: Iterable[str], results: Iterable[str]) -> str:
-    """The method ``_prepare``: ``lines`` make ``results`` from the parameters ``sources``."""
+    """Return the method ``_prepare``, whose ``lines`` compute ``results`` from the parameters
+    ``sources``."""
     body = textwrap.indent("\n".join(lines), " " * 12)
     values = ", ".join(results)
     return f'''\

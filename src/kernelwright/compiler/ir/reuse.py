@@ -1,6 +1,7 @@
-"""Writing in place: a kernel's output takes the memory of an input that nobody needs afterwards.
+"""Writing in place: a kernel's output reuses the memory of an input that is not needed afterwards.
 
-Fresh memory is dear: its pages are faulted in one by one on a CPU, and it evicts caches anywhere.
+Fresh memory is expensive: its pages are faulted in one by one on a CPU, and it evicts caches on any
+device.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ COUNT = "torch.ops.aten.add_.Tensor"
 
 
 def reuse_memory(program: Program) -> Program:
-    """``program`` with kernels that overwrite what only they still read."""
+    """Return ``program`` with kernels that overwrite inputs that no later step reads."""
     program = update_buffers(program)
     readers = _readers(program)
     needed = set(references(program.outputs)) | {name for name, _ in program.mutations}
@@ -47,7 +48,7 @@ def reuse_memory(program: Program) -> Program:
     free: set[str] = set()
     instead: dict[str, Tensor] = {}
     for position, step in enumerate(program.steps):
-        if isinstance(step, Kernel):  # a buffer that it updates stays where it is
+        if isinstance(step, Kernel):  # a buffer that the kernel updates stays where it is
             stores = [store for store in _stores(step) if store.tensor.name not in given]
             for old in step.reads:
                 is_free = old.name in free - needed and readers[old.name] == {position}
@@ -59,9 +60,10 @@ def reuse_memory(program: Program) -> Program:
 
 
 def update_buffers(program: Program) -> Program:
-    """``program`` with kernels that write new buffer values where the old ones are.
+    """Return ``program`` with kernels that write new buffer values over the old ones.
 
-    Only where the same step is the only reader of the old value, and nothing reads the new one.
+    This is done only where the same step is the only reader of the old value, and nothing reads the
+    new one.
     """
     paths = {path: tensor for tensor, path in program.attributes}
     readers = _readers(program)
@@ -89,7 +91,7 @@ def update_buffers(program: Program) -> Program:
 
 
 def _counted_together(steps: Sequence[Step]) -> Iterator[Step]:
-    """``steps`` with one call where several counters get the same number."""
+    """Yield ``steps`` with one call for counters that are increased by the same number."""
     counters: dict[Any, list[Call]] = {}
     for step in steps:
         if isinstance(step, Call) and step.target == COUNT and len(step.args) == 2:
@@ -104,7 +106,7 @@ def _counted_together(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _readers(program: Program) -> dict[str, set[int]]:
-    """The positions of the steps that read each tensor."""
+    """Return the positions of the steps that read each tensor."""
     readers: dict[str, set[int]] = {}
     for position, step in enumerate(program.steps):
         inputs = needs(step) if isinstance(step, Call) else {tensor.name for tensor in step.reads}
@@ -114,7 +116,7 @@ def _readers(program: Program) -> dict[str, set[int]]:
 
 
 def _is_sum_with_number(step: Step, old: Tensor, name: str) -> TypeGuard[Call]:
-    """``name = old + 1``: how BatchNorm counts its batches."""
+    """Return whether the step is ``name = old + 1``: how BatchNorm counts its batches."""
     return (
         isinstance(step, Call)
         and step.target == "torch.ops.aten.add.Tensor"
@@ -137,7 +139,8 @@ def _fresh_outputs(step: Step) -> tuple[Tensor, ...]:
 
 
 def _fits(kernel: Step, old: Tensor, store: Store) -> bool:
-    """Same memory, each element read only where it is written, and written in the last pass."""
+    """Return whether the store may overwrite ``old``: same memory, each element read only where it
+    is written, and written in the last pass."""
     assert isinstance(kernel, Kernel)
     return _is_same_place(kernel, old, store) and _is_last(kernel, store)
 
@@ -149,13 +152,15 @@ def _is_same_place(kernel: Kernel, old: Tensor, store: Store) -> bool:
     loads = [op for op in kernel.body if isinstance(op, Load) and op.tensor == old]
     inner = {axis.name for axis in kernel.inner}
     first = tuple(term for term in store.index.terms if term[0] not in inner)
-    places = (store.index, replace(store.index, terms=first))  # a row's first element is its own
+    # the first element of a row belongs to the row itself
+    places = (store.index, replace(store.index, terms=first))
     return all(not op.bounds and not op.gather and op.index in places for op in loads)
 
 
 def _stands_apart(kernel: Step, old: Tensor, store: Store) -> bool:
-    """Same memory, one element a row, and nothing but this store follows from the old value: a
-    later pass does not read it again."""
+    """Return whether the store may overwrite ``old`` because it holds one element per row in the
+    same memory, and only this store depends on the old value, so that no later pass reads it
+    again."""
     assert isinstance(kernel, Kernel)
     inner = {axis.name for axis in kernel.inner}
     if store.index.axes & inner or not _is_same_place(kernel, old, store):
@@ -173,7 +178,8 @@ def _stands_apart(kernel: Step, old: Tensor, store: Store) -> bool:
 
 
 def _is_last(kernel: Kernel, store: Store) -> bool:
-    """Whether the stored value waits for every reduction, so that no later pass reads again."""
+    """Return whether the stored value waits for every reduction, so that no later pass reads
+    again."""
     passes = {op.name for op in kernel.body if isinstance(op, (Reduce, Scan))}
     by_name = {op.name: op for op in kernel.body if not isinstance(op, Store)}
     found: set[str] = set()
@@ -187,7 +193,7 @@ def _is_last(kernel: Kernel, store: Store) -> bool:
 
 
 def _with_tensors(program: Program, instead: Mapping[str, Tensor]) -> Program:
-    """``program`` with the tensors in ``instead`` in place of those named by its keys."""
+    """Return ``program`` with its tensors replaced by those in ``instead``, by name."""
 
     def op_(op: Any) -> Any:
         if isinstance(op, (Load, Store)) and op.tensor.name in instead:

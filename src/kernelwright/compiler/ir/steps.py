@@ -1,4 +1,4 @@
-"""The text of a program's calls, as one would write them by hand."""
+"""The text of a program's calls, as a person would write them."""
 
 from __future__ import annotations
 
@@ -16,33 +16,79 @@ _METHODS = frozenset({
     "add_",
 })  # fmt: skip
 _SPREAD = frozenset({"view", "permute", "expand", "reshape"})
-"""Methods that take a list's numbers one by one; ``split`` would take the second for an axis."""
+"""Methods that take a list's numbers one by one; ``split`` would read the second as an axis."""
 _FUNCTIONS = {
-    "linear": "F.linear", "gelu": "F.gelu", "silu": "F.silu",
+    "linear": "F.linear",
+    "gelu": "F.gelu",
+    "silu": "F.silu",
     "scaled_dot_product_attention": "F.scaled_dot_product_attention",
-    "_unsafe_view": "torch.reshape", "numpy_T": "torch.t",
-} | {name: f"torch.{name}" for name in (
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "matmul", "mm", "bmm", "addmm", "baddbmm", "zeros", "ones", "full", "dropout", "einsum",
-    "lstm", "gru", "rnn_tanh", "rnn_relu", "relu", "sigmoid", "tanh", "exp", "sum", "mean", "amax",
-    "softmax", "layer_norm", "group_norm", "cat", "stack", "clamp", "embedding", "masked_fill",
-    "clone", "logical_not", "full_like", "sqrt", "rsqrt", "cumsum",
-    "ones_like", "triu", "tril", "equal", "_foreach_add_",
-)}  # fmt: skip
+    "_unsafe_view": "torch.reshape",
+    "numpy_T": "torch.t",
+} | {
+    name: f"torch.{name}"
+    for name in (
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "matmul",
+        "mm",
+        "bmm",
+        "addmm",
+        "baddbmm",
+        "zeros",
+        "ones",
+        "full",
+        "dropout",
+        "einsum",
+        "lstm",
+        "gru",
+        "rnn_tanh",
+        "rnn_relu",
+        "relu",
+        "sigmoid",
+        "tanh",
+        "exp",
+        "sum",
+        "mean",
+        "amax",
+        "softmax",
+        "layer_norm",
+        "group_norm",
+        "cat",
+        "stack",
+        "clamp",
+        "embedding",
+        "masked_fill",
+        "clone",
+        "logical_not",
+        "full_like",
+        "sqrt",
+        "rsqrt",
+        "cumsum",
+        "ones_like",
+        "triu",
+        "tril",
+        "equal",
+        "_foreach_add_",
+    )
+}
 """Spellings whose positional arguments are those of the ATen operator."""
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _LAID_BY_DEVICE = ("torch.ops.aten.scaled_dot_product_attention",)
-"""Operators whose results lie in memory as the kernel that torch chooses for the device has them:
-what a trace on a CPU says of their strides holds on no GPU."""
+"""Operators whose results have the memory layout of the kernel that torch chooses for the device:
+the strides of a trace on a CPU do not hold on a GPU."""
 _NO_NAMES: Mapping[str, str] = {}
-_DROPPED = frozenset({"pin_memory", "layout", "path"})  # torch.einsum finds its own
+_DROPPED = frozenset({"pin_memory", "layout", "path"})  # torch.einsum finds its own path
 
 
 def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
-    """``a, b = torch.f(x, 1)``.
+    """Return the statement of a call, such as ``a, b = torch.f(x, 1)``.
 
-    ``device`` is the expression for the device to make tensors on; ``names`` has the expressions
-    for tensors that are no variables.
+    ``device`` is the expression for the device to allocate tensors on; ``names`` has the
+    expressions for tensors that are not variables.
     """
     name = call.target.removeprefix("torch.ops.aten.").partition(".")[0]
     args = [literal(arg, device, names) for arg in call.args]
@@ -66,8 +112,8 @@ def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
 
 
 def layout_text(call: Call) -> str:
-    """The statement that has the result as the program knows it; empty where it is so on every
-    device. It copies only where the result lies otherwise."""
+    """Return the statement that gives the result the strides that the program expects; empty if it
+    has them on every device. It copies only if the strides differ."""
     if not call.target.startswith(_LAID_BY_DEVICE):
         return ""
     (result,) = call.outputs
@@ -80,12 +126,12 @@ def layout_text(call: Call) -> str:
 
 
 def _spread(args: list[str]) -> list[str]:
-    """A single list argument by its elements: ``x.view(2, 3)``."""
+    """Return a single list argument as its elements: ``x.view(2, 3)``."""
     return [args[0][1:-1]] if len(args) == 1 and args[0].startswith("[") else args
 
 
 def _slice_text(call: Call, args: list[str]) -> str:
-    """``x[:, 1:3]``."""
+    """Return a slice as text, such as ``x[:, 1:3]``."""
     dim, start, end, step = (*call.args[1:], *(0, None, None, 1)[len(call.args) - 1 :])
     rank = len(call.outputs[0].shape)
     first = "" if start in (None, 0) else str(start)
@@ -95,7 +141,7 @@ def _slice_text(call: Call, args: list[str]) -> str:
 
 
 def literal(value: Any, device: str = "", names: Mapping[str, str] = _NO_NAMES) -> str:
-    """Python text for an argument."""
+    """Return Python text for an argument."""
     match value:
         case Ref(name):
             return names.get(name, name)
@@ -118,7 +164,7 @@ def literal(value: Any, device: str = "", names: Mapping[str, str] = _NO_NAMES) 
 
 
 def references(structure: Any) -> Iterator[str]:
-    """The names of the tensors that an argument or output structure refers to."""
+    """Yield the names of the tensors that an argument or output structure refers to."""
     match structure:
         case Ref(name):
             yield name
@@ -130,7 +176,7 @@ def references(structure: Any) -> Iterator[str]:
 
 
 def variable(name: str, taken: set[str]) -> str:
-    """``name`` as a Python variable that is none of ``taken``; it is added there."""
+    """Return ``name`` as a Python variable that is not in ``taken``, and add it there."""
     if name[:1].isdigit():
         name = f"layer_{name}"
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):

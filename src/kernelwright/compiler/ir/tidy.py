@@ -1,4 +1,5 @@
-"""Tidying of loop nests: dead values dropped, neighbouring axes joined, names made plain."""
+"""Simplification of loop nests: dead values are dropped, neighbouring axes joined, and names made
+plain."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ _LETTERS = {"outer": "i", "inner": "r", "batch": "b", "m": "m", "n": "n", "k": "
 
 
 def tidy(nest: Nest) -> Nest:
-    """The same loop nest in its simplest form; axes are named by group, i0, i1, ... r0, r1, ..."""
+    """Return the same loop nest in its simplest form; axes are named by group, i0, i1, ... r0, r1,
+    ..."""
     nest = replace(nest, body=_live(nest.body))
     if not any(isinstance(op, Scan) for op in nest.body):
         nest = _joined(nest)
@@ -63,10 +65,10 @@ def _live(body: tuple[Op, ...]) -> tuple[Op, ...]:
 
 
 def _joined(nest: Nest) -> Nest:
-    """The same nest with the axes of each group joined where every index allows it."""
+    """Return the same nest with the axes of each group joined where every index allows it."""
     ops = nest.body if isinstance(nest, Kernel) else (nest.a, nest.b, *nest.body)
     used = [index for op in ops for index in indices(op)]
-    if isinstance(nest, Contraction):  # what is stretched stays by itself
+    if isinstance(nest, Contraction):  # stretched axes are not joined
         used += [Affine(((n, 1),)) for s in nest.stretches for n in (s.out, s.tap)]
     axes: dict[str, Any] = {}
     names: dict[str, str] = {}
@@ -86,7 +88,7 @@ def _with_indices(nest: Nest, change: Callable[[Affine], Affine]) -> Nest:
 
 
 def _numbered(body: tuple[Op, ...]) -> tuple[Op, ...]:
-    """Values named by what they are and where they stand: exp_3 is an exp, defined fourth."""
+    """Rename values by their operator and position: exp_3 is an exp, defined fourth."""
     names: dict[str, str] = {"acc": "acc"}
     renamed: list[Op] = []
     for position, op in enumerate(body):

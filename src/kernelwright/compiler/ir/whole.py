@@ -1,4 +1,4 @@
-"""Steps that are whole operators instead of loop nests, and how tensors are changed in them."""
+"""Steps that are whole operators instead of loop nests, and the replacement of their tensors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ Whole = TypeVar("Whole", Recurrence, Attention)
 def own_calls(
     program: Program, made_of: Callable[[Call, dict[str, Tensor]], Recurrence | Attention | None]
 ) -> Program:
-    """``program`` with the calls as own steps that ``made_of`` gives for them and the tensors that
-    are there by then."""
+    """Return ``program`` with calls replaced by the own steps that ``made_of`` returns for them.
+
+    ``made_of`` is given the call and the tensors that exist by then, by name.
+    """
     tensors = {t.name: t for t in (*program.inputs, *(t for t, _ in program.attributes))}
     taken = {step.name for step in program.own()}
     steps: list[Step] = []
@@ -29,7 +31,7 @@ def own_calls(
 
 
 def with_tensors(step: Whole, change: Callable[[Tensor], Tensor], name: str | None = None) -> Whole:
-    """``step`` with every tensor changed, and under another name."""
+    """Return ``step`` with every tensor changed, and renamed."""
     name = name or step.name
     if isinstance(step, Attention):
         q, k, v, result = map(change, (step.q, step.k, step.v, step.result))

@@ -1,1 +1,1 @@
-"""From ATen operators to elementary nodes: one small function per operator, in one table."""
+"""Lowering of ATen operators to elementary nodes: one small function per operator, in one table."""

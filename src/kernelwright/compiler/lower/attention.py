@@ -1,4 +1,4 @@
-"""Attention over heads so wide that no kernel keeps a head on chip: two products and a softmax."""
+"""Attention with heads so wide that no kernel keeps a head on chip: two products and a softmax."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from kernelwright.compiler.lower.reductions import compute, softmax
 from kernelwright.compiler.lower.table import Result, cast, constant, point
 
 WIDE = 256
-"""Up to here libraries have fused kernels: flash attention's limit (its README)."""
+"""Head width up to which libraries have fused kernels: flash attention's limit (its README)."""
 
 
 def attention(
-    result: Result, q: Node, k: Node, v: Node, mask: Node | None = None, dropout: float = 0.0,
-    causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,
-) -> Node:  # fmt: skip
-    """Without a mask, over four dimensions."""
+    result: Result,
+    q: Node,
+    k: Node,
+    v: Node,
+    mask: Node | None = None,
+    dropout: float = 0.0,
+    causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Node:
+    """Lower attention without a mask, over four dimensions."""
     width = q.shape[-1]
     plain = mask is None and not dropout and not causal and not enable_gqa
     if not plain or len(q.shape) != 4 or width <= WIDE or q.shape[:2] != k.shape[:2]:

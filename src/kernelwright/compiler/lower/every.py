@@ -1,4 +1,4 @@
-"""The whole table: importing this module fills it."""
+"""The whole table of handlers: importing this module fills it."""
 
 from kernelwright.compiler.lower import (
     attention,

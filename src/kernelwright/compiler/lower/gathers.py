@@ -1,4 +1,4 @@
-"""Loads at computed positions: embedding, gather, indexing with tensors."""
+"""Loads at computed positions: embedding, gather, and indexing with tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kernelwright.compiler.lower.table import Result, cast, constant, lowers, po
 
 
 def _wrapped(index: Node, size: int) -> Node:
-    """Negative positions count from the end."""
+    """Return the index with negative positions counted from the end."""
     index = cast(index, "int64")
     negative = point("lt", index, constant(index, 0), dtype="bool")
     return point(
@@ -51,8 +51,8 @@ def gather(result: Result, table: Node, dim: int, index: Node, **_: Any) -> Node
 
 
 def _chosen(table: Node, dim: int, index: Node) -> Node:
-    """One of a row of computed values: the sum of the row with zeros elsewhere, so that the row,
-    such as the logarithm of a softmax, need not be in memory."""
+    """Select one of a row of computed values as the sum of the row with zeros elsewhere, so that
+    the row (such as a log-softmax) need not be in memory."""
     position = Position(table.shape, "int64", dim)
     wanted = broadcast(cast(index, "int64"), table.shape)
     is_it = point("eq", position, wanted, dtype="bool")
@@ -70,7 +70,7 @@ def index_select(result: Result, table: Node, dim: int, index: Node) -> Node:
 
 @lowers("index")
 def index(result: Result, table: Node, indices: list[Node | None]) -> Node:
-    """Tensors in neighbouring positions, as torch places the result of indexing with them."""
+    """Lower indexing with tensors in neighbouring positions; torch puts the result there."""
     given = [d for d, i in enumerate(indices) if i is not None]
     tensors = [i for i in indices if i is not None]
     if any(i.dtype == "bool" for i in tensors) or given != list(range(given[0], given[-1] + 1)):

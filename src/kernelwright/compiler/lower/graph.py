@@ -1,4 +1,4 @@
-"""From a captured graph to nodes: what the table can do becomes own code, the rest is called."""
+"""Nodes from a captured graph: operators in the table become own code, the rest are called."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VIEWS = frozenset({
     "unfold", "squeeze", "unsqueeze", "split", "split_with_sizes", "chunk", "unbind", "alias",
     "detach", "reshape", "_unsafe_view", "expand_as",
 })  # fmt: skip
-"""Operators that PyTorch does without a copy (reshape: where it can)."""
+"""Operators that PyTorch runs without a copy (reshape: where possible)."""
 
 
 @dataclass
@@ -33,28 +33,28 @@ class Flow:
     captured: Captured
     handlers: Mapping[str, Handler]
     values: dict[fx.Node, Any] = field(default_factory=dict)
-    """The Node (or tuple of Nodes, None where a result is not made) of every graph node."""
+    """Graph node → its Node, or a tuple of Nodes with None for results that are not computed."""
     calls: dict[fx.Node, tuple[Source | None, ...]] = field(default_factory=dict)
-    """Graph nodes that PyTorch runs, with their results."""
+    """Graph node that PyTorch runs → its results."""
     made_by: dict[Node, fx.Node] = field(default_factory=dict)
-    """The graph node that each node came from."""
+    """Node → the graph node that it came from."""
 
 
 def name_of(node: fx.Node) -> str:
-    """'softmax' for aten.softmax.int; 'getitem' for operator.getitem."""
+    """Return an operator's name: 'softmax' for aten.softmax.int; 'getitem' for operator.getitem."""
     if isinstance(node.target, torch._ops.OpOverload):
         return node.target.overloadpacket.__name__
     return getattr(node.target, "__name__", str(node.target))
 
 
 def tensor_of(name: str, value: Any) -> Tensor:
-    """The Tensor for a (fake) tensor."""
+    """Return the Tensor that describes a (fake) tensor."""
     shape = tuple(int(n) for n in value.shape)
     return Tensor(name, shape, dtype_name(value.dtype), tuple(int(s) for s in value.stride()))
 
 
 def to_flow(captured: Captured, called: Collection[str] = (), *, products: bool = False) -> Flow:
-    """Nodes for ``captured``; operators of the graph nodes named in ``called`` are called.
+    """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
     With ``products``, matrix products and convolutions become nodes, too.
     """
@@ -89,7 +89,8 @@ def _add(flow: Flow, node: fx.Node, must_call: bool) -> None:
 
 
 def _is_counter(node: fx.Node) -> bool:
-    """A single integer that is counted up, such as BatchNorm's num_batches_tracked."""
+    """Return whether the node is a single integer counter, such as BatchNorm's
+    num_batches_tracked."""
     value = node.meta.get("val")
     is_number = isinstance(value, torch.Tensor) and value.dim() == 0
     return (
@@ -126,7 +127,8 @@ def _is_complex(node: fx.Node) -> bool:
 
 
 def _check(node: fx.Node, made: Any, value: Any) -> None:
-    """Every result must have the shape and dtype that torch says; else a handler is wrong."""
+    """Check that every result has the shape and dtype that torch gives it; otherwise the handler is
+    wrong."""
     is_many = isinstance(value, (tuple, list))
     pairs = zip(made, value, strict=False) if is_many else [(made, value)]
     for position, (have, want) in enumerate(pairs):
@@ -156,7 +158,7 @@ def _call(flow: Flow, node: fx.Node) -> None:
 
 
 def is_view(node: fx.Node) -> bool:
-    """Whether PyTorch gets this value without a copy from its first argument."""
+    """Return whether PyTorch computes this value without a copy from its first argument."""
     return node.op == "call_function" and name_of(node) in VIEWS
 
 

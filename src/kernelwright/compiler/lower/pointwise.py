@@ -38,14 +38,25 @@ _ROUNDING = {name: name for name in ("floor", "ceil", "round", "trunc")}
 _FLOAT_UNARY = {
     name: name
     for name in (
-        "exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt", "reciprocal", "sin", "cos",
-        "tanh", "sigmoid", "erf",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "sin",
+        "cos",
+        "tanh",
+        "sigmoid",
+        "erf",
     )
-}  # fmt: skip
+}
 
 
 def promoted(*values: Any, kind: KIND = KIND.DEFAULT) -> str:
-    """The dtype in which torch computes an operator on these nodes and numbers."""
+    """Return the dtype in which torch computes an operator on these nodes and numbers."""
     samples = [
         torch.empty([1] * min(len(v.shape), 1), dtype=getattr(torch, v.dtype), device="meta")
         if isinstance(v, Node)
@@ -153,9 +164,15 @@ def power(result: Result, a: Any, b: Any) -> Node:
 
 
 def _fixed_power(base: Node, exponent: float) -> Node:
-    """As torch's own special cases (aten/src/ATen/native/cpu/PowKernel.cpp)."""
-    special = {1.0: (), 2.0: ("square",), 0.5: ("sqrt",), -0.5: ("rsqrt",),
-               -1.0: ("reciprocal",), -2.0: ("square", "reciprocal")}  # fmt: skip
+    """Lower fixed powers as torch's own special cases (aten/src/ATen/native/cpu/PowKernel.cpp)."""
+    special = {
+        1.0: (),
+        2.0: ("square",),
+        0.5: ("sqrt",),
+        -0.5: ("rsqrt",),
+        -1.0: ("reciprocal",),
+        -2.0: ("square", "reciprocal"),
+    }
     if exponent == 3.0:
         return point("mul", base, point("square", base))
     if exponent in special:
@@ -203,7 +220,7 @@ def _limits(operator: str, limits: tuple[Any, ...], named: dict[str, Any]) -> tu
 
 @lowers("contiguous")
 def contiguous(result: Result, a: Node, *, memory_format: Any = torch.contiguous_format) -> Node:
-    """The value in another layout; itself where nobody can tell."""
+    """Return the value in another layout; the argument itself if the layout makes no difference."""
     laid = laid_out(result.shape, memory_format)
     is_so = isinstance(a, Source) and a.tensor.strides == laid
     plain = laid_out(result.shape, torch.contiguous_format)
@@ -213,13 +230,13 @@ def contiguous(result: Result, a: Node, *, memory_format: Any = torch.contiguous
 
 
 def laid_out(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...]:
-    """The strides of a tensor of ``shape``."""
+    """Return the strides of a tensor of ``shape`` in ``memory_format``."""
     return tuple(torch.empty(shape, device="meta", memory_format=memory_format).stride())
 
 
 @lowers("_to_copy", "to", "_conj", "clone", "alias", "detach", "lift_fresh_copy")
 def copy(result: Result, a: Node, *_: Any, **options: Any) -> Node:
-    """A copy is a value like any other: where it is needed in memory, it is stored."""
+    """Lower a copy, which is an ordinary value: it is stored only if it is needed in memory."""
     if options.get("device") is not None and str(options["device"]) == "meta":
         raise Unsupported("meta tensors")
     if options.get("memory_format") in (torch.channels_last, torch.channels_last_3d):
@@ -269,9 +286,9 @@ def softplus(result: Result, a: Node, beta: float = 1, threshold: float = 20) ->
 
 @lowers("mish")
 def mish(result: Result, a: Node) -> Node:
-    """x * tanh(log1p(exp(x))) = x * n / (n + 2) with n = e * (e + 2), e = exp(x): one exp.
+    """Lower x * tanh(log1p(exp(x))) = x * n / (n + 2) with n = e * (e + 2), e = exp(x): one exp.
 
-    For x > 20, tanh(softplus(x)) rounds to 1 in float32, and exp need not be asked.
+    For x > 20, tanh(softplus(x)) rounds to 1 in float32, so exp is computed of 20 at most.
     """
     x = cast(a, _compute(a.dtype))
     e = point("exp", point("minimum", x, constant(x, 20.0)))
@@ -307,8 +324,18 @@ def log_sigmoid(result: Result, a: Node) -> tuple[Node, None]:
     return _finished(point("sub", low, tail), result), None
 
 
-@lowers("scalar_tensor", "full", "full_like", "zeros", "ones", "zeros_like", "ones_like",
-        "new_full", "new_zeros", "new_ones")  # fmt: skip
+@lowers(
+    "scalar_tensor",
+    "full",
+    "full_like",
+    "zeros",
+    "ones",
+    "zeros_like",
+    "ones_like",
+    "new_full",
+    "new_zeros",
+    "new_ones",
+)
 def filled(result: Result, *args: Any, **_: Any) -> Node:
     operator = result.operator.partition(".")[0]
     value = (

@@ -1,6 +1,7 @@
 """Matrix products and convolutions as own code, where an emitter asks for them.
 
-This table is apart from the other one: a product is own code only in some program variants.
+This table is separate from the other one because a product is own code only in some program
+variants.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def _product(*operators: str) -> Any:
 
 
 def contract(a: Node, b: Node) -> Node:
-    """``a @ b`` for (..., m, k) and (..., k, n) with broadcasting over the leading dimensions."""
+    """Return ``a @ b`` for (..., m, k) and (..., k, n) with broadcasting over the leading
+    dimensions."""
     if len(a.shape) < 2 or len(b.shape) < 2 or "float" not in a.dtype:
         raise Unsupported("a product with a vector, or of integers")
     rank = max(len(a.shape), len(b.shape))
@@ -93,10 +95,17 @@ def addmm(
 
 @_product("conv1d", "conv2d", "conv3d")
 def conv(
-    result: Result, x: Node, weight: Node, bias: Node | None = None, stride: Any = 1,
-    padding: Any = 0, dilation: Any = 1, groups: int = 1,
-) -> Node:  # fmt: skip
-    """Windows of the padded image times the weights; one channel a group is a plain reduction."""
+    result: Result,
+    x: Node,
+    weight: Node,
+    bias: Node | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Node:
+    """Lower a convolution: windows of the padded image times the weights. One channel per group is
+    a plain reduction."""
     spatial = len(weight.shape) - 2
     if isinstance(padding, str) or len(x.shape) != spatial + 2:
         raise Unsupported("padding by name, or an image without a batch")
@@ -111,7 +120,7 @@ def conv(
 
 
 def _depthwise(view: Node, weight: Node, spatial: int) -> Node:
-    """(n, c, *out, *kernel) times (c, 1, *kernel), summed over the kernel."""
+    """Return (n, c, *out, *kernel) times (c, 1, *kernel), summed over the kernel."""
     rank = len(view.shape)
     kernel_dims = range(rank - spatial, rank)
     rows: list[Row] = [row(1), fixed(0), *(row(d) for d in kernel_dims)]
@@ -121,19 +130,21 @@ def _depthwise(view: Node, weight: Node, spatial: int) -> Node:
 
 
 def _space(result: Result, groups: int, folded: tuple[int, ...]) -> tuple[int, ...]:
-    """The space of a convolution's products: (image, group, output channel of the group, *out,
-    input channel of the group, *kernel)."""
+    """Return the space of a convolution's products: (image, group, output channel of the group,
+    *out, input channel of the group, *kernel)."""
     images, channels, *out = result.shape
     return (images, groups, channels // groups, *out, *folded)
 
 
 def _part(size: int, inner: int) -> Row:
-    """The channel that is number ``inner`` of the group, which has ``size``."""
+    """Return the row that maps group and number ``inner`` within it to a channel; a group has
+    ``size``."""
     return (((1, size), (inner, 1)), 0)
 
 
 def _dense(result: Result, view: Node, weight: Node, groups: int) -> Node:
-    """Rows are (image, *out), columns output channels, folded are (channel, *kernel)."""
+    """Return the product with rows (image, *out), output channels as columns, and (channel,
+    *kernel) folded."""
     folded = weight.shape[1:]
     spatial = len(folded) - 1
     common, rank = _space(result, groups, folded), spatial + 3
@@ -146,7 +157,7 @@ def _dense(result: Result, view: Node, weight: Node, groups: int) -> Node:
 
 
 def _convolved(result: Result, a: Node, b: Node, folded: tuple[int, ...]) -> Node:
-    """The products of ``a`` and ``b`` in one space, summed over ``folded``."""
+    """Return the products of ``a`` and ``b`` in one space, summed over ``folded``."""
     shape = a.shape[: len(a.shape) - len(folded)]
     m, is_single = (0, *range(3, len(shape))), a.dtype == "float32"
     value = Product(shape, compute(a.dtype), a, b, folded, (1,), m, (2,), tf32=is_single)
@@ -155,10 +166,18 @@ def _convolved(result: Result, a: Node, b: Node, folded: tuple[int, ...]) -> Nod
 
 @_product("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def conv_transpose(
-    result: Result, x: Node, weight: Node, bias: Node | None = None, stride: Any = 1,
-    padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Node:  # fmt: skip
-    """The places of the image that every output is made from, times their weights."""
+    result: Result,
+    x: Node,
+    weight: Node,
+    bias: Node | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Node:
+    """Lower a transposed convolution: the image's values that contribute to each output, times
+    their weights."""
     spatial = len(weight.shape) - 2
     channels, columns, *kernel = weight.shape
     if len(x.shape) != spatial + 2 or x.dtype != "float32":

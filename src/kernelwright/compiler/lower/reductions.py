@@ -20,12 +20,12 @@ from kernelwright.compiler.lower.table import Result, cast, constant, lowers, op
 
 
 def compute(dtype: str) -> str:
-    """The dtype in which a value of ``dtype`` is computed."""
+    """Return the dtype in which a value of ``dtype`` is computed."""
     return "float32" if dtype in HALF else dtype
 
 
 def dims_of(arg: Node, dims: Any) -> list[int]:
-    """Reduced dimensions from an ATen argument: None and [] are all of them."""
+    """Return the reduced dimensions of an ATen argument; None and [] mean all of them."""
     rank = len(arg.shape)
     if dims is None or dims == []:
         return list(range(rank))
@@ -35,20 +35,20 @@ def dims_of(arg: Node, dims: Any) -> list[int]:
 
 
 def mean_of(arg: Node, dims: Sequence[int], *, keepdim: bool) -> Node:
-    """The arithmetic mean over ``dims``."""
+    """Return the arithmetic mean over ``dims``."""
     total = fold("sum", arg, dims, keepdim=keepdim)
     count = math.prod(arg.shape[d] for d in dims)
     return point("div", total, constant(total, float(count))) if count != 1 else total
 
 
 def variance_of(arg: Node, dims: Sequence[int], correction: float) -> tuple[Node, Node, Node]:
-    """(variance, mean, ``arg`` less its mean), the first two with the reduced dimensions kept; two
-    passes, as exact as can be.
+    """Return (variance, mean, ``arg`` - mean), the first two with the reduced dimensions kept.
 
-    All is computed of what values differ by from the first of their row. Equal values differ by
-    nothing: what a rounded mean would leave, norms divide by sqrt(eps). And of values far from zero
-    sums lose digits of their differences, not of the values. Only the mean that is returned is
-    rounded at the first one's size: of a row whose first is far from its mean it loses digits.
+    The variance takes two passes for accuracy, and everything is computed from differences to the
+    first value of each row. Equal values then differ by exactly zero, where a rounded mean would
+    leave an error that norms divide by sqrt(eps). For values far from zero, sums lose digits of the
+    differences, not of the values. Only the returned mean is rounded at the magnitude of the first
+    value: it loses digits in a row whose first value is far from its mean.
     """
     first = first_of(arg, dims)
     apart = point("sub", arg, broadcast(first, arg.shape))
@@ -185,7 +185,8 @@ def _affine(value: Node, weight: Node | None, bias: Node | None) -> Node:
 
 
 def normalised(value: Node, dims: Sequence[int], eps: float) -> tuple[Node, Node, Node]:
-    """((value - mean) / sqrt(variance + eps), mean, 1 / sqrt(...)), the last two with dims kept."""
+    """Return ((value - mean) / sqrt(variance + eps), mean, 1 / sqrt(...)), the last two with dims
+    kept."""
     variance, mean, centred = variance_of(value, dims, 0)
     scale = point("rsqrt", point("add", variance, constant(variance, eps)))
     return point("mul", centred, broadcast(scale, value.shape)), mean, scale
@@ -193,9 +194,14 @@ def normalised(value: Node, dims: Sequence[int], eps: float) -> tuple[Node, Node
 
 @lowers("layer_norm", "native_layer_norm")
 def layer_norm(
-    result: Result, arg: Node, shape: Sequence[int], weight: Node | None = None,
-    bias: Node | None = None, eps: float = 1e-5, *_: Any,
-) -> Any:  # fmt: skip
+    result: Result,
+    arg: Node,
+    shape: Sequence[int],
+    weight: Node | None = None,
+    bias: Node | None = None,
+    eps: float = 1e-5,
+    *_: Any,
+) -> Any:
     dims = list(range(len(arg.shape) - len(shape), len(arg.shape)))
     value, mean, scale = normalised(cast(arg, compute(arg.dtype)), dims, eps)
     output = cast(_affine(value, weight, bias), arg.dtype)
@@ -204,12 +210,16 @@ def layer_norm(
 
 @lowers("rms_norm")
 def rms_norm(
-    result: Result, arg: Node, shape: Sequence[int], weight: Node | None = None,
+    result: Result,
+    arg: Node,
+    shape: Sequence[int],
+    weight: Node | None = None,
     eps: float | None = None,
-) -> Node:  # fmt: skip
+) -> Node:
     dims = list(range(len(arg.shape) - len(shape), len(arg.shape)))
     value = cast(arg, compute(arg.dtype))
-    eps = 1.1920928955078125e-07 if eps is None else eps  # torch.finfo(float32).eps, torch's own
+    # torch.finfo(float32).eps, which is torch's own default
+    eps = 1.1920928955078125e-07 if eps is None else eps
     power = mean_of(point("square", value), dims, keepdim=True)
     scale = point("rsqrt", point("add", power, constant(power, eps)))
     value = point("mul", value, broadcast(scale, value.shape))
@@ -222,9 +232,14 @@ def _per_channel(factor: Node | None, rank: int) -> Node | None:
 
 @lowers("group_norm")
 def group_norm(
-    result: Result, arg: Node, groups: int, weight: Node | None = None, bias: Node | None = None,
-    eps: float = 1e-5, *_: Any,
-) -> Node:  # fmt: skip
+    result: Result,
+    arg: Node,
+    groups: int,
+    weight: Node | None = None,
+    bias: Node | None = None,
+    eps: float = 1e-5,
+    *_: Any,
+) -> Node:
     batch = arg.shape[0]
     value = reshape(
         cast(arg, compute(arg.dtype)), (batch, groups, arg.n_elements // batch // groups)
@@ -237,9 +252,17 @@ def group_norm(
 
 @lowers("instance_norm")
 def instance_norm(
-    result: Result, arg: Node, weight: Node | None, bias: Node | None, mean: Any, var: Any,
-    use_input_stats: bool, momentum: float, eps: float, *_: Any,
-) -> Node:  # fmt: skip
+    result: Result,
+    arg: Node,
+    weight: Node | None,
+    bias: Node | None,
+    mean: Any,
+    var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    *_: Any,
+) -> Node:
     if not use_input_stats or mean is not None:
         raise Unsupported("instance norm with running statistics")
     rank = len(arg.shape)
@@ -250,15 +273,27 @@ def instance_norm(
 
 @lowers("_native_batch_norm_legit_functional")
 def batch_norm(
-    result: Result, arg: Node, weight: Node | None, bias: Node | None, running_mean: Node,
-    running_var: Node, training: bool, momentum: float, eps: float,
-) -> tuple[Node | None, ...]:  # fmt: skip
+    result: Result,
+    arg: Node,
+    weight: Node | None,
+    bias: Node | None,
+    running_mean: Node,
+    running_var: Node,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Node | None, ...]:
     rank = len(arg.shape)
     value = cast(arg, compute(arg.dtype))
     affine = (_per_channel(weight, rank), _per_channel(bias, rank))
     if not training:
-        return (_inference_norm(value, affine, running_mean, running_var, eps), None, None,
-                running_mean, running_var)  # fmt: skip
+        return (
+            _inference_norm(value, affine, running_mean, running_var, eps),
+            None,
+            None,
+            running_mean,
+            running_var,
+        )
     dims = [0, *range(2, rank)]
     output, mean, scale = normalised(value, dims, eps)
     variance, *_ = variance_of(value, dims, 1)
@@ -279,8 +314,9 @@ def _inference_norm(
 ) -> Node:
     rank = len(value.shape)
     scale = point("rsqrt", point("add", variance, constant(variance, eps)))
-    mean, scale = (broadcast(reshape(p, (*p.shape, *([1] * (rank - 2)))), value.shape)
-                   for p in (mean, scale))  # fmt: skip
+    mean, scale = (
+        broadcast(reshape(p, (*p.shape, *([1] * (rank - 2)))), value.shape) for p in (mean, scale)
+    )
     return _affine(point("mul", point("sub", value, mean), scale), *affine)
 
 

@@ -11,12 +11,12 @@ from kernelwright.compiler.ir.interpret import dtype_name
 
 Handler = Callable[..., Any]
 HANDLERS: dict[str, Handler] = {}
-"""By the name of the ATen operator without its overload."""
+"""ATen operator name without its overload → its handler."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a handler knows of the operator's own result: from the captured graph's metadata."""
+    """The facts about the operator's own result that a handler may use, from the captured graph."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -25,10 +25,10 @@ class Result:
 
 
 def lowers(*operators: str) -> Callable[[Handler], Handler]:
-    """Registers ``handler(result, *args, **kwargs)`` for ATen operators.
+    """Register ``handler(result, *args, **kwargs)`` for ATen operators.
 
-    Arguments that are values of the graph arrive as Nodes. A handler returns a Node, or a tuple
-    of them for an operator with several results (None for one that it cannot make), or raises
+    Arguments that are values of the graph arrive as Nodes. A handler returns a Node, or a tuple of
+    them for an operator with several results (None for one that it cannot compute), or raises
     Unsupported.
     """
 
@@ -43,17 +43,18 @@ def lowers(*operators: str) -> Callable[[Handler], Handler]:
 
 
 def result_of(value: Any, operator: str) -> Result:
-    """The Result for a (fake) tensor."""
+    """Return the Result that describes a (fake) tensor."""
     return Result(tuple(int(n) for n in value.shape), dtype_name(value.dtype), operator)
 
 
 def constant(like: Node | Result, value: float | int | bool, dtype: str | None = None) -> Node:
-    """``value`` everywhere in the shape of ``like``."""
+    """Return ``value`` everywhere in the shape of ``like``."""
     return Constant(like.shape, dtype or like.dtype, value)
 
 
 def point(op: str, *operands: Node, dtype: str | None = None) -> Node:
-    """A pointwise operator on operands of one shape; the dtype is the first one's by default."""
+    """Return a pointwise operator on operands of one shape; the dtype is the first operand's by
+    default."""
     first = operands[0]
     if op == "cast" and first.dtype == dtype:
         return first
@@ -61,7 +62,7 @@ def point(op: str, *operands: Node, dtype: str | None = None) -> Node:
 
 
 def cast(node: Node, dtype: str) -> Node:
-    """``node`` in another dtype; a constant stays a constant."""
+    """Return ``node`` in another dtype; a constant stays a constant."""
     if node.dtype == dtype:
         return node
     if isinstance(node, Constant) and "float" in dtype:
@@ -70,7 +71,8 @@ def cast(node: Node, dtype: str) -> Node:
 
 
 def operand(value: Any, like: Result, dtype: str) -> Node:
-    """An argument as a node of the result's shape in ``dtype``: a node, or a Python number."""
+    """Return an argument (a node, or a Python number) as a node of the result's shape in
+    ``dtype``."""
     if isinstance(value, Node):
         return cast(broadcast(value, like.shape), dtype)
     number = value if dtype == "bool" else float(value) if "float" in dtype else int(value)

@@ -1,4 +1,4 @@
-"""Views: index maps instead of copies."""
+"""Views as index maps instead of copies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCAN_START = {"sum": 0, "prod": 1}
 
 
 def affine_view(result: Result, arg: Node, rows: Sequence[Row]) -> Node:
-    """A view that stays inside its argument."""
+    """Return a view that stays inside its argument."""
     return View(result.shape, arg.dtype, arg, tuple(rows))
 
 
@@ -45,10 +45,19 @@ def permuted(result: Result, arg: Node, *dims: Any) -> Node:
     return permute(arg, order)
 
 
-@lowers("view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze",
-        "view_as", "reshape_as")  # fmt: skip
+@lowers(
+    "view",
+    "reshape",
+    "_unsafe_view",
+    "flatten",
+    "unflatten",
+    "squeeze",
+    "unsqueeze",
+    "view_as",
+    "reshape_as",
+)
 def reshaped(result: Result, arg: Node, *_: Any, **__: Any) -> Node:
-    """All of these keep the values in row-major order; the result's shape says the rest."""
+    """Lower operators that keep the values in row-major order; the result's shape says the rest."""
     return reshape(arg, result.shape)
 
 
@@ -86,7 +95,7 @@ def selected(result: Result, arg: Node, dim: int, index: int) -> Node:
 
 @lowers("flip")
 def flipped(result: Result, arg: Node, dims: Sequence[int]) -> Node:
-    """A scan between two flips runs backwards."""
+    """Lower a flip; a scan between two flips becomes a scan that runs backwards."""
     turned = {d % len(arg.shape) for d in dims}
     if isinstance(arg, Running) and turned == {arg.dim} and not arg.reverse:
         inner = arg.arg
@@ -163,7 +172,7 @@ def padded(result: Result, arg: Node, pad: Sequence[int], *args: Any, **named: A
 
 @lowers("cat")
 def cat(result: Result, parts: Sequence[Node], dim: int = 0) -> Node:
-    """Every element from the one part that has it: bounded loads, chosen by position."""
+    """Lower a concatenation as bounded loads of every part, selected by position."""
     dim %= len(result.shape)
     parts = [part for part in parts if part.shape != (0,)]
     if len(parts) > 4:
@@ -190,7 +199,8 @@ def cat(result: Result, parts: Sequence[Node], dim: int = 0) -> Node:
 
 
 def _delayed_scan(result: Result, parts: Sequence[Node], dim: int) -> Node | None:
-    """A scan behind the number that it starts from is the scan of what is scanned, one later."""
+    """Return a scan preceded by its start value as the scan of the argument delayed by one, if it
+    is one."""
     if len(parts) != 2:
         return None
     first, scan = parts

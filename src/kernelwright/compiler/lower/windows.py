@@ -1,4 +1,4 @@
-"""Windows: pooling as reductions over the places of a window."""
+"""Pooling as reductions over the positions of a window."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from kernelwright.compiler.lower.table import Result, cast, constant, lowers, po
 
 
 def windows(
-    arg: Node, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], *,
-    dilation: Sequence[int], out: Sequence[int], fill: float,
-) -> Node:  # fmt: skip
-    """The windows over the last dimensions: (..., *out, *kernel); ``fill`` outside ``arg``."""
+    arg: Node,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    *,
+    dilation: Sequence[int],
+    out: Sequence[int],
+    fill: float,
+) -> Node:
+    """Return the windows over the last dimensions: (..., *out, *kernel), with ``fill`` outside
+    ``arg``."""
     rank, spatial = len(arg.shape), len(kernel)
     first = rank - spatial
     rows: list[Row] = [row(d) for d in range(first)]
@@ -31,7 +38,8 @@ def windows(
 
 
 def spread(value: Any, n: int) -> list[int]:
-    """An ATen size argument (empty, one number, or one per dimension) as one per dimension."""
+    """Return an ATen size argument (empty, one number, or one per dimension) as one number per
+    dimension."""
     given = [value] if isinstance(value, int) else list(value)
     return given * n if len(given) == 1 else given
 
@@ -40,12 +48,18 @@ def _window_dims(result: Result, spatial: int) -> list[int]:
     return list(range(len(result.shape), len(result.shape) + spatial))
 
 
-@lowers("max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices",
-        "max_pool3d_with_indices")  # fmt: skip
+@lowers(
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices"
+)
 def max_pool(
-    result: Result, arg: Node, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+    result: Result,
+    arg: Node,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
     ceil_mode: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     spatial = int(result.operator[len("max_pool")])
     size = spread(kernel, spatial)
     steps = spread(stride, spatial) if stride else size
@@ -58,9 +72,15 @@ def max_pool(
 
 @lowers("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
-    result: Result, arg: Node, kernel: Any, stride: Any = (), padding: Any = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Node:  # fmt: skip
+    result: Result,
+    arg: Node,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Node:
     spatial = int(result.operator[len("avg_pool")])
     size, pads = spread(kernel, spatial), spread(padding, spatial)
     if ceil_mode or (any(pads) and not count_include_pad):
@@ -73,8 +93,13 @@ def avg_pool(
     return cast(point("div", total, constant(total, divisor)), result.dtype)
 
 
-@lowers("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d",
-        "adaptive_avg_pool3d", "_adaptive_avg_pool3d")  # fmt: skip
+@lowers(
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "_adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "_adaptive_avg_pool3d",
+)
 def adaptive_avg_pool(result: Result, arg: Node, size: Any) -> Node:
     spatial = int(result.operator.lstrip("_")[len("adaptive_avg_pool")])
     ratios = [i / o for i, o in zip(arg.shape[-spatial:], result.shape[-spatial:], strict=True)]

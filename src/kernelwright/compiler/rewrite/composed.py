@@ -1,4 +1,4 @@
-"""Operators of replacements that are several of ATen's."""
+"""Operators of replacements that combine several of ATen's."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 from torch import fx
 
-Call = Callable[..., Any]
-"""``pattern.call`` with its graph: makes a node for an ATen operator."""
+AddNode = Callable[..., Any]
+"""``pattern.call`` bound to its graph: adds a node for an ATen operator."""
 Range = tuple[int, int]
 
 
-def swapped(call: Call, x: fx.Node) -> fx.Node:
-    """The last two dimensions exchanged."""
+def swapped(call: AddNode, x: fx.Node) -> fx.Node:
+    """Exchange the last two dimensions."""
     return call("transpose", x, -2, -1)
 
 
-def range_sums(call: Call, x: fx.Node, dim: int, ranges: Sequence[Range]) -> fx.Node:
-    """Sums of ``x`` over each of ``ranges`` along ``dim``, side by side there. Ranges that are
-    equal are summed once."""
+def range_sums(call: AddNode, x: fx.Node, dim: int, ranges: Sequence[Range]) -> fx.Node:
+    """Return sums of ``x`` over each of ``ranges`` along ``dim``, side by side there. Equal ranges
+    are summed once."""
     size = x.meta["val"].shape[dim]
 
     def whole(lo: int, hi: int) -> fx.Node:
@@ -34,36 +34,38 @@ def range_sums(call: Call, x: fx.Node, dim: int, ranges: Sequence[Range]) -> fx.
     return call("cat", [sums[r] for r in ranges], dim)
 
 
-def tap_sums(call: Call, x: fx.Node, ranges: Sequence[Sequence[Range]]) -> fx.Node:
-    """Per image a row: for every channel and tap the sum of what the tap meets of ``x``."""
+def tap_sums(call: AddNode, x: fx.Node, ranges: Sequence[Sequence[Range]]) -> fx.Node:
+    """Return one row per image: for every channel and tap, the sum of the values of ``x`` that the
+    tap reads."""
     for number, of_dim in reversed(list(enumerate(ranges))):
         x = range_sums(call, x, 2 + number, of_dim)
     return call("reshape", x, [x.meta["val"].shape[0], -1])
 
 
-def weight_rows(call: Call, w: fx.Node) -> fx.Node:
-    """A transposed convolution's weight as a matrix: a row per input channel and tap."""
+def weight_rows(call: AddNode, w: fx.Node) -> fx.Node:
+    """Return a transposed convolution's weight as a matrix with a row per input channel and tap."""
     rank = len(w.meta["val"].shape)
     turned = call("permute", w, [0, *range(2, rank), 1])
     return call("reshape", turned, [-1, w.meta["val"].shape[1]])
 
 
-def taps_as_channels(call: Call, w: fx.Node) -> fx.Node:
-    """(in, out, first tap, ...) to (in and first tap, out, ...)."""
+def taps_as_channels(call: AddNode, w: fx.Node) -> fx.Node:
+    """Reshape (in, out, first tap, ...) to (in and first tap, out, ...)."""
     n_in, n_out, taps, *rest = w.meta["val"].shape
     turned = call("permute", w, [0, 2, 1, *range(3, 3 + len(rest))])
     return call("reshape", turned, [n_in * taps, n_out, *rest])
 
 
-def joined_channels(call: Call, x: fx.Node) -> fx.Node:
-    """(image, channel, first, ...) to (image, channel and first, ...)."""
+def joined_channels(call: AddNode, x: fx.Node) -> fx.Node:
+    """Reshape (image, channel, first, ...) to (image, channel and first, ...)."""
     images, channels, first, *rest = x.meta["val"].shape
     return call("reshape", x, [images, channels * first, *rest])
 
 
-def summed_taps(call: Call, w: fx.Node, stride: Sequence[int], front: Sequence[int]) -> fx.Node:
-    """The ordinary convolution that a transposed one, summed over windows of its stride, is:
-    per dimension ``stride`` neighbouring taps become one, ``front`` zeros before the first."""
+def summed_taps(call: AddNode, w: fx.Node, stride: Sequence[int], front: Sequence[int]) -> fx.Node:
+    """Return the weight of the ordinary convolution that equals a transposed one summed over
+    windows of its stride. Per dimension, ``stride`` neighbouring taps become one, with ``front``
+    zeros before the first."""
     taps = w.meta["val"].shape[2:]
     pads: list[int] = []
     groups = []
@@ -77,24 +79,24 @@ def summed_taps(call: Call, w: fx.Node, stride: Sequence[int], front: Sequence[i
     return call("transpose", call("flip", total, list(range(2, 2 + len(taps)))), 0, 1)
 
 
-def flipped(call: Call, w: fx.Node) -> fx.Node:
-    """A transposed convolution's weight as the ordinary convolution's of stride 1."""
+def flipped(call: AddNode, w: fx.Node) -> fx.Node:
+    """Return a transposed convolution's weight as that of the ordinary convolution of stride 1."""
     rank = len(w.meta["val"].shape)
     return call("flip", call("transpose", w, 0, 1), list(range(2, rank)))
 
 
-def boxed(call: Call, w: fx.Node, size: Sequence[int]) -> fx.Node:
-    """The weight of a convolution and the average over ``size`` that follows it, in one."""
+def boxed(call: AddNode, w: fx.Node, size: Sequence[int]) -> fx.Node:
+    """Return one weight for a convolution and the average over ``size`` that follows it."""
     pads = [s - 1 for s in reversed(size) for _ in range(2)]
     pool = f"avg_pool{len(size)}d"
     return call(pool, call("constant_pad_nd", w, pads), list(size), [1] * len(size))
 
 
 def steps_as_channels(
-    call: Call, x: fx.Node, stride: Sequence[int], before: Sequence[int], sizes: Sequence[int]
+    call: AddNode, x: fx.Node, stride: Sequence[int], before: Sequence[int], sizes: Sequence[int]
 ) -> fx.Node:
-    """``x`` with ``before`` zeros before and as many after as make ``sizes`` (or fewer elements),
-    in space; then every block of ``stride`` positions as that many channels."""
+    """Pad the spatial dimensions of ``x`` to ``sizes`` (or crop them at the end), with ``before``
+    zeros before, then turn every block of ``stride`` positions into that many channels."""
     images, channels, *own = x.meta["val"].shape
     around = list(zip(own, before, sizes, strict=True))
     pads = [n for have, first, want in reversed(around) for n in (first, want - have - first)]
@@ -112,8 +114,8 @@ def steps_as_channels(
     return call("reshape", turned, [images, n_channels, *blocks])
 
 
-def with_bias(call: Call, x: fx.Node, b: fx.Node | None) -> fx.Node:
-    """``x`` plus the bias of its second dimension, where there is one."""
+def with_bias(call: AddNode, x: fx.Node, b: fx.Node | None) -> fx.Node:
+    """Return ``x`` plus the bias of its second dimension, if there is one."""
     if b is None:
         return x
     rank = len(x.meta["val"].shape)

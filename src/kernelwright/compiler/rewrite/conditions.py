@@ -1,5 +1,5 @@
-"""Conditions of rules: each looks at a match and returns the names that the replacement needs
-besides the pattern's own, or None where the rule does not hold."""
+"""Conditions of rules. Each inspects a match and returns the names that the replacement needs
+besides the pattern's own, or None if the rule does not hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernelwright.compiler.rewrite.pattern import Bindings
 from kernelwright.compiler.rewrite.terms import rank_of, real_value, shape_of, term_of
 
 ASSUMES = "assumes"
-"""Key under which a condition returns a node whose value it has looked at."""
+"""Key under which a condition returns a node whose value it has inspected."""
 Condition = Callable[[Bindings], dict[str, Any] | None]
 _NON_NEGATIVE = ("relu", "sigmoid", "softmax", "exp", "abs", "square", "hardsigmoid")
 
@@ -32,7 +32,8 @@ def _is_float(node: Any) -> bool:
 
 
 def attention(found: Bindings) -> dict[str, Any] | None:
-    """Four dimensions, equal batches and heads, a number as scale, a mask that broadcasts."""
+    """The match has four dimensions, equal batches and heads, a number as scale, and a mask that
+    broadcasts."""
     q, k, v = found["q"], found["k"], found["v"]
     if not all(_is_float(x) and rank_of(x) == 4 for x in (q, k, v)):
         return None
@@ -54,7 +55,7 @@ def attention(found: Bindings) -> dict[str, Any] | None:
 
 
 def attention_of_three(found: Bindings) -> dict[str, Any] | None:
-    """Three dimensions with equal first ones; whatever scales the scores is in q."""
+    """The match has three dimensions with equal first ones; any scale of the scores is in q."""
     q, k, v = found["q"], found["k"], found["v"]
     if not all(_is_float(x) and rank_of(x) == 3 for x in (q, k, v)):
         return None
@@ -63,7 +64,7 @@ def attention_of_three(found: Bindings) -> dict[str, Any] | None:
 
 
 def causal_attention(found: Bindings) -> dict[str, Any] | None:
-    """As ``attention``, and the mask is a buffer's: true exactly above the diagonal."""
+    """Like ``attention``, and the mask is a buffer that is true exactly above the diagonal."""
     extra = attention(found)
     mask = found["mask"]
     size = shape_of(found["q"])[2]
@@ -82,12 +83,12 @@ def computed(found: Bindings) -> dict[str, Any] | None:
 
 
 def number(found: Bindings) -> dict[str, Any] | None:
-    """c is a finite number, not zero."""
+    """c is a finite number other than zero."""
     return {} if _is_number(found["c"]) and found["c"] else None
 
 
 def product_of_numbers(found: Bindings) -> dict[str, Any] | None:
-    """Both are numbers and so is their product, far from overflow and underflow of float32."""
+    """c and e are numbers, and so is their product, far from overflow and underflow of float32."""
     if not (_is_number(found["c"]) and _is_number(found["e"])) or not _is_float(found["x"]):
         return None
     product = found["c"] * found["e"]
@@ -101,14 +102,14 @@ def number_of_linear(found: Bindings) -> dict[str, Any] | None:
 
 
 def last_dim(found: Bindings) -> dict[str, Any] | None:
-    """The last dimension alone, of more than one element; ``w`` is a plain matrix."""
+    """Only the last dimension, of more than one element, is reduced; ``w`` is a plain matrix."""
     if tuple(found["dims"]) != (-1,) or rank_of(found["w"]) != 2:
         return None
     return {"shape": _reduced_shape(found)}
 
 
 def shifted_last_dim(found: Bindings) -> dict[str, Any] | None:
-    """The last dimension alone, and along it a vector that is added to every row."""
+    """Only the last dimension is reduced, and a vector along it is added to every row."""
     vector, x = found["p"], found["x"]
     if tuple(found["dims"]) != (-1,) or not isinstance(vector, fx.Node) or rank_of(vector) != 1:
         return None
@@ -128,7 +129,7 @@ def rows_of_product(found: Bindings) -> dict[str, Any] | None:
 
 
 def _reduced_shape(found: Bindings) -> list[int]:
-    """The shape of the whole match, to which the replacement is brought."""
+    """Return the shape of the whole match, to which the replacement is reshaped."""
     return list(shape_of(found[""][0]))
 
 
@@ -143,7 +144,7 @@ def never_negative(found: Bindings) -> dict[str, Any] | None:
 
 
 def nested_limits(found: Bindings) -> dict[str, Any] | None:
-    """Both ranges are given and the result is one range, not empty."""
+    """Both ranges are given, and their intersection is not empty."""
     a, b, c, d = (found[name] for name in ("low", "high", "low2", "high2"))
     if any(limit is None for limit in (a, b, c, d)):
         return None
@@ -152,7 +153,8 @@ def nested_limits(found: Bindings) -> dict[str, Any] | None:
 
 
 def empty_range(found: Bindings) -> dict[str, Any] | None:
-    """Everything is at most c, and raised to at least ``low``: a constant."""
+    """All values are at most c and are raised to at least ``low``, so that the result is
+    constant."""
     low, c, high = found["low"], found["c"], found["high"]
     if not _is_number(low) or not _is_number(c) or c > low or (high is not None and high < low):
         return None
@@ -160,13 +162,14 @@ def empty_range(found: Bindings) -> dict[str, Any] | None:
 
 
 def single_element(found: Bindings) -> dict[str, Any] | None:
-    """The reduction runs over dimensions of one element, which stay."""
+    """The reduction runs over dimensions of one element, which are kept."""
     shape = shape_of(found["x"])
     return {} if found["keep"] and all(shape[d] == 1 for d in found["dims"]) else None
 
 
 def pooled_features(found: Bindings) -> dict[str, Any] | None:
-    """Windows of the features side by side, all inside: means of groups of rows of the weight."""
+    """Windows of the features are side by side and inside: means of groups of rows of the
+    weight."""
     (size,), (far,) = found["size"], found["far"]
     weight = found["w"]
     if found["d1"] % 3 != 1 or size != far or rank_of(weight) != 2 or rank_of(found["x"]) != 2:
@@ -179,7 +182,7 @@ def pooled_features(found: Bindings) -> dict[str, Any] | None:
 
 
 def plain_weight(found: Bindings) -> dict[str, Any] | None:
-    """w is a parameter as it is, with more than one channel to bring together."""
+    """w is a parameter as it is, with more than one channel to combine."""
     weight = found["w"]
     if weight.op != "placeholder" or min(shape_of(weight)[:2]) == 1:
         return None
@@ -187,7 +190,7 @@ def plain_weight(found: Bindings) -> dict[str, Any] | None:
 
 
 def cheaper_as_one(found: Bindings) -> dict[str, Any] | None:
-    """Two maps in a row of which the first widens, so that the product of both is smaller."""
+    """The first of two consecutive linear maps widens, so that the product of both is smaller."""
     (hidden, inputs), (outputs, _) = shape_of(found["w"]), shape_of(found["w2"])
     is_smaller = inputs * outputs < (inputs * hidden + hidden * outputs) // 2
     return {} if is_smaller and found["b"] is not None and found["b2"] is not None else None

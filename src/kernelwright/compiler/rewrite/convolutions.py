@@ -12,17 +12,17 @@ from kernelwright.compiler.rewrite.terms import rank_of, shape_of
 
 WIDE_STEP = 3
 FEW_CHANNELS = 4
-"""A convolution of few channels leaves most of a tensor core's tile empty."""
+"""Number of channels up to which a convolution leaves most of a tensor core's tile empty."""
 
 
 def has_bias(found: Bindings) -> dict[str, Any] | None:
-    """b is a node; ``place`` is its shape beside the result."""
+    """b is a node; ``place`` is the shape with which it broadcasts over the result."""
     spatial = rank_of(found["w"]) - 2
     return {"place": [-1, *[1] * spatial]} if isinstance(found["b"], fx.Node) else None
 
 
 def stride_of_one(found: Bindings) -> dict[str, Any] | None:
-    """A transposed convolution that reads every position, of one group."""
+    """The transposed convolution reads every position and has one group."""
     kernel = shape_of(found["w"])[2:]
     pads = [
         d * (k - 1) - p for k, d, p in zip(kernel, found["dilation"], found["padding"], strict=True)
@@ -32,7 +32,8 @@ def stride_of_one(found: Bindings) -> dict[str, Any] | None:
 
 
 def _ranges(found: Bindings, conv: fx.Node, d: int) -> list[tuple[int, int]]:
-    """By tap of dimension ``d``: the positions of x that reach a result by it."""
+    """Return, per tap of dimension ``d``, the range of positions of x that reach a result through
+    it."""
     size, out = shape_of(found["x"])[2 + d], shape_of(conv)[2 + d]
     s, p, gap = found["stride"][d], found["padding"][d], found["dilation"][d]
     ranges = []
@@ -44,12 +45,12 @@ def _ranges(found: Bindings, conv: fx.Node, d: int) -> list[tuple[int, int]]:
 
 
 def _under(found: Bindings) -> fx.Node:
-    """The node under the reduction that the match starts with."""
+    """Return the node under the reduction at the root of the match."""
     return found[""][1]
 
 
 def all_positions(found: Bindings) -> dict[str, Any] | None:
-    """The mean runs over all dimensions in space; one group."""
+    """The mean runs over all spatial dimensions, and there is one group."""
     spatial = rank_of(found["x"]) - 2
     if tuple(found["dims"]) != tuple(range(-spatial, 0)) or found["groups"] != 1:
         return None
@@ -58,12 +59,12 @@ def all_positions(found: Bindings) -> dict[str, Any] | None:
         "ranges": [_ranges(found, conv, d) for d in range(spatial)],
         "positions": float(math.prod(shape_of(conv)[2:])),
         "shape": list(shape_of(found[""][0])),
-    }  # fmt: skip
+    }
 
 
 def first_dimension(found: Bindings) -> dict[str, Any] | None:
-    """The mean runs over the first of three dimensions in space; one group. The other two make
-    a transposed convolution of their own."""
+    """The mean runs over the first of three spatial dimensions, and there is one group. The other
+    two form a transposed convolution of their own."""
     if tuple(found["dims"]) != (-3,) or found["groups"] != 1:
         return None
     conv = _under(found)
@@ -73,12 +74,12 @@ def first_dimension(found: Bindings) -> dict[str, Any] | None:
         "positions": float(shape_of(conv)[2]),
         "shape": list(shape_of(found[""][0])),
         **{f"{name}2": list(found[name][1:]) for name in rest},
-    }  # fmt: skip
+    }
 
 
 def pool_of_strides(found: Bindings) -> dict[str, Any] | None:
-    """Windows as wide and as far apart as the transposed convolution's stride, one group, taps
-    side by side; and what an ordinary convolution reads lies inside x."""
+    """Windows are as wide and as far apart as the transposed convolution's stride, there is one
+    group, taps are adjacent, and the positions that an ordinary convolution reads are inside x."""
     stride, pads = list(found["stride"]), found["padding"]
     is_plain = found["groups"] == 1 and all(d == 1 for d in found["dilation"])
     if not is_plain or list(found["size"]) != stride or list(found["far"]) != stride:
@@ -97,15 +98,16 @@ def pool_of_strides(found: Bindings) -> dict[str, Any] | None:
 
 
 def pool_of_one_tap(found: Bindings) -> dict[str, Any] | None:
-    """One tap, stride 1, no padding; windows further than 1 apart, so that less is convolved."""
+    """There is one tap, stride 1 and no padding; windows are more than 1 apart, so that less is
+    convolved."""
     is_one = all(n == 1 for n in (*shape_of(found["w"])[2:], *found["stride"]))
     is_fewer = math.prod(found["far"]) > 1 and not any(found["padding"])
     return {} if is_one and is_fewer else None
 
 
 def pool_of_plain(found: Bindings) -> dict[str, Any] | None:
-    """Windows side by side over a convolution of stride 1 without padding, one group; together
-    they need fewer products."""
+    """Windows are side by side over a convolution of stride 1 without padding, with one group;
+    together they need fewer products."""
     size, kernel = list(found["size"]), shape_of(found["w"])[2:]
     steps = (*found["stride"], *found["dilation"], found["groups"])
     if list(found["far"]) != size or any(n != 1 for n in steps) or any(found["padding"]):
@@ -115,7 +117,7 @@ def pool_of_plain(found: Bindings) -> dict[str, Any] | None:
 
 
 def wide_steps(found: Bindings) -> dict[str, Any] | None:
-    """Steps of three and more over few channels, one group, taps side by side."""
+    """Strides are three or more over few channels, with one group and adjacent taps."""
     stride, kernel = list(found["stride"]), shape_of(found["w"])[2:]
     is_plain = found["groups"] == 1 and all(d == 1 for d in found["dilation"])
     channels = shape_of(found["w"])[1]
@@ -130,7 +132,7 @@ def wide_steps(found: Bindings) -> dict[str, Any] | None:
 
 
 def factor_of_convolution(found: Bindings) -> dict[str, Any] | None:
-    """c is a number, or a tensor of one element that changes neither the result's type nor its
+    """c is a number, or a tensor of one element that changes neither the result's dtype nor its
     number of dimensions; x is a convolution."""
     c, x = found["c"], found["x"]
     if isinstance(c, fx.Node):

@@ -1,4 +1,4 @@
-"""The engine: applies rules to a copy of a captured graph until none applies."""
+"""The engine that applies rules to a copy of a captured graph until none applies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from kernelwright.compiler.rewrite.table import RULES, Rule
 from kernelwright.compiler.rewrite.terms import term_of
 
 MAX_STEPS = 200
-"""More than there are nodes. Every rule makes the graph smaller or moves an operator towards the
-inputs; this stops a table with a rule and its reverse."""
+"""Limit on the number of rule applications, well above the number of nodes. Every rule makes the
+graph smaller or moves an operator towards the inputs; the limit stops a table with a rule and its
+reverse."""
 
 
 def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured, tuple[str, ...]]:
-    """The rewritten graph, and the names of the rules in the order in which they were applied."""
+    """Return the rewritten graph, and the names of the rules in the order in which they were
+    applied."""
     captured = _copy(captured)
     graph = captured.graph
     applied: list[str] = []
@@ -50,8 +52,8 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
 
 
 def _laid_out_once(graph: fx.Graph) -> None:
-    """What one operator wants in another layout all that follow read in that layout: it is written
-    once. What the module returns stays as it was."""
+    """Make one copy of a value that some operator wants in another layout, and let all later users
+    read it. Values that the module returns keep their layout."""
     (output,) = (node for node in graph.nodes if node.op == "output")
     laid: dict[tuple[fx.Node, Any], fx.Node] = {}
     for node in list(graph.nodes):
@@ -76,7 +78,8 @@ def _returned(structure: Any) -> list[fx.Node]:
 
 
 def _laid_as_before(graph: fx.Graph, returned: Any, strides: Sequence[tuple[int, ...]]) -> Any:
-    """``returned``, with copies where a layout that rules chose would leave the module."""
+    """Return ``returned``, with copies where a layout that rules chose would otherwise leave the
+    module."""
     copies: dict[fx.Node, fx.Node] = {}
     (output,) = (node for node in graph.nodes if node.op == "output")
     for node, wanted in zip(_returned(returned), strides, strict=True):
@@ -90,7 +93,7 @@ def _laid_as_before(graph: fx.Graph, returned: Any, strides: Sequence[tuple[int,
 
 
 def _copy(captured: Captured) -> Captured:
-    """A copy to change; its graph's output is (returned, new buffers, assumed)."""
+    """Return a copy to change; its graph's output is (returned, new buffers, assumed)."""
     graph = fx.Graph()
     copies: dict[fx.Node, fx.Node] = {}
     for node in captured.graph.nodes:
@@ -112,13 +115,13 @@ def _copy(captured: Captured) -> Captured:
 
 
 def _propagate(graph: fx.Graph) -> None:
-    """Shapes stay, but strides may have changed: every value's description is made anew.
+    """Recompute every value's description: shapes stay, but strides may have changed.
 
-    A view of a value in another layout may need a copy, which ``reshape`` makes where needed.
+    A view of a value in another layout may need a copy, which ``reshape`` makes if needed.
     """
     for node in graph.nodes:
         if node.op != "call_function" or name_of(node) in CELLS:
-            continue  # torch would unroll a recurrent network, whose layout nothing changes
+            continue  # torch would unroll a recurrent network; no rule changes its layout
         if node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
             node.target = torch.ops.aten.reshape.default
         values, named = fx.node.map_arg((node.args, node.kwargs), lambda arg: arg.meta["val"])
@@ -131,7 +134,7 @@ def _propagate(graph: fx.Graph) -> None:
 
 
 def _apply_one(graph: fx.Graph, rules: Sequence[Rule]) -> Rule | None:
-    """Apply the first rule that matches anywhere; None when none does."""
+    """Apply the first rule that matches anywhere and return it; None if no rule matches."""
     by_operator: dict[str, list[fx.Node]] = {}
     for node in graph.nodes:
         if (term := term_of(node)) is not None:
@@ -147,7 +150,8 @@ def _apply_one(graph: fx.Graph, rules: Sequence[Rule]) -> Rule | None:
 
 
 def _is_closed(covered: tuple[fx.Node, ...]) -> bool:
-    """Whether nothing else needs the values inside the match: else they are computed twice."""
+    """Return whether only the match uses its inner values; otherwise they would be computed
+    twice."""
     return all(set(node.users) <= set(covered) for node in covered[1:])
 
 

@@ -2,8 +2,8 @@
 
     matmul(softmax(mul(matmul(q, mT(k)), s), -1), v)
 
-A name stands for anything, the same name for the same thing; numbers, None and tuples stand for
-themselves; a call stands for a term with that operator. ``mul`` and ``add`` match either way round.
+A name stands for anything, and the same name for the same value; numbers, None and tuples stand for
+themselves; a call stands for a term with that operator. ``mul`` and ``add`` match in either order.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _COMMUTATIVE = ("mul", "add", "maximum", "minimum")
 
 @cache
 def parsed(text: str) -> ast.expr:
-    """The expression of a pattern or replacement."""
+    """Return the expression of a pattern or replacement."""
     return parse_expression(text)
 
 
 @cache
 def operator_of(text: str) -> str:
-    """The operator of all terms that a pattern matches."""
+    """Return the operator of all terms that a pattern matches."""
     expression = parsed(text)
     assert isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name)
     return expression.func.id
 
 
 def match(pattern: ast.expr, value: Any, bound: Bindings) -> Iterator[dict[str, Any]]:
-    """Every way in which ``value`` is an instance of ``pattern``, with the names bound.
+    """Yield every way in which ``value`` is an instance of ``pattern``, with the names bound.
 
-    Under the key '' stand the graph nodes that the pattern's calls cover.
+    The key '' holds the graph nodes that the pattern's calls cover.
     """
     match pattern:
         case ast.Name(id=name):
@@ -75,7 +75,7 @@ def _match_all(
 
 
 def build(expression: ast.expr, graph: fx.Graph, bound: Bindings) -> Any:
-    """The value of a replacement: new nodes are added at the graph's insertion point."""
+    """Return the value of a replacement; new nodes are added at the graph's insertion point."""
     match expression:
         case ast.Name(id=name):
             return bound[name]
@@ -98,7 +98,7 @@ _OVERLOADS = {
 
 
 def call(graph: fx.Graph, op: str, *args: Any, **kwargs: Any) -> fx.Node:
-    """A new node for the ATen operator, with its (fake) value."""
+    """Return a new node for the ATen operator, with its (fake) value."""
     if op in COMPOSED:
         return COMPOSED[op](partial(call, graph), *args, **kwargs)
     target = getattr(getattr(torch.ops.aten, op), _OVERLOADS.get(op, "default"))

@@ -1,6 +1,6 @@
-"""The rules. Each row is true for real numbers under its condition; rounding may differ.
+"""The rules. Each row is an equality of real numbers under its condition; rounding may differ.
 
-``holds`` says the condition in words, ``source`` where the equality comes from.
+``holds`` states the condition in words, ``source`` the origin of the equality.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ class Rule:
 
 
 def _attention() -> list[Rule]:
-    """Scores times, divided by, or without a number; no mask, an added one, or a filled one."""
+    """Scores are multiplied or divided by a number, or not scaled; the mask is absent, added, or
+    filled in."""
     scores = {
-        "": "matmul(q, mT(k))", "mul": "mul(matmul(q, mT(k)), s)",
+        "": "matmul(q, mT(k))",
+        "mul": "mul(matmul(q, mT(k)), s)",
         "div": "div(matmul(q, mT(k)), d)",
-    }  # fmt: skip
+    }
     masked = {
         "": ("{}", "None"),
         "added mask": ("add({}, mask)", "mask"),
@@ -79,21 +81,28 @@ def _means_of_convolutions() -> list[Rule]:
         transposed = f"conv_transpose{n}d(x, w, b, stride, padding, extra, groups, dilation)"
         rules += [
             Rule(
-                "a factor leaves a mean", "mean(mul(x, c), dims, keep)",
-                "mul(mean(x, dims, keep), c)", onc.factor_of_convolution,
-                "c is one number, x a convolution", "distributivity",
+                "a factor leaves a mean",
+                "mean(mul(x, c), dims, keep)",
+                "mul(mean(x, dims, keep), c)",
+                onc.factor_of_convolution,
+                "c is one number, x a convolution",
+                "distributivity",
             ),
             Rule(
-                "a factor leaves an average pool", f"avg_pool{n}d(mul(x, c), size, far)",
-                f"mul(avg_pool{n}d(x, size, far), c)", onc.factor_of_convolution,
-                "c is one number, x a convolution", "distributivity",
+                "a factor leaves an average pool",
+                f"avg_pool{n}d(mul(x, c), size, far)",
+                f"mul(avg_pool{n}d(x, size, far), c)",
+                onc.factor_of_convolution,
+                "c is one number, x a convolution",
+                "distributivity",
             ),
             Rule(
                 "the mean over all positions of a transposed convolution is a product of sums",
                 f"mean({transposed}, dims, keep)",
                 "view(with_bias(div(matmul(tap_sums(x, ranges), weight_rows(w)), positions), b), "
                 "shape)",
-                onc.all_positions, "one group",
+                onc.all_positions,
+                "one group",
                 "Σₒ y = Σₖ wₖ Σᵢ xᵢ, where i runs over what tap k meets of x",
             ),
             Rule(
@@ -108,17 +117,19 @@ def _means_of_convolutions() -> list[Rule]:
                 "an average over a convolution of one tap is that convolution of the average",
                 f"avg_pool{n}d({conv}, size, far)",
                 f"conv{n}d(avg_pool{n}d(x, size, far), w, b, stride, padding, dilation, groups)",
-                onc.pool_of_one_tap, "one tap, stride 1, no padding; windows further than 1 apart",
+                onc.pool_of_one_tap,
+                "one tap, stride 1, no padding; windows further than 1 apart",
                 "the average runs over positions, the convolution over channels",
             ),
             Rule(
                 "an average over a convolution is a convolution of wider stride",
                 f"avg_pool{n}d({conv}, size, far)",
                 f"conv{n}d(x, boxed(w, size), b, size, padding, dilation, 1)",
-                onc.pool_of_plain, "stride 1, no padding, one group, windows side by side",
+                onc.pool_of_plain,
+                "stride 1, no padding, one group, windows side by side",
                 "convolution is associative: the window is a kernel of equal weights",
             ),
-        ]  # fmt: skip
+        ]
     return rules
 
 
@@ -241,9 +252,12 @@ _TRANSPOSED = "stride, padding, extra, groups, dilation"
 def _bias_apart(operator: str, rest: str) -> Rule:
     return Rule(
         "the bias of a convolution is added with what follows",
-        f"{operator}(x, w, b, {rest})", f"add({operator}(x, w, None, {rest}), view(b, place))",
-        onc.has_bias, "always", "definition",
-    )  # fmt: skip
+        f"{operator}(x, w, b, {rest})",
+        f"add({operator}(x, w, None, {rest}), view(b, place))",
+        onc.has_bias,
+        "always",
+        "definition",
+    )
 
 
 def _ordinary(n: int) -> Rule:
@@ -251,9 +265,10 @@ def _ordinary(n: int) -> Rule:
         "a transposed convolution of stride 1 is an ordinary one with the weight turned round",
         f"conv_transpose{n}d(x, w, b, {_TRANSPOSED})",
         f"conv{n}d(x, flipped(w), b, stride, pads, dilation, 1)",
-        onc.stride_of_one, "stride 1, one group, no more padding than the kernel has taps",
+        onc.stride_of_one,
+        "stride 1, one group, no more padding than the kernel has taps",
         "definition: y = Σₖ x[o + p - dk] wₖ, summed the other way round",
-    )  # fmt: skip
+    )
 
 
 def _steps_as_channels(n: int) -> Rule:
@@ -262,21 +277,23 @@ def _steps_as_channels(n: int) -> Rule:
         f"conv{n}d(x, w, b, {_PLAIN})",
         f"conv{n}d(steps_as_channels(x, stride, padding, sizes), "
         "steps_as_channels(w, stride, zeros, whole), b, one, zeros, one, 1)",
-        onc.wide_steps, "one group, taps side by side",
+        onc.wide_steps,
+        "one group, taps side by side",
         "x[s·o + k] with k = s·t + r is channel r of block o + t",
-    )  # fmt: skip
+    )
 
 
 STEPS: tuple[Rule, ...] = tuple(map(_steps_as_channels, (1, 2, 3)))
-"""For tensor cores."""
+"""Rules that turn strided convolutions of few channels into ones that suit tensor cores."""
 BIASES: tuple[Rule, ...] = (
     *(_bias_apart(f"conv{n}d", _PLAIN) for n in (1, 2, 3)),
     *(_bias_apart(f"conv_transpose{n}d", _TRANSPOSED) for n in (1, 2, 3)),
 )
-"""For libraries that add it in a pass of its own over the result, as PyTorch does on a GPU."""
+"""Rules for libraries that add a bias in a separate pass over the result, as PyTorch does on a
+GPU."""
 ORDINARY: tuple[Rule, ...] = (_ordinary(1), _ordinary(3))
-"""For a variant of its own: the library may be quicker either way. Measured on an H200: 0.6 to 7
-times as quick in three dimensions, 0.8 to 1.1 times in two."""
+"""Rules for a separate variant, because the library may be faster either way. Measured on an H200:
+0.6 to 7 times as fast in three dimensions, 0.8 to 1.1 times in two."""
 
 
 def _channels_last(operator: str, rest: str, image: str) -> Rule:
@@ -298,7 +315,9 @@ def _layouts(image: str) -> tuple[Rule, ...]:
 
 
 LAYOUTS: tuple[Rule, ...] = _layouts("x")
-"""Rules that change how values lie in memory, for a variant of its own: they may win or lose."""
+"""Rules that change how values are laid out in memory, for a separate variant: they may win or
+lose."""
 IMAGES_TOO: tuple[Rule, ...] = _layouts("contiguous(x, memory_format=layout)")
-"""The same, with the image laid out before the library would: an own kernel takes half as long as
-PyTorch's copy (H200), and what computes the image can write it so."""
+"""Like LAYOUTS, with the image also converted before the library would do it: a kernel of our own
+takes half as long as PyTorch's copy (H200), and the kernel that computes the image can write it in
+that layout."""

@@ -1,4 +1,4 @@
-"""Terms: graph nodes in a canonical form, so that one pattern stands for all spellings.
+"""Terms: graph nodes in a canonical form, so that one pattern matches all spellings.
 
 softmax(x, -1)                dimensions count from the end
 sum(x, (-1,), True)           dimensions sorted, keepdim always given; mean, amax, ... alike
@@ -12,6 +12,7 @@ mul(x, y), add(x, y)          y is a number where one of them is; numbers alone 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ from kernelwright.compiler.lower.graph import name_of
 from kernelwright.compiler.lower.windows import spread
 
 REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
+_SOFTMAXES = ("softmax", "log_softmax")
+_OF_NUMBERS = ("div", "sub", "maximum", "minimum")
 _CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
 _TRANSPOSED = {"stride": 1, "padding": 0, "output_padding": 0, "groups": 1, "dilation": 1}
 """Arguments after the bias, in order, with their defaults: native_functions.yaml."""
@@ -37,17 +40,17 @@ class Term:
 
 
 def shape_of(node: fx.Node) -> tuple[int, ...]:
-    """The shape of a node's value."""
+    """Return the shape of a node's value."""
     return tuple(int(size) for size in node.meta["val"].shape)
 
 
 def rank_of(node: fx.Node) -> int:
-    """The number of dimensions of a node's value."""
+    """Return the number of dimensions of a node's value."""
     return len(node.meta["val"].shape)
 
 
 def real_value(node: fx.Node) -> torch.Tensor | None:
-    """The value of a node that follows from attributes alone, as they were when captured."""
+    """Return the value of a node that depends on attributes alone, as they were when captured."""
     if node.op == "placeholder":
         return node.meta.get(REAL)
     if node.op != "call_function" or not node.all_input_nodes:
@@ -61,48 +64,46 @@ def real_value(node: fx.Node) -> torch.Tensor | None:
 
 
 def term_of(node: fx.Node) -> Term | None:
-    """The canonical form; None for placeholders and for results that are not one tensor."""
+    """Return the canonical form; None for placeholders and for results that are not one tensor."""
     if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
         return None
-    name, args = name_of(node), node.args
-    if name in (*REDUCTIONS, "softmax", "log_softmax") and _is_converted(node):
+    name = name_of(node)
+    if name in (*REDUCTIONS, *_SOFTMAXES) and _is_converted(node):
         return None
-    if name in REDUCTIONS:
-        return _reduction(node, name)
-    if name in ("softmax", "log_softmax"):
-        return Term(name, (args[0], args[1] % rank_of(node) - rank_of(node)))
     if name in ("transpose", "permute", "t", "numpy_T") and _swaps_last_two(node):
-        return Term("mT", (args[0],))
-    if name == "clone":
-        return Term(name, args)
-    if name in ("max", "min") and len(args) == 2 and isinstance(args[1], fx.Node):
-        return Term(name + "imum", tuple(_number(arg) for arg in args))
-    if name in ("mm", "bmm"):
-        return Term("matmul", args)
-    if name in ("clamp", "clamp_min", "clamp_max", "hardtanh"):
-        return _clamp(node, name)
-    if name in ("avg_pool1d", "avg_pool2d", "avg_pool3d"):
-        return _average_pool(node, name)
-    if name == "linear":
-        return Term(name, (*args, None)[:3])
+        return Term("mT", (node.args[0],))
+    if name in ("max", "min") and _is_of_two(node):
+        return Term(name + "imum", tuple(_number(arg) for arg in node.args))
+    if name in ("mul", "add", *_OF_NUMBERS) and not node.kwargs:
+        return _arithmetic(node, name)
+    if canonical := _CANONICAL.get(name):
+        return canonical(node, name)
     if name.startswith("conv") and name[-1] == "d":
         return _convolution(node, name)
-    if name in ("mul", "add") and not node.kwargs:
-        first, second = (_number(arg) for arg in args)
-        return Term(name, (second, first) if not isinstance(first, fx.Node) else (first, second))
-    if name in ("div", "sub", "maximum", "minimum") and not node.kwargs:
-        return Term(name, tuple(_number(arg) for arg in args))
-    return Term(name, args) if not node.kwargs else None
+    return Term(name, node.args) if not node.kwargs else None
+
+
+def _is_of_two(node: fx.Node) -> bool:
+    return len(node.args) == 2 and isinstance(node.args[1], fx.Node)
+
+
+def _arithmetic(node: fx.Node, name: str) -> Term:
+    """Return the term with numbers as Python's; mul and add have theirs second."""
+    first, second = (_number(arg) for arg in node.args)
+    if name in ("mul", "add") and not isinstance(first, fx.Node):
+        first, second = second, first
+    return Term(name, (first, second))
 
 
 def _is_converted(node: fx.Node) -> bool:
-    """Whether the operator was given a type of its own to compute in, which no term says."""
+    """Return whether the operator was given a separate dtype to compute in, which terms do not
+    express."""
     first: Any = node.args[0]
     return bool(node.meta["val"].dtype != first.meta["val"].dtype)
 
 
 def _number(arg: Any) -> Any:
-    """The number in a tensor that ``full`` makes of one; anything else as it is."""
+    """Return the number in a tensor that ``full`` creates; any other argument unchanged."""
     while isinstance(arg, fx.Node) and arg.op == "call_function" and name_of(arg) == "clone":
         arg = arg.args[0]
     is_full = isinstance(arg, fx.Node) and arg.op == "call_function" and name_of(arg) == "full"
@@ -134,7 +135,8 @@ def _convolution(node: fx.Node, name: str) -> Term | None:
 
 
 def _average_pool(node: fx.Node, name: str) -> Term | None:
-    """With its window and how far apart windows begin; only without padding and the like."""
+    """Return a pooling with its window and the distance between windows; None if it has padding or
+    the like."""
     x, size, *rest = node.args
     spatial = int(name[-2])
     size = spread(size, spatial)
@@ -171,3 +173,32 @@ def _clamp(node: fx.Node, name: str) -> Term | None:
     if isinstance(low, fx.Node) or isinstance(high, fx.Node):
         return None
     return Term("clamp", (node.args[0], low, high))
+
+
+def _softmax(node: fx.Node, name: str) -> Term:
+    rank = rank_of(node)
+    return Term(name, (node.args[0], node.args[1] % rank - rank))  # type: ignore[operator]
+
+
+def _unchanged(node: fx.Node, name: str) -> Term:
+    return Term(name, node.args)
+
+
+def _matmul(node: fx.Node, name: str) -> Term:
+    return Term("matmul", node.args)
+
+
+def _linear(node: fx.Node, name: str) -> Term:
+    return Term(name, (*node.args, None)[:3])
+
+
+_CANONICAL: dict[str, Callable[[fx.Node, str], Term | None]] = {
+    **dict.fromkeys(REDUCTIONS, _reduction),
+    **dict.fromkeys(_SOFTMAXES, _softmax),
+    **dict.fromkeys(("mm", "bmm"), _matmul),
+    **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh"), _clamp),
+    **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), _average_pool),
+    "linear": _linear,
+    "clone": _unchanged,
+}
+"""ATen operator → the function that brings its nodes to canonical form."""

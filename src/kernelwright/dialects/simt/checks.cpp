@@ -1,11 +1,11 @@
 // The emulation's checks. The compiler's thread sanitizer marks every access of device code; the
-// marks (marks.cpp) come here instead of into its own runtime, and are held against what is known
-// of memory: bounds of allocations, what shared memory was written, which accesses are ordered.
+// marks (marks.cpp) come here instead of into its own runtime, and are checked against the known
+// state of memory: bounds of allocations, written shared memory, and the order of accesses.
 //
 // Two accesses race when different threads make them, one writes, not both are atomic, and no
 // barrier, warp collective or fence of the earlier thread lies between. A store that leaves the
-// value as it was is no write, and a read whose thread then compares and swaps that value is no race
-// with atomics (suspects.cpp). Of several readers of one place only the last is remembered.
+// value unchanged is not a write, and a read whose thread then compares and swaps that value does not
+// race with atomics (suspects.cpp). Only the last of several readers of a location is remembered.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -24,9 +24,9 @@ namespace simt {
 
 struct Access {
   unsigned thread = ~0u, epoch = 0, warp_epoch = 0, fences = 0;
-  unsigned char bytes = 0;  // which of the granule's four
+  unsigned char bytes = 0;  // bit mask of the granule's four bytes
   bool is_atomic = false;
-  std::uint32_t found = 0;  // what the granule held
+  std::uint32_t found = 0;  // value of the granule at the access
 };
 
 struct Cell {
@@ -64,7 +64,7 @@ bool has_device_heap = false;
 
 struct Clash {
   const char* detail = nullptr;
-  unsigned reader = NOBODY;  // whose plain read met another's atomic, where that is all
+  unsigned reader = NOBODY;  // thread whose plain read met another's atomic, and nothing worse
 };
 
 struct Pending {
@@ -130,7 +130,7 @@ void check_granule(Cell& cell, unsigned run, std::uintptr_t at, unsigned char by
            !is_write && cell.write.is_atomic ? now.id : NOBODY};
   } else if (is_write && clashes(cell.read)) {
     met = {"write under another's read", is_atomic ? cell.read.thread : NOBODY};
-    cell.read.is_atomic |= is_atomic;  // held against the reader once, by what it found
+    cell.read.is_atomic |= is_atomic;  // reported once per reader and value
   }
   const bool is_sure = clash->detail && clash->reader == NOBODY;
   if (met.detail && !is_sure) *clash = met;
@@ -149,7 +149,7 @@ void each_granule(std::uintptr_t base, std::uintptr_t at, std::size_t bytes, F f
   }
 }
 
-// A read of the calling thread's that found what it now compares with was as good as an atomic one.
+// A read by the calling thread that found the value it now compares with counts as atomic.
 void confirm_read(std::uintptr_t at, std::size_t bytes, const char* expected) {
   const auto base = reinterpret_cast<std::uintptr_t>(machine.current->block->arena->memory);
   const bool is_shared = at >= base && at < base + ARENA_BYTES;
@@ -351,7 +351,7 @@ void simt_compare(const volatile void* where, std::size_t bytes, const void* exp
   confirm_read(at, bytes, static_cast<const char*>(expected));
 }
 
-// Memory that device code takes from the heap is the device's.
+// Memory that device code allocates from the heap belongs to the device.
 void* __wrap_malloc(std::size_t bytes) {
   if (!machine.in_device) return __real_malloc(bytes);
   machine.in_device = false;

@@ -1,4 +1,4 @@
-"""CUDA or HIP text as C++ that the emulation's headers understand; lines stay where they are."""
+"""Lowering of CUDA or HIP text to C++ for the emulation's headers; line numbers stay the same."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CAST = re.compile(
 
 
 def lower(text: str) -> str:
-    """``text`` with launches and shared memory written as calls of the emulation.
+    """Return ``text`` with launches and shared memory written as calls of the emulation.
 
-    Not covered: launches and shared memory that macros hide from the syntax tree's sight; inline
-    PTX and AMD assembly.
+    Not covered: launches and shared memory that macros hide from the syntax tree; inline PTX and
+    AMD assembly.
     """
     source = Source(text.encode(errors="surrogateescape"))
     edits = [*_launches(source), *_launches_by_pointers(source), *_shared(source)]
@@ -32,11 +32,12 @@ def lower(text: str) -> str:
 def lower_headers(
     text: str, includes: Sequence[Path], to: Path, lowered: Callable[[str], str] = lower
 ) -> Path:
-    """The files that ``text`` includes from ``includes``, ``lowered``, under a folder below ``to``.
+    """Write the files that ``text`` includes from ``includes``, ``lowered``, to a folder below
+    ``to``.
 
-    Each is laid where its includer asks for it, so that the folder can be searched first.
+    Each is at the path by which its includer names it, so that the folder can be searched first.
     """
-    top = to / "up" / "up" / "up"  # includes may climb
+    top = to / "up" / "up" / "up"  # include paths may go up
     top.mkdir(parents=True, exist_ok=True)
     left: list[tuple[str, Path, Path | None]] = [(text, top, None)]
     while left:
@@ -103,7 +104,7 @@ def _shared(source: Source) -> Iterator[Edit]:
 
 
 def _declaration(source: Source, declarator: Any, base: str, is_extern: bool) -> str:
-    """One shared variable as a reference into the block's memory; empty where it is not one."""
+    """Return one shared variable as a reference into the block's memory; empty if it is not one."""
     extents = ""
     if declarator.type == "init_declarator":
         declarator = declarator.child_by_field_name("declarator")

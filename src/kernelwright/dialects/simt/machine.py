@@ -1,4 +1,5 @@
-"""Build and run device programs on the CPU, at either wave width and under several schedules.
+"""Building and running device programs on the CPU, at either wave width and under several
+schedules.
 
 A program is built once; width and schedule are chosen when it runs. Compiling instruments device
 code (bounds, races, uninitialised shared memory); ``is_checked=False`` leaves that out, for speed.
@@ -30,9 +31,9 @@ LIBRARIES = HEADERS / "amd"
 """Headers of libraries that emulation and compile checks share."""
 WIDTHS = (32, 64)
 LATE = 124
-"""The exit code of a run whose time was over. Source: that of coreutils' timeout."""
+"""Exit code of a run that exceeded its time limit. Source: coreutils' timeout."""
 SCHEDULES = ("forward", "reverse", "random1")
-"""Orders in which threads run: as numbered, backwards, and shuffled with a seed."""
+"""Orders in which threads run: by number, backwards, and shuffled with a seed."""
 _CHECKS = (
     "-fsanitize=thread", "-fsanitize=bounds", "-mllvm", "-tsan-distinguish-volatile=1",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
@@ -41,7 +42,8 @@ _FLAGS = (
     "-std=c++17", "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off",
     "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer",
 )  # fmt: skip
-"""No tail calls, and frames: return addresses say where a collective stands."""
+"""The program is built without tail calls and with frame pointers: return addresses locate
+collectives."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie")
@@ -49,24 +51,24 @@ _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie"
 
 @dataclass(frozen=True)
 class Complaint:
-    """One thing that a run did wrong, at one place in the program."""
+    """One kind of error that a run made, at one place in the program."""
 
     kind: str
     """'race', 'out-of-bounds', 'uninitialised', 'barrier', 'barrier-exit', 'mask', 'hang'."""
     place: str
-    """``file:line``, where the compiler left one."""
+    """``file:line``, if the compiler recorded it."""
     count: int
     detail: str
 
 
 @dataclass(frozen=True)
-class Run:
-    """What one run of a program gave."""
+class EmulatedRun:
+    """The result of one run of a program."""
 
     width: int
     schedule: str
     exit_code: int
-    """The program's own; negative for a signal; LATE when its time was over."""
+    """The program's exit code; negative for a signal; LATE if it exceeded its time limit."""
     output: str
     complaints: tuple[Complaint, ...] = ()
     threads: int = 0
@@ -80,7 +82,7 @@ class BuildError(Exception):
 
 @functools.cache
 def emulation_missing() -> str | None:
-    """What this machine lacks to run device programs on its CPU; None: nothing."""
+    """Return what this machine lacks to run device programs on its CPU; None if nothing."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return f"the emulation runs on x86-64 Linux, not on {platform.machine()}"
     if find_clang() is None:
@@ -98,10 +100,10 @@ def build(
     is_checked: bool = True,
     rewritten: Callable[[str], str] = str,
 ) -> Path:
-    """The program for which CUDA or HIP ``text`` stands, built in ``folder``.
+    """Build the program of CUDA or HIP ``text`` in ``folder``, and return its path.
 
-    ``name`` is what its files there, errors and complaints call it. ``rewritten`` gives what is
-    built instead of the text and of each header that it includes.
+    ``name`` is its name in files, errors and complaints. ``rewritten`` is applied to the text, and
+    to each header that it includes, before they are built.
 
     Raises:
         DialectError: this machine cannot build it at all.
@@ -122,38 +124,60 @@ def build(
     clang = find_clang()
     assert clang is not None
     _compile(
-        [clang, *_FLAGS, *(_CHECKS if is_checked else ()),
-         *(f"-I{path}" for path in (HEADERS, LIBRARIES, headers, *includes)),
-         *(f"-D{define}" for define in defines), "-c", str(source), "-o", str(object_)]
-    )  # fmt: skip
+        [
+            clang,
+            *_FLAGS,
+            *(_CHECKS if is_checked else ()),
+            *(f"-I{path}" for path in (HEADERS, LIBRARIES, headers, *includes)),
+            *(f"-D{define}" for define in defines),
+            "-c",
+            str(source),
+            "-o",
+            str(object_),
+        ]
+    )
     _compile([clang, *_WRAPS, str(object_), *map(str, _runtime()), "-o", str(program), "-lm"])
     return program
 
 
 def is_hip(text: str) -> bool:
-    """Whether the text is HIP's rather than CUDA's, by the headers that it includes."""
+    """Return whether the text is HIP's rather than CUDA's, by the headers that it includes."""
     return _OF_HIP.search(text) is not None
 
 
 def run(
-    program: Path, *, width: int = 32, schedule: str = "forward", arguments: Sequence[str] = (),
-    limit_s: float = 60.0, folder: Path | None = None,
-) -> Run:  # fmt: skip
-    """One run of a built program, in ``folder``; it may be a model's, and is shown no keys."""
+    program: Path,
+    *,
+    width: int = 32,
+    schedule: str = "forward",
+    arguments: Sequence[str] = (),
+    limit_s: float = 60.0,
+    folder: Path | None = None,
+) -> EmulatedRun:
+    """Run a built program in ``folder``. It may be written by a model, so its environment has no
+    keys."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "report.json")
         environment = open_environment() | {
-            "SIMT_WIDTH": str(width), "SIMT_SCHEDULE": schedule, "SIMT_REPORT": str(report),
-        }  # fmt: skip
+            "SIMT_WIDTH": str(width),
+            "SIMT_SCHEDULE": schedule,
+            "SIMT_REPORT": str(report),
+        }
         try:
             done = subprocess.run(
-                ["program", *arguments], executable=program, env=environment,
-                cwd=folder or scratch, capture_output=True, text=True, errors="replace",
-                timeout=limit_s, check=False,
-            )  # fmt: skip
+                ["program", *arguments],
+                executable=program,
+                env=environment,
+                cwd=folder or scratch,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=limit_s,
+                check=False,
+            )
         except subprocess.TimeoutExpired as late:
             output = late.stdout.decode(errors="replace") if late.stdout else ""
-            return Run(width, schedule, LATE, output)
+            return EmulatedRun(width, schedule, LATE, output)
         text = report.read_text() if report.exists() else ""
     said = json.loads(text) if text else {}
     raw = said.get("complaints", [])
@@ -163,11 +187,11 @@ def run(
         for c, place in zip(raw, places, strict=True)
     )
     counts = {key: said.get(key, 0) for key in ("threads", "barriers", "collectives")}
-    return Run(width, schedule, done.returncode, done.stdout, complaints, **counts)
+    return EmulatedRun(width, schedule, done.returncode, done.stdout, complaints, **counts)
 
 
 def _places(program: Path, sites: list[int]) -> list[str]:
-    """``file:line`` of each return address, by addr2line where there is one."""
+    """Return ``file:line`` of each return address, by addr2line if it is installed."""
     tool = shutil.which("addr2line")
     if not sites or tool is None:
         return ["" for _ in sites]
@@ -178,7 +202,7 @@ def _places(program: Path, sites: list[int]) -> list[str]:
 
 @functools.cache
 def _runtime() -> tuple[Path, ...]:
-    """The emulation's own objects, built once for this compiler and this version of the source."""
+    """Return the emulation's own objects, built once per compiler and version of the source."""
     clang = find_clang()
     assert clang is not None
     texts = [p.read_bytes() for p in (*sorted(HERE.glob("*.cpp")), HERE / "runtime.h")]
@@ -190,9 +214,20 @@ def _runtime() -> tuple[Path, ...]:
     def make(folder: Path) -> None:
         for name in names:
             _compile(
-                [clang, "-std=c++17", "-O2", "-fno-pie", "-fdeclspec", f"-I{HEADERS}", f"-I{HERE}",
-                 "-c", str(HERE / f"{name}.cpp"), "-o", str(folder / f"{name}.o")]
-            )  # fmt: skip
+                [
+                    clang,
+                    "-std=c++17",
+                    "-O2",
+                    "-fno-pie",
+                    "-fdeclspec",
+                    f"-I{HEADERS}",
+                    f"-I{HERE}",
+                    "-c",
+                    str(HERE / f"{name}.cpp"),
+                    "-o",
+                    str(folder / f"{name}.o"),
+                ]
+            )
 
     folder = kept_folder("simt", version, make)
     return tuple(folder / f"{name}.o" for name in names)
@@ -202,7 +237,8 @@ def _compile(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         if absent := dict.fromkeys(_UNDEFINED.findall(done.stderr)):
-            ours = [name for name in absent if not name.startswith("_Z")]  # not C++'s
+            # names that are not C++'s are the emulation's
+            ours = [name for name in absent if not name.startswith("_Z")]
             said = "the emulation has no" if ours else "it is defined in another file:"
             raise BuildError(f"{said} {', '.join(ours or absent)}")
         errors = [line for line in done.stderr.splitlines() if "error" in line]

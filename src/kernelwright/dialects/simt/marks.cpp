@@ -1,4 +1,4 @@
-// What the compiler's sanitizers call where device code reads, writes or indexes.
+// Functions that the compiler's sanitizers call when device code reads, writes or indexes.
 #include "runtime.h"
 
 using namespace simt;

@@ -1,4 +1,4 @@
-// The emulation's scheduler: fibers, blocks, barriers, warp collectives, and what a launch is.
+// The emulation's scheduler: fibers, blocks, barriers, warp collectives, and launches.
 #include "runtime.h"
 
 #include <sys/mman.h>
@@ -42,7 +42,7 @@ namespace {
 
 constexpr std::size_t STACK_BYTES = 256 * 1024;
 constexpr int SPIN_PASSES = 64;       // passes with spinning alone before another block joins
-constexpr int HANG_PASSES = 200000;   // passes with spinning alone before the program is given up
+constexpr int HANG_PASSES = 200000;   // passes with spinning alone before the program is stopped
 constexpr int OPS_PER_YIELD = 64;     // atomics or volatile reads before others get a turn
 constexpr int HANG_EXIT = 97;
 
@@ -133,7 +133,7 @@ int lanes_in(const Block& block, int warp) {
   return std::min<int>(machine.width, static_cast<int>(block.fibers.size()) - warp * machine.width);
 }
 
-// The lanes of `mask` wait for one another: resolved once all that still run have come.
+// The lanes of `mask` wait for one another until all of them that still run have arrived.
 bool try_mask(Block& block, int warp, std::uint64_t mask, bool force) {
   std::uint64_t here = 0, missing = 0;
   for (int lane = 0; lane < lanes_in(block, warp); ++lane) {
@@ -154,7 +154,7 @@ bool try_mask(Block& block, int warp, std::uint64_t mask, bool force) {
   return true;
 }
 
-// All lanes of the warp are stopped: those at the first call in program order go on together.
+// All lanes of the warp are stopped: those at the first call in program order continue together.
 bool try_converged(Block& block, int warp) {
   const std::vector<std::uintptr_t>* at = nullptr;
   const int first = warp * machine.width;

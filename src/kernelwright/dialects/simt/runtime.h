@@ -19,7 +19,7 @@ struct Cell;
 struct Arena {  // the shared memory of one resident block
   char* memory = nullptr;
   Cell* cells = nullptr;
-  unsigned char* written = nullptr;  // by granule, one bit a byte
+  unsigned char* written = nullptr;  // per granule, one bit per byte
   unsigned run = 0;
 };
 
@@ -53,10 +53,10 @@ struct Block {
 };
 
 struct Machine {
-  Machine();  // as the environment says
+  Machine();  // configured by the environment
   int width = 32;
   Schedule schedule = Schedule::forward;
-  unsigned seed = 0;  // of the random schedule
+  unsigned seed = 0;  // seed of the random schedule
   Config config;
   std::function<void()>* body = nullptr;
   std::vector<std::unique_ptr<Block>> resident;

@@ -1,4 +1,4 @@
-"""CUDA and HIP text as a syntax tree, and edits of it that leave all other bytes alone."""
+"""CUDA and HIP text as a syntax tree, and edits of it that keep all other bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MACRO_BODY = "preproc_arg"
 
 @dataclass(frozen=True, order=True)
 class Edit:
-    """Bytes ``start`` to ``end`` become ``text``; an insertion where the two are equal."""
+    """Bytes ``start`` to ``end`` become ``text``; if the two are equal, it is an insertion."""
 
     start: int
     end: int
@@ -23,10 +23,10 @@ class Edit:
 
 
 def apply_edits(text: bytes, edits: Iterable[Edit]) -> bytes:
-    """``text`` with the edits made.
+    """Return ``text`` with the edits made.
 
-    An edit inside a range that another edit replaces is dropped with that range. Of two edits that
-    insert at one place, both are made, in the order given.
+    An edit inside a range that another edit replaces is dropped with that range. Two insertions at
+    one place are both made, in the order given.
     """
     out, at = [], 0
     for edit in sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.start != e.end, -e.end)):
@@ -52,9 +52,9 @@ def _parser() -> Any:
 
 
 class Source:
-    """A parsed file. Bodies of macros are parsed as well, at their own places in the text.
+    """A parsed file. Bodies of macros are parsed as well, at their own positions in the text.
 
-    Not covered: what macros expand to. A node inside an error is found like any other.
+    Not covered: expansions of macros. Nodes inside a syntax error are found like any other.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -77,14 +77,14 @@ class Source:
         return parser.parse(self.text).root_node
 
     def nodes(self, *kinds: str) -> list[Any]:
-        """All nodes of these kinds, in the order of the text within each kind."""
+        """Return all nodes of these kinds, in the order of the text within each kind."""
         return [node for kind in kinds for node in self._by_kind.get(kind, ())]
 
     def text_of(self, node: Any) -> str:
         return self.text[node.start_byte : node.end_byte].decode(errors="replace")
 
     def exact(self, start: int, end: int) -> str:
-        """The text of these bytes, from which an edit makes the same bytes again."""
+        """Return the text of these bytes, from which an edit reproduces the same bytes."""
         return self.text[start:end].decode(errors="surrogateescape")
 
     def line(self, node: Any) -> int:
@@ -116,7 +116,7 @@ def _walk(root: Any) -> Iterator[Any]:
 
 
 def arguments(call: Any) -> list[Any]:
-    """The argument nodes of a call expression (empty where it has none)."""
+    """Return the argument nodes of a call expression (empty if it has none)."""
     listed = call.child_by_field_name("arguments")
     if listed is None:
         return []
@@ -124,7 +124,7 @@ def arguments(call: Any) -> list[Any]:
 
 
 def callee(source: Source, call: Any) -> str:
-    """The name that a call calls: without namespace, template arguments, object."""
+    """Return the name of the called function, without namespace, template arguments and object."""
     node = call.child_by_field_name("function")
     while node is not None and node.type in ("qualified_identifier", "template_function"):
         node = node.child_by_field_name("name")
@@ -132,7 +132,7 @@ def callee(source: Source, call: Any) -> str:
 
 
 def callee_node(call: Any) -> Any:
-    """The identifier of :func:`callee`."""
+    """Return the identifier of :func:`callee`."""
     node = call.child_by_field_name("function")
     while node is not None and node.type in ("qualified_identifier", "template_function"):
         node = node.child_by_field_name("name")
@@ -140,7 +140,7 @@ def callee_node(call: Any) -> Any:
 
 
 def enclosing(node: Any, *kinds: str) -> Any:
-    """The nearest ancestor of one of these kinds, or None."""
+    """Return the nearest ancestor of one of these kinds, or None."""
     node = node.parent
     while node is not None and node.type not in kinds:
         node = node.parent

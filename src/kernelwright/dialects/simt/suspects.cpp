@@ -1,4 +1,4 @@
-// Plain reads that met another thread's atomic: a race, unless the reader goes on to compare and swap
+// Plain reads that met another thread's atomic: a race, unless the reader then compares and swaps
 // the value that it read. The loops around atomicCAS in the CUDA C++ Programming Guide begin so.
 #include <cstring>
 #include <iterator>
@@ -28,7 +28,7 @@ void accuse(const Key& key, const Suspect& suspect) {
 
 }  // namespace
 
-// Called before the memory changes: what it holds is what was read.
+// Called before the memory changes, so that it still holds the value that was read.
 void suspect(unsigned reader, std::uintptr_t at, std::size_t bytes, std::uintptr_t site,
              const char* detail) {
   const Key key{reader, at, site};

@@ -58,7 +58,7 @@ class CheckPlan:
             Refused: a check refuses it; later ones are not run.
         """
         repeated: dict[Draw, list[torch.Tensor]] = {}
-        for number, draw in enumerate(self._all_draws()):
+        for number, draw in enumerate(self.all_draws()):
             if number > FEWEST_DRAWS and self._is_slow():
                 self._leave_out(number - 1)
                 break
@@ -79,7 +79,8 @@ class CheckPlan:
             told = f"the reference is slow: not checked on {names} inputs"
             verification.tally.warn([Warned(WarningCode.NOT_CHECKED, told)])
 
-    def _all_draws(self) -> list[Draw]:
+    def all_draws(self) -> list[Draw]:
+        """The draws of all checks, the task's own inputs among the first."""
         return [*self.draws[: self._n_before], self._oracle.first, *self.draws[self._n_before :]]
 
     def _is_slow(self) -> bool:

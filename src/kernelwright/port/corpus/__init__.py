@@ -1,6 +1,6 @@
 """Verified pairs of CUDA and HIP from a tree of sources."""
 
 from kernelwright.port.corpus.make import Corpus, make_corpus
-from kernelwright.port.corpus.pair import Pair, Reject
+from kernelwright.port.corpus.pair import PortPair, Reject
 
-__all__ = ["Corpus", "Pair", "Reject", "make_corpus"]
+__all__ = ["Corpus", "PortPair", "Reject", "make_corpus"]

@@ -9,23 +9,24 @@ from collections import defaultdict
 import numpy as np
 
 N_HASHES, N_BANDS = 96, 24
-"""24 bands of 4: two sources of similarity 0.8 share a band with probability 0.99999, of 0.3 with
-0.18. Source: Leskovec, Rajaraman & Ullman, Mining of Massive Datasets, section 3.4."""
-N_SHINGLE = 5  # tokens: shorter ones are shared by any two kernels
+"""Number of hashes, in 24 bands of 4: two sources of similarity 0.8 share a band with probability
+0.99999, of 0.3 with 0.18. Source: Leskovec, Rajaraman & Ullman, Mining of Massive Datasets, section
+3.4."""
+N_SHINGLE = 5  # tokens; any two kernels share shorter shingles
 NEAR = 0.85
-"""Similarity from which two sources are one: a rename of variables stays far above."""
+"""Similarity from which two sources count as one: renaming variables stays far above it."""
 _PRIME = (1 << 31) - 1
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[^\s\w]")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|(\"(?:\\.|[^\"\\\n])*\")", re.DOTALL)
 
 
 def tokens(text: str) -> list[str]:
-    """The tokens of C++ text, comments left out."""
+    """Return the tokens of C++ text, without comments."""
     return _TOKEN.findall(_COMMENT.sub(lambda match: match[1] or " ", text))
 
 
-class Seen:
-    """The sources met so far, by name."""
+class SourceIndex:
+    """The sources seen so far, by name."""
 
     def __init__(self) -> None:
         self._exact: dict[str, str] = {}
@@ -35,8 +36,8 @@ class Seen:
         self._factors = draw.integers(1, _PRIME, (2, N_HASHES, 1), dtype=np.int64)
 
     def add(self, name: str, text: str) -> tuple[str, float] | None:
-        """The earlier source that ``text`` repeats and their similarity; else None, and it is
-        remembered."""
+        """Return the earlier source that ``text`` repeats and their similarity. Otherwise record
+        the text and return None."""
         words = tokens(text)
         key = hashlib.blake2b("\0".join(words).encode(), digest_size=16).hexdigest()
         if key in self._exact:
@@ -52,7 +53,7 @@ class Seen:
         return None
 
     def _signature(self, words: list[str]) -> np.ndarray:
-        """A MinHash over shingles in which every name of the program itself looks alike.
+        """Return a MinHash over shingles in which all names that the program declares look alike.
 
         Shapes:
             result: (N_HASHES,) int64.
@@ -75,7 +76,7 @@ class Seen:
 
 
 def _shape(word: str) -> str:
-    """A token with the freedom of naming taken out: API names and keywords stay themselves."""
+    """Return a token with the freedom of naming removed: API names and keywords stay themselves."""
     is_free = re.fullmatch(r"[a-z]\w?\w?|[a-z]+(_\w+)+|[a-z]+\d*", word)
     return "v" if is_free and word not in _KEPT else word
 

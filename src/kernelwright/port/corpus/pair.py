@@ -1,4 +1,4 @@
-"""One source of a tree as a verified pair, or the reason why it is none."""
+"""One source of a tree as a verified pair, or the reason why it is not one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kernelwright.port.corpus.provenance import Provenance
 from kernelwright.port.ladder import RungStatus
 from kernelwright.port.project import PortedFile, PortReport, port
 
-MAX_BYTES = 1 << 20  # a source this long is generated
+MAX_BYTES = 1 << 20  # longer sources are generated
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 _KERNEL = re.compile(r"__global__[^;{(]*?(\w+)\s*\(")
 
 
 @dataclass(frozen=True)
 class Reject:
-    """A source that gave no pair."""
+    """A source that did not become a pair."""
 
     path: str
     stage: str
@@ -52,7 +52,7 @@ class Assembly:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PortPair:
     """A CUDA source and its HIP port, checked as far as ``verified`` says."""
 
     path: str
@@ -68,11 +68,12 @@ class Pair:
     n_repaired: int
     n_changed: int
     notes: tuple[str, ...]
-    """What the translator repaired or changed, in its words."""
+    """The translator's reasons for its repairs and changes."""
     verified: str
-    """The highest rung that passed: 'compile', or 'emulate' (it ran on the CPU as the original)."""
+    """The highest rung that passed: 'compile', or 'emulate' (it ran on the CPU like the
+    original)."""
     not_checked: str
-    """Why the emulation could not check it; empty where it did."""
+    """Why the emulation could not check it; empty if it did."""
     targets: tuple[str, ...]
     resources: tuple[dict[str, object], ...]
     """Registers, LDS, scratch and spills by kernel and target."""
@@ -81,10 +82,10 @@ class Pair:
 
 def make_pair(
     path: Path, *, tree: Path, origin: Provenance, targets: Sequence[str], emulate: bool
-) -> Pair | Reject:
-    """The file at ``path`` with the headers of ``tree`` that it includes, translated and checked.
+) -> PortPair | Reject:
+    """Translate and check the file at ``path``, with the headers of ``tree`` that it includes.
 
-    Never raises for a bad file: what it does wrong is its rejection.
+    A bad file never raises: its fault becomes its rejection.
     """
     name = str(path.relative_to(tree))
     if path.stat().st_size > MAX_BYTES:
@@ -98,12 +99,13 @@ def make_pair(
             return _pair(name, report, origin, alone, headers)
         except KernelwrightError as error:
             return Reject(name, "read", f"{error.what}; {error.seen}")
-        except (RecursionError, UnicodeError) as error:  # of a parser that met something odd
+        except (RecursionError, UnicodeError) as error:  # from a parser that met unexpected input
             return Reject(name, "fault", f"{type(error).__name__}: {error}"[:300])
 
 
 def _copy(path: Path, tree: Path, alone: Path) -> list[str]:
-    """The source and what it includes from the tree, laid out alike; the headers' paths."""
+    """Copy the source and its includes from the tree in the same layout; return the headers'
+    paths."""
     waiting, done = [path.resolve()], set()
     root = tree.resolve()
     while waiting:
@@ -123,7 +125,7 @@ def _copy(path: Path, tree: Path, alone: Path) -> list[str]:
 
 def _pair(
     name: str, report: PortReport, origin: Provenance, alone: Path, headers: list[str]
-) -> Pair | Reject:
+) -> PortPair | Reject:
     files = {file.path: file for file in report.files}
     main = files[name]
     if bad := _refused(name, report.files):
@@ -135,7 +137,7 @@ def _pair(
     cuda = (alone / name).read_text(errors="replace")
     notes = [f for file in report.files for f in file.translation.findings]
     states = (State.REPAIRED, State.CHANGED)
-    return Pair(
+    return PortPair(
         path=name,
         **asdict(origin),
         cuda=cuda,
@@ -155,7 +157,7 @@ def _pair(
 
 
 def _refused(name: str, files: Sequence[PortedFile]) -> Reject | None:
-    """Why this port is no pair: the first rung that a file of it did not reach."""
+    """Return why this port is not a pair: the first rung that one of its files did not pass."""
     for file in files:
         for rung in file.rungs:
             is_optional = rung.name == "emulate" and rung.status is RungStatus.NOT_CHECKED

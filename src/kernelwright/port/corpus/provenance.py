@@ -1,4 +1,4 @@
-"""Where a source is from and under which licence it stands."""
+"""The origin of a source and its licence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from kernelwright.core.checkout import git
 
 UNKNOWN = "NOASSERTION"
-"""SPDX's word for a licence that nothing states. Source: SPDX specification 2.3, section 7.13."""
-_HEAD_LINES = 60  # licence comments stand at the top; later mentions speak of something else
+"""SPDX's value for a licence that is not stated. Source: SPDX specification 2.3, section 7.13."""
+# lines at the top that may hold a licence comment; later mentions are about something else
+_HEAD_LINES = 60
 _SPDX = re.compile(r"SPDX-License-Identifier:\s*([^\s*/][^\n*/]*)")
 _NAMES = re.compile(r"(licen[cs]e|copying|unlicense)([-._].*)?", re.IGNORECASE)
 _PHRASES = (
@@ -31,7 +32,7 @@ _PHRASES = (
     ("MIT", r"permission is hereby granted, free of charge.*without restriction"),
     ("ISC", r"permission to use, copy, modify, and(/or)? distribute this software"),
 )  # fmt: skip
-"""Phrases that a licence's text holds, the more particular first. Source: the SPDX licence list."""
+"""Phrases of licence texts, the more specific ones first. Source: the SPDX licence list."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,18 @@ class Provenance:
     """The origin of one file."""
 
     origin: str
-    """The repository's address, or the tree's name."""
+    """The address of the repository, or the name of the tree."""
     commit: str
-    """The commit that the tree stands at; empty where it is no git checkout."""
+    """The commit that is checked out; empty if the tree is not a git checkout."""
     licence: str
     """An SPDX expression, or ``NOASSERTION``."""
     licence_source: str
-    """'header', or the path of the licence file from the tree's root; empty where unknown."""
+    """'header', or the path of the licence file from the tree's root; empty if unknown."""
 
 
 def provenance(path: Path, tree: Path) -> Provenance:
-    """Of the file at ``path`` under ``tree``: its own header, else the nearest licence file."""
+    """Return the provenance of the file at ``path`` under ``tree``: from its own header, otherwise
+    from the nearest licence file."""
     origin, commit = _checkout(tree)
     head = "\n".join(path.read_text(errors="replace").splitlines()[:_HEAD_LINES])
     stated = _SPDX.search(head)
@@ -69,7 +71,7 @@ def provenance(path: Path, tree: Path) -> Provenance:
 
 
 def _named(text: str) -> str | None:
-    """The licence whose words ``text`` holds, comment marks and line breaks aside."""
+    """Return the licence whose words ``text`` contains, ignoring comment marks and line breaks."""
     plain = re.sub(r"[\s*/#]+", " ", text.lower())
     return next((name for name, words in _PHRASES if re.search(words, plain)), None)
 

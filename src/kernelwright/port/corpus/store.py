@@ -16,14 +16,15 @@ from kernelwright.core.digest import digest
 from kernelwright.core.places import written_whole
 from kernelwright.dataset import cards
 from kernelwright.dataset.parquet import arrow, clean
-from kernelwright.port.corpus.pair import Assembly, Header, Pair, Reject
+from kernelwright.port.corpus.pair import Assembly, Header, PortPair, Reject
 
 PAIRS, REJECTS = "pairs.parquet", "rejects.parquet"
 ROWS = ".rows"
 
 
 class Store:
-    """The folder of a corpus. Rows survive a stop; the tables are written from all of them."""
+    """The folder of a corpus. Rows survive an interruption; the tables are written from all of
+    them."""
 
     def __init__(self, folder: Path) -> None:
         cards.require_place(folder)
@@ -32,43 +33,44 @@ class Store:
         self._rows.mkdir(parents=True, exist_ok=True)
 
     def key(self, *parts: Any) -> str:
-        """The name of the row that these parts give, for this version of the translator."""
+        """Return the name of the row for these parts and this version of the translator."""
         version = importlib.metadata.version("kernelwright")
         return digest("corpus", version, *parts).removeprefix("b2:")
 
-    def get(self, key: str) -> Pair | Reject | None:
-        """The row kept under ``key``, whichever it is; None where it has not been made."""
+    def get(self, key: str) -> PortPair | Reject | None:
+        """Return the row stored under ``key``, a pair or a rejection; None if it has not been
+        made."""
         path = self._rows / f"{key}.json"
         if not path.exists():
             return None
-        told = json.loads(path.read_text())
-        return Reject(**told) if "stage" in told else _pair(told)
+        row = json.loads(path.read_text())
+        return Reject(**row) if "stage" in row else _pair(row)
 
-    def put(self, key: str, row: Pair | Reject) -> None:
-        """Keep a row; a stop in the middle leaves none."""
+    def put(self, key: str, row: PortPair | Reject) -> None:
+        """Store a row; an interruption in the middle leaves none."""
         with written_whole(self._rows / f"{key}.json") as partial:
             partial.write_text(json.dumps(asdict(row), default=str))
 
-    def write(self, pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> None:
-        """The two tables and the card that describes them.
+    def write(self, pairs: Sequence[PortPair], rejects: Sequence[Reject], command: str) -> None:
+        """Write the two tables and the card that describes them.
 
         Raises:
             UsageError: pyarrow is not installed.
         """
         _, parquet = arrow()
-        tables = {PAIRS: _table(Pair, pairs), REJECTS: _table(Reject, rejects)}
+        tables = {PAIRS: _table(PortPair, pairs), REJECTS: _table(Reject, rejects)}
         for name, table in tables.items():
             with written_whole(self.folder / name) as partial:
                 parquet.write_table(table, partial, compression="zstd")
         cards.write(self.folder, _card(pairs, rejects, command))
 
 
-def _pair(told: dict[str, Any]) -> Pair:
-    """The pair that was kept as JSON, which has lists for tuples and objects for rows."""
-    rows = {"headers": Header, "assembly": Assembly}
-    made = {key: tuple(kind(**row) for row in told[key]) for key, kind in rows.items()}
-    rest = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items() if k not in rows}
-    return Pair(**rest, **made)
+def _pair(stored: dict[str, Any]) -> PortPair:
+    """Read a pair stored as JSON, which has lists for tuples and objects for rows."""
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+    values["headers"] = tuple(Header(**row) for row in stored["headers"])
+    values["assembly"] = tuple(Assembly(**row) for row in stored["assembly"])
+    return PortPair(**values)
 
 
 def _table(kind: type, rows: Sequence[Any]) -> Any:
@@ -77,9 +79,12 @@ def _table(kind: type, rows: Sequence[Any]) -> Any:
     header = pa.struct([(name, pa.string()) for name in ("path", "cuda", "hip")])
     assembly = pa.struct([(name, pa.string()) for name in ("arch", "kind", "text")])
     special = {
-        "headers": pa.list_(header), "assembly": pa.list_(assembly),
-        "kernels": texts, "notes": texts, "targets": texts,
-    }  # fmt: skip
+        "headers": pa.list_(header),
+        "assembly": pa.list_(assembly),
+        "kernels": texts,
+        "notes": texts,
+        "targets": texts,
+    }
     schema = [
         (f.name, special.get(f.name, pa.int32() if f.type == "int" else pa.string()))
         for f in fields(kind)
@@ -88,19 +93,22 @@ def _table(kind: type, rows: Sequence[Any]) -> Any:
 
 
 def _plain_rows(rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Rows as Parquet takes them: what a kernel takes stands as JSON, its keys vary."""
+    """Yield rows as Parquet takes them: a kernel's resources are JSON, because their keys vary."""
     for row in rows:
-        told = asdict(row)
-        if "resources" in told:
-            told["resources"] = json.dumps(told["resources"])
-        yield {k: clean(v) for k, v in told.items()}
+        values = asdict(row)
+        if "resources" in values:
+            values["resources"] = json.dumps(values["resources"])
+        yield {k: clean(v) for k, v in values.items()}
 
 
-def _card(pairs: Sequence[Pair], rejects: Sequence[Reject], command: str) -> str:
+def _card(pairs: Sequence[PortPair], rejects: Sequence[Reject], command: str) -> str:
     environment = Environment(
         loader=PackageLoader("kernelwright.port.corpus", "."),
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
-    )  # fmt: skip
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
     return environment.get_template("card.md.j2").render(
         pairs=pairs,
         rejects=rejects,

@@ -1,4 +1,4 @@
-"""HIP's headers over CUDA's: ours, with names from the translator's tables."""
+"""HIP's headers on top of CUDA's: written by us, with names from the translator's tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ HERE = Path(__file__).parent
 RUNTIME, NAMES = "hip/hip_runtime.h", "hip/names.h"
 _DEFINED = re.compile(r"^#define (\w+)|^static inline \w+ (hip\w+)\(", re.MULTILINE)
 _HIP_NAME = re.compile(r"_*(make_)?(hip|roc|miopen)\w*", re.IGNORECASE)
-"""Names that only HIP and its libraries have: others would be redefined for CUDA's own headers."""
+"""Names that only HIP and its libraries have; other names would be redefined in CUDA's own
+headers."""
 _AFTER = {
     "hipcub/hipcub.hpp": "namespace hipcub = cub;\n",
     "hipblas/hipblas.h": "#define HIPBLAS_H\n",
@@ -22,15 +23,16 @@ _AFTER = {
     "hipsolver/hipsolver.h": "#define HIPSOLVER_H\n",
     "hipsparse/hipsparse.h": "#define HIPSPARSE_H\n",
 }
-"""What a header needs beyond its counterpart and the names."""
+"""Header → text that it needs besides its counterpart and the names."""
 
 
 @functools.cache
 def layer() -> Path:
-    """The folder of the layer's headers, for ``-I``; made once for each version of the tables.
+    """Return the folder of the layer's headers, for ``-I``; it is made once per version of the
+    tables.
 
-    Not covered: HIP functions that take other arguments than their CUDA counterparts, but for the
-    few in ``hip_runtime.h``; such a program does not compile.
+    Not covered: HIP functions whose arguments differ from their CUDA counterparts', except for the
+    few in ``hip_runtime.h``; a program that uses them does not compile.
     """
     texts = _texts(load_map("cuda"))
 
@@ -44,11 +46,11 @@ def layer() -> Path:
 
 
 def _texts(api: ApiMap) -> dict[str, str]:
-    """Every header of the layer by its path."""
+    """Return every header of the layer by its path."""
     runtime = (HERE / "hip_runtime.h").read_text()
     by_hand = {name for found in _DEFINED.findall(runtime) for name in found if name}
     lines = [
-        f"#define {hip} {row.hip}"  # in a map to CUDA the column `hip` holds CUDA's name
+        f"#define {hip} {row.hip}"  # in a map to CUDA, the column `hip` holds CUDA's name
         for hip, row in sorted(api.names.items())
         if _HIP_NAME.fullmatch(hip) and row.hip.isidentifier() and hip not in by_hand
         if row.kind != "guard"

@@ -1,4 +1,4 @@
-"""Tasks composed at random, as people would write them."""
+"""Randomly composed tasks, written the way people write them."""
 
 from kernelwright.suites.composed.draws import FAMILIES, Composed, compose
 

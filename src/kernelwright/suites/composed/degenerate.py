@@ -1,8 +1,8 @@
-"""Degenerate references: those that a kernel could match without doing the work.
+"""Degenerate references: references that a kernel could match without doing the work.
 
 Source:
-    What made published kernels wrong or empty: constant outputs, outputs that ignore an input,
-    saturated functions; METR's and others' reviews of KernelBench's tasks, and CUDA-L1's.
+    Reasons why published kernels were wrong or empty: constant outputs, outputs that ignore an
+    input, saturated functions; METR's and others' reviews of KernelBench's tasks, and CUDA-L1's.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from kernelwright.loaders.reference import task_code
 
 SEEDS = (11, 12, 13)
 MIN_SPREAD = 1e-3
-"""Elements closer together than this, over their largest, are one value."""
+"""Relative spread (of the largest magnitude) below which all elements count as one value."""
 MIN_CHANGE = 1e-4
-"""Results closer together than this, over their largest, are the same: a judge cannot tell."""
+"""Relative difference below which two results count as the same: a judge cannot tell them apart."""
 VANISHING = 1e-6
-"""Results below this, of inputs near 1, are what rounding left."""
+"""Magnitude below which results of inputs near 1 count as rounding errors."""
 SATURATED = 0.95
-"""The share of equal results from which a function shows nothing of its argument."""
+"""Share of equal results from which a function hides its argument."""
 
 _COPIES = ("clone", "_to_copy", "copy_")
 
 
 def faults(task: Task) -> list[str]:
-    """What is degenerate about a task, in words; empty where nothing is.
+    """Return the ways in which a task is degenerate, in words; empty if there are none.
 
-    Looks at a few draws on the CPU. A reference that fails is a fault too.
+    The task runs on a few draws of inputs on the CPU. A reference that fails is a fault too.
     """
     try:
         reference = open_reference(task)
@@ -53,7 +53,7 @@ def faults(task: Task) -> list[str]:
 
 
 def _values(draws: list[list[torch.Tensor]]) -> Iterator[str]:
-    """Faults that show in the outputs of several draws."""
+    """Yield faults that are visible in the outputs of several draws."""
     for outputs in draws:
         if not all(torch.isfinite(out).all() for out in outputs):
             yield "an output is not finite"
@@ -72,7 +72,7 @@ def _is_one_value(out: torch.Tensor) -> bool:
 
 
 def _is_close(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two results agree within what a judge allows."""
+    """Return whether two results agree within what a judge allows."""
     return bool((a - b).abs().max() <= MIN_CHANGE * a.abs().max())
 
 
@@ -84,8 +84,8 @@ def _identity(outputs: list[torch.Tensor], inputs: list[Any]) -> Iterator[str]:
 
 
 def _ignored(module: torch.nn.Module, draws: list[Any], first: list[torch.Tensor]) -> Iterator[str]:
-    """Inputs whose redrawing changes no output. Buffers that training updates move on meanwhile;
-    they do not enter a result in train mode."""
+    """Yield inputs whose redrawing changes no output. Buffers that training updates change
+    meanwhile, but they do not affect a result in train mode."""
     for number, value in enumerate(draws[0]):
         if isinstance(value, torch.Tensor):
             changed = list(draws[0])
@@ -95,14 +95,15 @@ def _ignored(module: torch.nn.Module, draws: list[Any], first: list[torch.Tensor
 
 
 def _flat(value: Any) -> list[torch.Tensor]:
-    """The tensors of a result, in float64."""
+    """Return the tensors of a result, in float64."""
     if isinstance(value, torch.Tensor):
         return [value.double()]
     return [part for item in value for part in _flat(item)]
 
 
 class _Watch(TorchDispatchMode):
-    """Sees every pointwise operator: does it change its argument, and vary with it?"""
+    """A dispatch mode that checks whether every pointwise operator changes its argument and varies
+    with it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -114,7 +115,7 @@ class _Watch(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         name = function.name().removeprefix("aten::")
         is_step = torch.Tag.pointwise in function.tags and name not in _COPIES
-        # 1.0 / x arrives as a reciprocal times 1.0
+        # 1.0 / x is dispatched as a reciprocal times 1.0
         is_times_one = any(isinstance(a, float) and a == 1 for a in args)
         if is_step and isinstance(result, torch.Tensor) and not is_times_one:
             with contextlib.suppress(StopIteration):
@@ -132,6 +133,6 @@ class _Watch(TorchDispatchMode):
 
 
 def _share_of_one_value(values: torch.Tensor) -> float:
-    """The share of elements that are equal to the largest, or to the smallest."""
+    """Return the share of elements that equal the largest, or the smallest."""
     ends = (values == values.amax(), values == values.amin())
     return max(end.float().mean().item() for end in ends)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from kernelwright.suites.composed import shapes
 from kernelwright.suites.composed.chain import chain
-from kernelwright.suites.composed.draft import Draft
+from kernelwright.suites.composed.task_builder import TaskBuilder
 
 
-def pointwise(draft: Draft) -> None:
-    """Two to seven pointwise steps."""
-    shapes.begin_any(draft)
-    residual = draft.draw.random() < 0.2
-    kept = draft.keep("residual") if residual else ""
-    chain(draft, draft.draw.randint(2, 6), others=2)
+def pointwise(builder: TaskBuilder) -> None:
+    """Write a task of two to seven pointwise steps."""
+    shapes.begin_any(builder)
+    residual = builder.draw.random() < 0.2
+    kept = builder.keep("residual") if residual else ""
+    chain(builder, builder.draw.randint(2, 6), others=2)
     if residual:
-        draft.step(f"x + {kept}", "residual")
+        builder.step(f"x + {kept}", "residual")
 
 
 _FOLDS = (
@@ -33,47 +33,53 @@ _FOLDS = (
 )
 
 
-def fold(draft: Draft, dims: tuple[int, ...] | None = None, *, keep: bool | None = None) -> None:
-    """Let x be reduced over one axis, or over the axes that an image has beside its channels."""
-    draw = draft.draw
-    rank = len(draft.shape)
+def fold(
+    builder: TaskBuilder, dims: tuple[int, ...] | None = None, *, keep: bool | None = None
+) -> None:
+    """Reduce x over one axis, or over the axes of an image other than its channels."""
+    draw = builder.draw
+    rank = len(builder.shape)
     if dims is None:
         choices = [(-1,)] * 4 + [(1,)] * 2 + ([(2, 3)] * 4 if rank == 4 else [])
         dims = draw.choice(choices)
     keep = draw.random() < 0.4 if keep is None else keep
     expression, word = draw.choice(_FOLDS)
     dim = str(dims[0]) if len(dims) == 1 else str(tuple(dims))
-    is_positive = draft.is_positive or word in ("variance", "norm", "mean square", "sum of absol")
-    draft.step(
-        expression.format(dim=dim, keep=", keepdim=True" if keep else ""), word,
+    is_positive = builder.is_positive or word in ("variance", "norm", "mean square", "sum of absol")
+    builder.step(
+        expression.format(dim=dim, keep=", keepdim=True" if keep else ""),
+        word,
         positive=is_positive and word not in ("logarithm of the sum of exponentials",),
-    )  # fmt: skip
-    draft.drop(dims, keep=keep)
+    )
+    builder.drop(dims, keep=keep)
 
 
-def reduction(draft: Draft) -> None:
-    """Some pointwise steps, one reduction, and what is done with its result."""
-    shapes.begin_any(draft)
-    chain(draft, draft.draw.randint(0, 3))
-    after = draft.draw.random()
+def reduction(builder: TaskBuilder) -> None:
+    """Write a task with some pointwise steps, one reduction, and steps on its result."""
+    shapes.begin_any(builder)
+    chain(builder, builder.draw.randint(0, 3))
+    after = builder.draw.random()
     if after < 0.3:
-        kept = draft.keep("full")
-        full, feature = draft.shape, draft.feature
-        fold(draft, keep=True)
-        how, word = draft.draw.choice((
-            ("{full} - x", "distance from it"), ("{full} / (x.abs() + 1.0)", "division by it"),
-            ("{full} * torch.sigmoid(x)", "gate by it"),
-        ))  # fmt: skip
-        draft.step(how.format(full=kept), word)
-        draft.shape, draft.feature = full, feature
+        kept = builder.keep("full")
+        full, feature = builder.shape, builder.feature
+        fold(builder, keep=True)
+        how, word = builder.draw.choice(
+            (
+                ("{full} - x", "distance from it"),
+                ("{full} / (x.abs() + 1.0)", "division by it"),
+                ("{full} * torch.sigmoid(x)", "gate by it"),
+            )
+        )
+        builder.step(how.format(full=kept), word)
+        builder.shape, builder.feature = full, feature
         return
     if after < 0.4:
-        which = draft.draw.choice(("argmax", "argmin"))
-        draft.step(f"torch.{which}(x, dim=-1)", "position of the " + which[3:] + "imum")
-        draft.drop((-1,), keep=False)
+        which = builder.draw.choice(("argmax", "argmin"))
+        builder.step(f"torch.{which}(x, dim=-1)", "position of the " + which[3:] + "imum")
+        builder.drop((-1,), keep=False)
         return
-    fold(draft)
-    chain(draft, draft.draw.randint(0, 2), learned=False, others=0)
+    fold(builder)
+    chain(builder, builder.draw.randint(0, 2), learned=False, others=0)
 
 
 _SCANS = (
@@ -92,20 +98,21 @@ _SCANS = (
 )
 
 
-def scan(draft: Draft) -> None:
-    """A running sum, product or maximum, with pointwise steps around it."""
-    draw = draft.draw
+def scan(builder: TaskBuilder) -> None:
+    """Write a task with a running sum, product or maximum, and pointwise steps around it."""
+    draw = builder.draw
     make = draw.choice((shapes.rows, shapes.sequence))
-    draft.begin(make(draft))
-    chain(draft, draw.randint(0, 2), others=0)
+    builder.begin(make(builder))
+    chain(builder, draw.randint(0, 2), others=0)
     expression, word = draw.choice(_SCANS)
     dim = draw.choice((-1, 1))
     if "{mask}" in expression:
-        draft.input("mask", draft.shape, "torch.randint(0, 2, ({shape})).bool()")
+        builder.input("mask", builder.shape, "torch.randint(0, 2, ({shape})).bool()")
     if "{count}" in expression:
         dim = 1
         count = f"torch.arange(1, x.shape[{dim}] + 1, device=x.device)"
-        expression = expression.replace("{count}", count + ("[:, None]" if make is shapes.sequence
-                                                            else ""))  # fmt: skip
-    draft.step(expression.format(dim=dim, mask="mask"), word)
-    chain(draft, draw.randint(0, 2), others=1)
+        expression = expression.replace(
+            "{count}", count + ("[:, None]" if make is shapes.sequence else "")
+        )
+    builder.step(expression.format(dim=dim, mask="mask"), word)
+    chain(builder, draw.randint(0, 2), others=1)

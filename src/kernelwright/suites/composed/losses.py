@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from kernelwright.suites.composed import shapes
 from kernelwright.suites.composed.chain import chain
-from kernelwright.suites.composed.draft import Draft
+from kernelwright.suites.composed.task_builder import TaskBuilder
 
 SPREAD = "torch.randn({shape}) * (torch.rand(()) + 0.5)"
-"""Of a target. The mean of millions of values hardly varies from draw to draw, so that a constant
-would do for it; with a scale that is drawn too it varies.
-Source: KernelBench v0.2 draws its losses' inputs so."""
+"""Expression that draws a target. The mean of millions of values hardly varies between draws, so
+that a constant would approximate it; a random scale makes it vary.
+
+Source: KernelBench v0.2 draws its losses' inputs this way.
+"""
 
 _OF_VALUES = (
     ("F.mse_loss(x, {y})", "mean squared error"),
@@ -43,51 +45,55 @@ _OF_CHANCES = (
 )
 
 
-def loss(draft: Draft) -> None:
-    """A loss of a prediction that some pointwise steps may have shaped."""
-    draw = draft.draw
+def loss(builder: TaskBuilder) -> None:
+    """Write a loss of a prediction, after some pointwise steps on it."""
+    draw = builder.draw
     kind = draw.choice(("values", "values", "classes", "chances", "distributions", "triplet"))
-    draft.begin(shapes.rows(draft))
-    draft.is_positive = False
+    builder.begin(shapes.rows(builder))
+    builder.is_positive = False
     if kind == "values":
-        chain(draft, draw.randint(0, 3), others=0)
+        chain(builder, draw.randint(0, 3), others=0)
         expression, word = draw.choice(_OF_VALUES)
-        draft.step(expression.format(y=draft.input("target", draft.shape, SPREAD)), word)
+        builder.step(expression.format(y=builder.input("target", builder.shape, SPREAD)), word)
     elif kind == "classes":
-        chain(draft, draw.randint(0, 2), others=0)
-        batch, classes = draft.shape
+        chain(builder, draw.randint(0, 2), others=0)
+        batch, classes = builder.shape
         how = f"torch.randint(0, {classes.text}, ({{shape}},))"
         expression, word = draw.choice(_OF_CLASSES)
-        draft.step(expression.format(t=draft.input("target", (batch,), how)), word)
+        builder.step(expression.format(t=builder.input("target", (batch,), how)), word)
     elif kind == "chances":
-        chain(draft, draw.randint(0, 2), others=0)
-        target = draft.input("target", draft.shape, "torch.rand({shape})")
+        chain(builder, draw.randint(0, 2), others=0)
+        target = builder.input("target", builder.shape, "torch.rand({shape})")
         expression, word = draw.choice(_OF_CHANCES)
-        draft.step(expression.format(y=target), word)
+        builder.step(expression.format(y=target), word)
     elif kind == "distributions":
-        _divergence(draft)
+        _divergence(builder)
     else:
-        _triplet(draft)
+        _triplet(builder)
 
 
-def _divergence(draft: Draft) -> None:
-    other = draft.input("target", draft.shape, SPREAD)
-    temperature = draft.draw.choice(("1.0", "2.0", "4.0"))
-    draft.forward.append(f"log_p = F.log_softmax(x / {temperature}, dim=-1)")
-    draft.forward.append(f"q = F.softmax({other} / {temperature}, dim=-1)")
-    draft.step(*draft.draw.choice((
-        ('F.kl_div(log_p, q, reduction="batchmean")', "KL divergence of two softmaxes"),
-        ("(q * (torch.log(q + 1e-9) - log_p)).sum(dim=-1)", "KL divergence of each row"),
-        ("-(q * log_p).sum(dim=-1).mean()", "cross entropy of two softmaxes"),
-    )))  # fmt: skip
+def _divergence(builder: TaskBuilder) -> None:
+    other = builder.input("target", builder.shape, SPREAD)
+    temperature = builder.draw.choice(("1.0", "2.0", "4.0"))
+    builder.forward.append(f"log_p = F.log_softmax(x / {temperature}, dim=-1)")
+    builder.forward.append(f"q = F.softmax({other} / {temperature}, dim=-1)")
+    builder.step(
+        *builder.draw.choice(
+            (
+                ('F.kl_div(log_p, q, reduction="batchmean")', "KL divergence of two softmaxes"),
+                ("(q * (torch.log(q + 1e-9) - log_p)).sum(dim=-1)", "KL divergence of each row"),
+                ("-(q * log_p).sum(dim=-1).mean()", "cross entropy of two softmaxes"),
+            )
+        )
+    )
 
 
-def _triplet(draft: Draft) -> None:
-    near, far = (draft.input(name, draft.shape, SPREAD) for name in ("positive", "negative"))
-    margin = draft.draw.choice(("1.0", "0.5", "2.0"))
-    if draft.draw.random() < 0.5:
-        draft.step(f"F.triplet_margin_loss(x, {near}, {far}, margin={margin})", "triplet loss")
+def _triplet(builder: TaskBuilder) -> None:
+    near, far = (builder.input(name, builder.shape, SPREAD) for name in ("positive", "negative"))
+    margin = builder.draw.choice(("1.0", "0.5", "2.0"))
+    if builder.draw.random() < 0.5:
+        builder.step(f"F.triplet_margin_loss(x, {near}, {far}, margin={margin})", "triplet loss")
         return
-    draft.forward.append(f"d_pos = (x - {near}).pow(2).mean(dim=-1)")
-    draft.forward.append(f"d_neg = (x - {far}).pow(2).mean(dim=-1)")
-    draft.step(f"F.softplus(d_pos - d_neg + {margin}).mean()", "soft triplet loss")
+    builder.forward.append(f"d_pos = (x - {near}).pow(2).mean(dim=-1)")
+    builder.forward.append(f"d_neg = (x - {far}).pow(2).mean(dim=-1)")
+    builder.step(f"F.softplus(d_pos - d_neg + {margin}).mean()", "soft triplet loss")

@@ -1,4 +1,4 @@
-"""Pointwise operators as people write them: a table."""
+"""A table of pointwise operators as people write them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ class Operator:
 
     word: str
     forms: tuple[str, ...]
-    """Ways to write it; ``{x}`` is the argument, ``{a}`` and ``{b}`` are numbers."""
+    """Spellings; ``{x}`` is the argument, ``{a}`` and ``{b}`` are numbers."""
     module: str = ""
-    """Its class with arguments, where it has one."""
+    """Its module class with arguments, if it has one."""
     numbers: tuple[tuple[str, str], ...] = (("", ""),)
     """Choices of (a, b)."""
     positive: bool = False
-    """Its result is never negative."""
+    """Whether its result is never negative."""
     signed: bool = False
-    """It does nothing, or next to nothing, to what is never negative."""
+    """Whether it changes nonnegative arguments little or not at all."""
     flat: bool = False
-    """Its result is bounded: a chain holds few of these, or nothing is left to see."""
+    """Whether its result is bounded: a chain holds few of these, or its argument becomes
+    invisible."""
 
 
 OPERATORS = (
@@ -92,4 +93,4 @@ OPERATORS = (
 )  # fmt: skip
 
 ACTIVATIONS = tuple(operator for operator in OPERATORS if operator.module)
-"""Those that stand between layers."""
+"""Operators that stand between layers."""

@@ -1,9 +1,8 @@
-"""The cheat zoo: candidates that must be refused, and odd but honest ones that must pass.
+"""The runner of a zoo: candidates that must be refused, and unusual but honest ones that must pass.
 
-``cheats/`` and ``honest/`` hold one candidate per file, whose docstring says what it does and
-what the judge owes it (``cases``); ``tasks/`` holds the small tasks that they are for. ``run``
-judges them all and says which verdicts are wrong. A new cheat is added here before the judge is
-repaired.
+``cases(path)`` reads a zoo's catalogue; ``run`` judges cases and says which verdicts are wrong. The
+zoo of this project is the folder ``zoo`` of its repository and no part of the package. A new cheat
+is added there before the judge is mended.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ class Result(StrEnum):
     """An honest candidate was refused, or not told for what it is."""
     OTHER_STATUS = "other status"
     """A cheat was refused, with a status that does not name what it did."""
+    NEEDS_CLOCK = "needs the clock"
+    """A cheat that only the clock tells passed, and was not timed."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ def weigh(case: Case, evaluation: Evaluation, alarms: list[str]) -> tuple[Result
     wrong = Result.ESCAPE if case.is_cheat else Result.FALSE_ACCUSATION
     if alarms:
         return wrong, "; ".join(alarms)
+    if case.needs_clock and evaluation.passed and evaluation.timing is None:
+        return Result.NEEDS_CLOCK, "it was not timed"
     reasons = evaluation.why
     if evaluation.status not in case.expect:
         if evaluation.status is Status.INFRA_ERROR:
@@ -62,13 +66,12 @@ def _complaint(case: Case, evaluation: Evaluation) -> str:
     speedup = evaluation.speedup
     if case.max_speedup is not None and speedup is not None and speedup.low > case.max_speedup:
         return f"speedup {speedup.median:.2f}, deserved is below {case.max_speedup}"
-    undeserved = set(case.not_kinds) & set(evaluation.kinds)
+    undeserved = set(case.never_counts_as) & set(evaluation.kinds)
     if undeserved:
         return f"it counts as {', '.join(undeserved)}"
-    lacking = set(case.kinds) - set(evaluation.kinds)
+    lacking = set(case.counts_as) - set(evaluation.kinds)
     if lacking and evaluation.timing is not None:
         return f"it does not count as {', '.join(lacking)}"
-    text = " ".join(one.detail for one in evaluation.warnings).lower()
-    if case.warns and not any(word in text for word in case.warns):
+    if case.warns and not {one.code for one in evaluation.warnings} & set(case.warns):
         return f"no warning of {' or '.join(case.warns)}"
     return ""

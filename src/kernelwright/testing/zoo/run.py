@@ -12,7 +12,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Judge, Nursery, WarmProgram
 from kernelwright.testing.zoo.canaries import Canaries
-from kernelwright.testing.zoo.cases import Case, cases, task
+from kernelwright.testing.zoo.cases import Case
 from kernelwright.testing.zoo.outcomes import Outcome, Result, weigh
 from kernelwright.workers.in_process import in_process
 from kernelwright.workers.side_by_side import side_by_side
@@ -22,14 +22,14 @@ PRELOADED = (__name__, "kernelwright.judge.judge")
 
 
 def run(
-    device: str = "cpu",
-    chosen: Iterable[Case] | None = None,
+    device: str,
+    chosen: Iterable[Case],
     *,
     timed: bool = True,
     jobs: int = 1,
     report: Report = lambda outcome: None,
 ) -> list[Outcome]:
-    """The outcome of every case for ``device`` that can run here, or of the ``chosen`` ones.
+    """The outcome of each of the ``chosen`` cases that can run here.
 
     Cases of one task share a judge, as candidates of a search do, and come when the first of them
     does. With ``timed`` false only results are checked, which is quick and says nothing about
@@ -39,8 +39,7 @@ def run(
     Raises:
         DeviceError: the device cannot be used.
     """
-    kind = Device.parse(device).kind
-    todo = [case for case in (cases(kind) if chosen is None else chosen) if case.is_runnable()]
+    todo = [case for case in chosen if case.is_runnable()]
     order = list(dict.fromkeys(map(_judge_key, todo)))
     todo.sort(key=lambda case: order.index(_judge_key(case)))
     groups = [list(group) for _, group in itertools.groupby(todo, key=_judge_key)]
@@ -87,10 +86,10 @@ def _judge_group(
     group: Sequence[Case], device: str, *, timed: bool, nursery: Nursery, on_step: Report
 ) -> None:
     """Judge the cases of one task with as many threads, or as there are cores."""
-    name, threads = _judge_key(group[0])
-    settings = Settings(device=device, threads=min(threads, usable_cores()))
+    threads = min(group[0].threads, usable_cores())
+    settings = Settings(device=device, threads=threads)
     how = {"device": Device.parse(device), "settings": settings, "nursery": nursery}
-    with Canaries() as canaries, Judge(task(name), **how) as judge:
+    with Canaries() as canaries, Judge(group[0].load_task(), **how) as judge:
         for case in group:
             on_step(_judge_case(judge, case, canaries, timed=timed))
 

@@ -14,13 +14,14 @@ STYLE = {
     Result.ESCAPE: "bold red",
     Result.FALSE_ACCUSATION: "bold red",
     Result.OTHER_STATUS: "yellow",
+    Result.NEEDS_CLOCK: "yellow",
 }
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
     """One row per case, failures last, where a reader's eye ends."""
     made = Table(title=summary(outcomes), title_justify="left")
-    for column in ("case", "rows", "status", "speedup", "kinds", "result", "s"):
+    for column in ("case", "codes", "status", "speedup", "kinds", "result", "s"):
         made.add_column(column, no_wrap=column != "result")
     order = sorted(outcomes, key=lambda o: (o.is_failure, o.result, o.case.is_cheat, o.case.name))
     for outcome in order:
@@ -34,7 +35,7 @@ def row(outcome: Outcome) -> list[str]:
     speedup = evaluation.speedup if evaluation else None
     return [
         case.name,
-        case.catalogue if case.is_cheat else "honest",
+        ", ".join(case.codes) if case.is_cheat else case.kind,
         str(evaluation.status) if evaluation else "none",
         f"{speedup.median:.2f}" if speedup else "",
         ", ".join(evaluation.kinds) if evaluation else "",
@@ -50,6 +51,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     escapes, accusations = cheats[Result.ESCAPE], honest[Result.FALSE_ACCUSATION]
     return (
         f"{cheats.total()} cheats: {escapes} escapes, "
-        f"{cheats[Result.OTHER_STATUS]} refused with another status; "
+        f"{cheats[Result.OTHER_STATUS]} refused with another status, "
+        f"{cheats[Result.NEEDS_CLOCK]} that need the clock and were not timed; "
         f"{honest.total()} honest: {accusations} false accusations"
     )

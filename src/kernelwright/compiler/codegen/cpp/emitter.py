@@ -1,4 +1,4 @@
-"""The C++ emitter: kernels and contractions of a program as one compiled text."""
+"""The C++ emitter writes the kernels and contractions of a program as one compiled text."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ from kernelwright.compiler.ir.ir import (
 )
 
 INT_LIMIT = 2**31 - 1
-"""Up to here indices are 32-bit, which vectorise twice as wide."""
+"""Largest index that uses 32 bits; 32-bit indices vectorise twice as wide as 64-bit ones."""
 
 
 class CppEmitter:
-    """C++17 with OpenMP, compiled when the candidate is imported."""
+    """The emitter of C++17 with OpenMP, compiled when the candidate is imported."""
 
     dialect = "cpp"
 
     def supports(self, step: Step) -> bool:
-        """Steps over dtypes that C++ has; of contractions, the matrix products."""
+        """Return whether C++ has the step's dtypes; the only contractions supported are matrix
+        products."""
         if isinstance(step, (Attention, Call, Recurrence)):
             return False
         if isinstance(step, Contraction) and not is_product(step):
@@ -58,7 +59,7 @@ class CppEmitter:
     def _distinct(
         self, program: Program, schedules: Iterable[Schedule], target: Target
     ) -> Iterator[Schedule]:
-        """Those schedules that give a text not seen before."""
+        """Yield the schedules whose text differs from all earlier ones."""
         seen: set[str] = set()
         for schedule in schedules:
             text = self.emit(program, schedule, target).definitions

@@ -1,4 +1,4 @@
-"""C++ for pointwise kernels: one vectorised loop; transposed reads are staged in squares."""
+"""C++ for pointwise kernels: one vectorised loop, with transposed reads staged in square tiles."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from kernelwright.compiler.ir.ir import Axis, Const, Load, Store
 
 @dataclass(frozen=True)
 class Crossing:
-    """Loads that are contiguous along another axis than the vectorised one."""
+    """Loads that are contiguous along an axis other than the vectorised one."""
 
     axis: Axis
     loads: tuple[Load, ...]
 
 
 def crossing(nest: Nest, vector: str) -> Crossing | None:
-    """The loads that would step through memory with every lane, if they share a better axis."""
+    """Return the loads that would be strided across lanes, if all are contiguous along one other
+    axis."""
     kernel = nest.kernel
     if kernel.inner:
         return None
@@ -38,7 +39,7 @@ def crossing(nest: Nest, vector: str) -> Crossing | None:
 
 
 def write_flat(loop: Loop) -> None:
-    """The loops of a kernel without inner axes."""
+    """Write the loops of a kernel without inner axes."""
     ops = [op for op in loop.kernel.body if not isinstance(op, Const)]
     if loop.vector is None:
         loop.statements(ops)
@@ -76,7 +77,8 @@ def _block_end(begin: str, end: str, size: int, step: int) -> str:
 
 
 def _write_squares(loop: Loop, crossed: Crossing) -> None:
-    """Squares of the vectorised and the crossing axis: each line of memory is read once, whole."""
+    """Write square tiles of the vectorised and the crossing axis, so that every cache line is read
+    once, whole."""
     assert loop.vector is not None
     text, side, pair = loop.text, loop.knobs.square, (crossed.axis, loop.vector)
     names = {axis: loop.v.axis[axis.name] for axis in pair}

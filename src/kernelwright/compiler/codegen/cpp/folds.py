@@ -1,4 +1,4 @@
-"""The prelude of emitted C++: how lanes are combined, scanned and fetched ahead."""
+"""The prelude of emitted C++ for combining lanes, scanning them, and prefetching."""
 
 FOLDS = {
     "fetch": """

@@ -1,4 +1,5 @@
-"""C++ for contractions: operands and epilogue as lambdas for the blocked product in the prelude."""
+"""C++ for contractions: operands and epilogue are lambdas passed to the prelude's blocked
+product."""
 
 from __future__ import annotations
 
@@ -25,12 +26,12 @@ from kernelwright.compiler.ir.ops import arguments, indices, with_indices
 
 TILE_KNOBS = ("mr", "nv", "mc", "nc", "kc")
 ACC = Const("acc", 0.0, "float32")
-"""Stands for the sum in the epilogue's list of named values."""
+"""Placeholder for the accumulated sum in the epilogue's list of named values."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A contraction with few axes, and with the vectorised side called columns.
+    """A contraction with as few axes as possible, whose vectorised side is called columns.
 
     Columns are the side along which results are contiguous in memory.
     """
@@ -58,7 +59,7 @@ class Product:
         return math.prod(axis.size for axis in self.k)
 
     def runs_along_k(self, operand: Load) -> bool:
-        """Whether an operand is contiguous along k, so that vectors can be read from it."""
+        """Return whether an operand is contiguous along k, so that vectors can be read from it."""
         is_plain = operand.tensor.dtype == "float32" and len(self.k) == 1
         return is_plain and operand.index.coefficient(self.k[0].name) == 1
 
@@ -68,7 +69,7 @@ class Product:
 
 
 def product_of(step: Contraction) -> Product:
-    """``step`` with axes joined where they can be and its sides chosen."""
+    """Return ``step`` with axes joined where possible, and with rows and columns assigned."""
     ops = (step.a, step.b, *step.body)
     used = [index for op in ops for index in indices(op)]
     names: dict[str, str] = {}
@@ -90,12 +91,12 @@ def _is_contiguous(axes: tuple[Axis, ...], body: list[Op]) -> bool:
 
 
 def contraction_text(step: Contraction, knobs: Mapping[str, Any]) -> str:
-    """The C++ function for ``step``, named as the step."""
+    """Return the C++ function for ``step``; it has the step's name."""
     return str(_Writer(step, knobs).function())
 
 
 class _Writer:
-    """The text of one contraction."""
+    """The writer of one contraction's text."""
 
     def __init__(self, step: Contraction, knobs: Mapping[str, Any]) -> None:
         self.step, self.knobs = step, knobs
@@ -159,7 +160,7 @@ class _Writer:
                 self.text.line(f"return {self.v.load(load)};")
 
     def _unfold(self, flat: str, group: tuple[Axis, ...]) -> None:
-        """Name the axes of a group, given the number of the element among all of the group's."""
+        """Define the axes of a group from the flat number of an element in the group."""
         below = 1
         lines = []
         for position, axis in enumerate(reversed(group)):
@@ -172,7 +173,8 @@ class _Writer:
             self.text.line(line)
 
     def _finish(self) -> None:
-        """The epilogue: what depends on rows only is done once a row, the rest on lanes."""
+        """Write the epilogue: values that depend on rows only are computed once per row, the rest
+        per lane."""
         text, p = self.text, self.product
         columns = {axis.name for axis in p.columns}
         varies: dict[str, bool] = {"acc": True}
@@ -206,10 +208,10 @@ class _Writer:
 
 
 def supports(step: Contraction) -> bool:
-    """Matrix products in float32 and halves.
+    """Return whether the step is a matrix product in float32 or a half-precision type.
 
-    Not covered: sums over several axes that do not join (convolutions other than 1 x 1: the
-    library's are faster), bounds or gathers in an operand, float64.
+    Not covered: sums over several axes that cannot be joined (convolutions other than 1 x 1, for
+    which the library is faster), bounds or gathers in an operand, float64.
     """
     operands = (step.a, step.b)
     if step.stretches or any(load.bounds or load.gather for load in operands):

@@ -1,4 +1,5 @@
-"""The prelude for matrix products, as C++ text: register tiles, packing, blocks over threads."""
+"""The C++ prelude for matrix products: register tiles, packing, and blocks distributed over
+threads."""
 
 from __future__ import annotations
 
@@ -202,7 +203,7 @@ static inline void dots(Rows rows, Columns columns, Finish finish) {
 
 
 def gemm_prelude(text: str) -> str:
-    """The pieces that ``text`` uses."""
+    """Return the pieces of the prelude that ``text`` uses."""
     if "gemm::" not in text:
         return ""
     parts = [VECTORS]

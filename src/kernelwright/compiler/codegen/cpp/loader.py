@@ -1,4 +1,4 @@
-"""The Python lines inside a candidate that compile its C++ text and bind the functions in it."""
+"""The Python lines in a candidate that compile its C++ text and bind the functions in it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ _library = _build(SOURCE)
 '''
 
 KEPT_BYTES = 1 << 20
-"""Tensors from this size are made by ``_empty``: malloc maps fresh memory for them, as a rule."""
+"""Size in bytes from which tensors are allocated by ``_empty``: malloc usually maps fresh memory
+for them."""
 
 KEEP = '''\
 N_KEPT = 4  # of one size; what is beyond is given back

@@ -1,4 +1,4 @@
-"""One loop nest while its C++ is written: analysis, names, text, and the choices for it."""
+"""The state shared while one loop nest is written as C++: analysis, names, text and knobs."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Op, Store, Te
 
 @dataclass(frozen=True)
 class Knobs:
-    """The choices for one kernel; they stand in schedules under these names."""
+    """The choices for one kernel; schedules store them under these names."""
 
     vector: str
-    """The axis of the simplified nest that is vectorised; '' where there is none."""
+    """The vectorised axis of the simplified nest; '' if there is none."""
     lanes: int = 64
     """Accumulators per reduction (rows, columns)."""
     keep_cost: float = 6
-    """Values that cost at least so many instructions are kept in row buffers, not recomputed."""
+    """Least cost, in instructions, of values that are kept in row buffers instead of being
+    recomputed."""
     parallel: str = "outer"
-    """'outer', 'none', or 'inner': a long reduction is cut into chunks, one per thread."""
+    """'outer', 'none', or 'inner', which cuts a long reduction into chunks, one per thread."""
     chunks: int = 1
-    """Number of pieces of the cut axis under 'inner'."""
+    """Number of chunks of the cut axis under 'inner'."""
     block: int = 4096
-    """Elements of the vectorised axis that one thread takes at a time (flat)."""
+    """Elements of the vectorised axis that one thread processes at a time (flat layout)."""
     square: int = 0
-    """Side of the squares in which transposed reads are staged (flat); 0: read as they are."""
+    """Side of the square tiles in which transposed reads are staged (flat layout); 0 reads them
+    directly."""
     prefetch: bool = True
-    """Whether the second pass over a row asks for the next row's memory (rows)."""
+    """Whether the second pass over a row prefetches the next row (rows layout)."""
 
 
 def lane_count(size: int, wanted: int) -> int:
-    """Lanes per block: a divisor of ``size`` near ``wanted`` where there is one."""
+    """Return the lanes per block: if possible, a divisor of ``size`` near ``wanted``."""
     if size <= wanted * 3 // 2:
         return max(size, 1)
     upward = [(step, range(wanted, wanted * 2 + 1, step)) for step in (16, 8)]
@@ -47,16 +49,17 @@ def lane_count(size: int, wanted: int) -> int:
 
 
 def parameters(step: Kernel | Contraction) -> tuple[list[Tensor], list[Tensor]]:
-    """What the function takes: tensors that are only read, then those that are written."""
+    """Return the function's parameters: tensors that are only read, then tensors that are
+    written."""
     written = {tensor.name for tensor in step.writes}
     return [t for t in step.reads if t.name not in written], list(step.writes)
 
 
 class Loop:
-    """What all writers of one kernel's text share.
+    """The state that all writers of one kernel's text share.
 
-    ``is_rows``: lanes are neighbours in a row of inner elements; otherwise they are different
-    outer elements. ``cut`` is the inner axis that is divided among threads, if any.
+    ``is_rows`` means that lanes are neighbours in a row of inner elements; otherwise they are
+    different outer elements. ``cut`` is the inner axis that is divided among threads, if any.
     """
 
     def __init__(self, kernel: Kernel, knobs: Knobs) -> None:
@@ -76,11 +79,11 @@ class Loop:
 
     @property
     def first(self) -> str:
-        """The variable for the first lane's place on the vectorised axis."""
+        """Return the variable that holds the first lane's position on the vectorised axis."""
         return self.v.axis[self.knobs.vector] + "_begin"
 
     def head(self, axis: Axis, low: str = "0", high: str = "") -> str:
-        """The head of the loop over ``axis``."""
+        """Return the head of the loop over ``axis``."""
         name = self.v.axis[axis.name]
         return f"for (index {name} = {low}; {name} < {high or axis.size}; ++{name})"
 
@@ -88,7 +91,7 @@ class Loop:
         return [self.head(axis) for axis in self.kernel.outer if axis not in without]
 
     def parallel(self, n_loops: int) -> None:
-        """The directive before ``n_loops`` nested loops over outer axes."""
+        """Write the OpenMP directive before ``n_loops`` nested loops over outer axes."""
         if self.knobs.parallel == "outer" and n_loops:
             collapse = f" collapse({n_loops})" if n_loops > 1 else ""
             self.text.directive(f"omp parallel for{collapse} schedule(static)")
@@ -98,14 +101,15 @@ class Loop:
             self.text.line(self.v.statement(op))
 
     def on_lanes(self, op: Op) -> bool:
-        """Whether ``op`` differs between lanes."""
+        """Return whether ``op`` differs between lanes."""
         if isinstance(op, Store):
             return self.knobs.vector in op.index.axes | self.nest.depends[op.value]
         return self.knobs.vector in self.nest.depends[op.name]
 
     @contextmanager
     def lane_loop(self, n: int | str) -> Iterator[None]:
-        """The loop over lanes ``l``, with the vectorised axis's own variable inside."""
+        """Write the loop over lanes ``l``; the vectorised axis's own variable is defined inside
+        it."""
         self.text.directive("omp simd")
         with self.text.block(f"for (int l = 0; l < {n}; ++l)"):
             self.text.line(f"const index {self.v.axis[self.knobs.vector]} = {self.first} + l;")
@@ -113,19 +117,20 @@ class Loop:
 
     @contextmanager
     def reading(self, trip: Pass) -> Iterator[None]:
-        """Text in which the values that ``trip`` reads from row buffers go by their cells."""
+        """Within this context, values that ``trip`` reads from row buffers are referred to by their
+        cells."""
         known = dict(self.v.arrays)
         self.v.arrays |= {name: self.cell(name) for name in trip.read}
         yield
         self.v.arrays = known
 
     def keep(self, trip: Pass) -> None:
-        """Write the values that ``trip`` keeps into their row buffers."""
+        """Write the values that ``trip`` keeps to their row buffers."""
         for name in trip.kept:
             self.text.line(f"{self.cell(name)} = {self.v.ref(name)};")
 
     def place(self) -> str:
-        """The number of the present element among the inner ones, in order."""
+        """Return the row-major number of the current element among the inner ones."""
         text = ""
         for axis in self.kernel.inner:
             name = self.v.axis[axis.name]
@@ -134,6 +139,6 @@ class Loop:
         return text
 
     def cell(self, name: str) -> str:
-        """Where a row buffer holds a value of the present element."""
+        """Return the cell of the row buffer that holds a value of the current element."""
         place = self.place() if self.is_rows else f"({self.place()}) * {self.lanes} + l"
         return f"{self.v.name[name]}_row[{place}]"

@@ -1,15 +1,16 @@
 """The prelude of emitted C++: branch-free float32 functions that a compiler can vectorise.
 
-Only the pieces that a kernel uses are emitted. Each keeps IEEE meaning: NaN in gives NaN out,
-infinities and signed zeros as in libm. Errors are below 3 units in the last place; the test of
-this file states them one by one.
+Only the pieces that a kernel uses are emitted. Each keeps IEEE semantics: a NaN argument gives NaN,
+and infinities and signed zeros behave as in libm. Errors are below 3 ulp; the test of this file
+states them one by one.
 
-Not covered: sin and cos beyond 2^30 lose digits. float64 functions are libm's, one at a time.
+Not covered: sin and cos lose digits beyond 2^30. float64 functions are libm's, one element at a
+time.
 
 Source:
     Coefficients of exp, log and erf: N. Juffa's public minimax fits (NVIDIA developer forums).
     Half conversions: M. Dukhan, FP16 (github.com/Maratyszcza/FP16). The others are Taylor series,
-    long enough for the interval that their reduction leaves.
+    long enough for the interval that their argument reduction leaves.
 """
 
 from __future__ import annotations
@@ -324,7 +325,8 @@ _NEEDS_BITS = re.compile(r"\bas_(float|bits)\(")
 
 
 def prelude(text: str) -> str:
-    """The pieces that ``text`` uses (as ``math::name``), with what those use, as a namespace."""
+    """Return, as a namespace, the pieces that ``text`` uses (as ``math::name``) and their
+    dependencies."""
     used: set[str] = set()
     wanted = [text]
     while wanted:
@@ -342,7 +344,7 @@ def prelude(text: str) -> str:
 
 
 def _ordered(used: set[str]) -> list[str]:
-    """``used`` with every piece after the pieces that it uses."""
+    """Order ``used`` so that every piece comes after the pieces that it uses."""
     done: list[str] = []
 
     def visit(name: str) -> None:

@@ -1,4 +1,4 @@
-"""A kernel prepared for C++: fewest axes, what depends on what, and which pass computes what."""
+"""A kernel prepared for C++: the fewest axes, the dependencies of values, and the passes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from kernelwright.compiler.ir.ir import (
 )
 from kernelwright.compiler.ir.ops import arguments, indices, with_indices
 
-COSTS = {  # rough vector instructions, for choosing between recomputing and keeping a value
+# rough number of vector instructions, for choosing between recomputing and keeping a value
+COSTS = {
     "exp": 14, "expm1": 16, "log": 16, "log1p": 20, "log2": 16, "tanh": 22, "sigmoid": 18,
     "erf": 24, "sin": 20, "cos": 20, "pow": 50, "atan2": 60, "fmod": 40, "div": 4, "sqrt": 6,
     "rsqrt": 8, "reciprocal": 4,
@@ -29,9 +30,10 @@ COSTS = {  # rough vector instructions, for choosing between recomputing and kee
 
 
 def simplified(kernel: Kernel) -> Kernel:
-    """The same loops with axes of size one dropped and neighbouring axes joined where they can be.
+    """Return the same loops without axes of size one, and with neighbouring axes joined where
+    possible.
 
-    Outer axes are first ordered by the stride of what is stored, largest first.
+    Outer axes are first ordered by the stride of the stored tensor, largest first.
     """
     stores = [op.index for op in kernel.body if isinstance(op, Store)]
 
@@ -44,23 +46,23 @@ def simplified(kernel: Kernel) -> Kernel:
     inner, inner_names = joined((axis for axis in kernel.inner if axis.size != 1), used)
     names = outer_names | inner_names
     body = tuple(with_indices(op, lambda index: in_terms_of(index, names)) for op in kernel.body)
-    if kernel.inner and not inner:  # reductions over one element still are reductions
+    if kernel.inner and not inner:  # a reduction over one element is still a reduction
         inner = (Axis(kernel.inner[-1].name, 1),)
     return replace(kernel, outer=outer, inner=inner, body=body)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One trip through the inner loops."""
+    """One pass over the inner loops."""
 
     level: int
     values: tuple[Op, ...]
-    """What it computes for every inner element, in order; stores included."""
+    """Values computed for every inner element, in order; stores included."""
     reduces: tuple[Reduce, ...]
     kept: tuple[str, ...]
-    """Values that it writes to row buffers for later passes."""
+    """Values written to row buffers for later passes."""
     read: tuple[str, ...]
-    """Values that it takes from row buffers."""
+    """Values read from row buffers."""
     reverse: bool = False
 
 
@@ -68,8 +70,8 @@ class Pass:
 class Nest:
     """A simplified kernel with its analysis.
 
-    ``level`` of a value: the number of trips through the inner loops that must be complete before
-    it can be computed.
+    The ``level`` of a value is the number of passes over the inner loops that must be complete
+    before it can be computed.
     """
 
     kernel: Kernel
@@ -80,7 +82,7 @@ class Nest:
 
     @cached_property
     def ops(self) -> dict[str, Op]:
-        """The named values."""
+        """The kernel's named values."""
         return {op.name: op for op in self.kernel.body if not isinstance(op, Store)}
 
     @cached_property
@@ -100,7 +102,7 @@ class Nest:
         return found
 
     def is_inner(self, op: Op) -> bool:
-        """Whether ``op`` is done once for every inner element."""
+        """Return whether ``op`` runs once for every inner element."""
         if isinstance(op, Store):
             axes = op.index.axes | self.depends[op.value]
         else:
@@ -127,7 +129,7 @@ class Nest:
         return level, reverse
 
     def sources(self, name: str, at: int, level: dict[str, int]) -> Iterable[str]:
-        """The values of level ``at`` that ``name`` is computed from, itself included."""
+        """Yield the values of level ``at`` that ``name`` is computed from, itself included."""
         if level[name] == at and self.is_inner(self.ops[name]):
             yield name
             for arg in arguments(self.ops[name]):
@@ -146,7 +148,8 @@ class Nest:
         return frozenset(tensor.name for tensor in self.kernel.writes)
 
     def row_ops(self, level: int) -> list[Op]:
-        """What is done once per outer element at ``level``, before that level's pass."""
+        """Return the operations that run once per outer element at ``level``, before that level's
+        pass."""
         return [
             op
             for op in self.kernel.body
@@ -156,11 +159,11 @@ class Nest:
         ]
 
     def passes(self, keep_cost: float) -> list[Pass]:
-        """The trips through the inner loops.
+        """Return the passes over the inner loops.
 
-        A value needed by a later trip than its own is kept in a row buffer if computing it again
-        costs ``keep_cost`` or more. Scans, and loads from a tensor that is written in place, are
-        always kept.
+        A value that a later pass needs is kept in a row buffer if recomputing it costs
+        ``keep_cost`` or more. Scans, and loads from a tensor that is written in place, are always
+        kept.
         """
         roots: dict[int, list[Op]] = {}
         for op in self.kernel.body:
@@ -215,7 +218,7 @@ class Nest:
         return self.cost(name) >= keep_cost
 
     def cost(self, name: str) -> float:
-        """Rough vector instructions to compute an inner value from memory."""
+        """Return the rough number of vector instructions to compute an inner value from memory."""
         seen: set[str] = set()
         wanted, total = [name], 0.0
         while wanted:

@@ -1,4 +1,4 @@
-"""One C++ expression for each pointwise operator of the loop language."""
+"""The C++ expression for each pointwise operator of the loop language."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ BUILTIN = {
 
 
 def cast(text: str, source: str, target: str) -> str:
-    """``text`` of dtype ``source`` as an expression of the arithmetic type of ``target``."""
+    """Convert ``text`` of dtype ``source`` to the arithmetic type of ``target``."""
     if target == "bool" and source != "bool":
         return f"({text} != 0)"
     if arithmetic(source) == arithmetic(target):
         return text
-    if target == "uint8" and source in FLOATS:  # a negative float wraps, as in torch
+    if target == "uint8" and source in FLOATS:  # a negative float wraps around, as in torch
         return f"(uint8_t)(int32_t){text}"
     return f"({arithmetic(target)}){text}"
 
 
 def pointwise(op: str, args: list[tuple[str, str]], dtype: str) -> str:
-    """The expression for ``op`` on ``args`` (name, dtype), with a result of ``dtype``."""
+    """Return the expression for ``op`` on ``args`` (name, dtype), with a result of ``dtype``."""
     if op == "cast":
         return cast(args[0][0], args[0][1], dtype)
     if op in COMPARE:
@@ -77,32 +77,32 @@ def _arithmetic(op: str, names: list[str], dtype: str) -> str:
         return f"{one} / {x}"
     if op == "rsqrt":
         return f"{one} / __builtin_sqrt{suffix}({x})"
-    if op == "relu":  # NaN fails the comparison and stays
+    if op == "relu":  # NaN fails the comparison and is kept
         return f"{x} < {zero} ? {zero} : {x}"
     if op == "abs" and not is_float:
         return _narrow(f"{x} < 0 ? -{x} : {x}", dtype)
     if op == "fmod" and not is_float:
         return f"{names[0]} % {names[1]}"
     if op in BUILTIN:
-        if not is_float:  # floor and the like change nothing in an integer
+        if not is_float:  # floor and similar functions leave an integer unchanged
             return x
         return f"__builtin_{BUILTIN[op]}{suffix}({', '.join(names)})"
     return f"math::{op}({', '.join(names)})"
 
 
 def _narrow(text: str, dtype: str) -> str:
-    """Small integers wrap to their own width after C++ has computed in int."""
+    """Wrap small integers to their own width, because C++ computes them in int."""
     if dtype in ("uint8", "int8", "int16"):
         return f"({arithmetic(dtype)})({text})"
     return text
 
 
 def loaded(text: str, dtype: str) -> str:
-    """The element ``text`` of a tensor of ``dtype``, as an arithmetic value."""
+    """Return the element ``text`` of a tensor of ``dtype`` as an arithmetic value."""
     return f"math::from_{dtype}({text})" if dtype in HALVES else text
 
 
 def stored(text: str, source: str, dtype: str) -> str:
-    """A value of dtype ``source`` as it is put into a tensor of ``dtype``."""
+    """Return a value of dtype ``source`` as it is stored in a tensor of ``dtype``."""
     value = cast(text, source, dtype)
     return f"math::to_{dtype}({value})" if dtype in HALVES else value

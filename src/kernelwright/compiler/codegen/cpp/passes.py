@@ -1,4 +1,5 @@
-"""C++ for the passes over inner elements: lane accumulators, row buffers, chunks for threads."""
+"""C++ for the passes over inner elements: lane accumulators, row buffers, and chunks for
+threads."""
 
 from __future__ import annotations
 
@@ -13,18 +14,18 @@ from kernelwright.compiler.ir.ir import Axis, Compute, Load, Scan, Store
 from kernelwright.compiler.ir.ops import arguments
 
 STACK_BYTES = 32 << 10
-"""Larger row buffers do not go on the stack, which threads have little of."""
+"""Size in bytes up to which row buffers go on the stack, because threads have small stacks."""
 ROW_BYTES = 128 << 10
-"""The next row is fetched ahead only up to this size, an eighth of a second-level cache."""
+"""Size in bytes up to which the next row is prefetched: an eighth of a second-level cache."""
 WINDOW = 8
-"""Loops up to this long are unrolled around lanes: most bounds of a pooling window are then known
-to hold, and its strided loads become shuffles in place of gathers."""
+"""Longest loop that is unrolled around lanes. Most bounds of a pooling window are then known to
+hold, and its strided loads become shuffles instead of gathers."""
 Lanes = int | str
-"""The number of lanes of a block: a number, or 'n' inside text that is used for two numbers."""
+"""The number of lanes in a block: a number, or 'n' in text that is used for two numbers."""
 
 
 def write_element(loop: Loop, n: Lanes) -> None:
-    """Everything for one outer element (rows), or for one block of them (columns)."""
+    """Write everything for one outer element (rows), or for one block of them (columns)."""
     loop.v.arrays.clear()
     passes = loop.nest.passes(loop.knobs.keep_cost)
     buffers = dict.fromkeys(name for trip in passes for name in trip.kept)
@@ -40,13 +41,13 @@ def write_element(loop: Loop, n: Lanes) -> None:
 
 
 def _declare_buffer(loop: Loop, name: str) -> str | None:
-    """Declare the row buffer of a value; its name if it must be freed after the row."""
+    """Declare the row buffer of a value; return its name if it must be freed after the row."""
     kind, buffer = loop.v.type(name), f"{loop.v.name[name]}_row"
     count = max(1, loop.nest.n_inner * (1 if loop.is_rows else loop.lanes))
     size_bytes = count * (
         SIZE_BYTES["float32"] if kind == "float" else SIZE_BYTES[loop.v.dtype[name]]
     )
-    if loop.cut:  # threads share it
+    if loop.cut:  # threads share the buffer
         rounded = -(-size_bytes // 64) * 64
         loop.text.line(f"{kind}* {buffer} = ({kind}*)aligned_alloc(64, {rounded});")
         return buffer
@@ -59,7 +60,8 @@ def _declare_buffer(loop: Loop, name: str) -> str | None:
 
 
 def _outer_values(loop: Loop, level: int, n: Lanes) -> None:
-    """What is computed once per outer element before a pass: variables, or arrays over lanes."""
+    """Write the values computed once per outer element before a pass, as variables or arrays over
+    lanes."""
     ops = loop.nest.row_ops(level)
     if loop.is_rows:
         loop.statements(ops)
@@ -86,8 +88,8 @@ def _outer_values(loop: Loop, level: int, n: Lanes) -> None:
 
 
 def _reciprocals(loop: Loop, trip: Pass) -> None:
-    """Name 1 / d before a pass that divides by d throughout: a division takes several
-    times as long as a multiplication, and the product differs from the quotient by one rounding.
+    """Define 1 / d before a pass that divides by d throughout: a division takes several times as
+    long as a multiplication, and the product differs from the quotient by one rounding.
 
     Source:
         Fog, Instruction tables: throughput of DIVPS and MULPS.
@@ -136,14 +138,14 @@ def _result(loop: Loop, acc: Accumulator, text: str) -> None:
 
 
 def _result_in_lanes(loop: Loop, acc: Accumulator) -> None:
-    """The result stays in its lanes; all hold the same one if it does not vary over them."""
+    """Keep the result in its lanes; all lanes hold the same one if it does not vary over them."""
     varies = loop.knobs.vector in loop.nest.depends[acc.op.name]
     loop.v.arrays[acc.op.name] = f"({acc.lane_value('l' if varies else '0')})"
 
 
 def _chunks(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lanes) -> None:
-    """A pass cut into chunks for threads; the parts are combined in order, so that the result
-    does not depend on the threads."""
+    """Cut a pass into chunks for threads. The partial results are combined in order, so that the
+    result does not depend on the number of threads."""
     text, each_chunk = loop.text, f"for (int chunk = 0; chunk < {loop.knobs.chunks}; ++chunk)"
     each_lane = f"for (int l = 0; l < {n}; ++l)"
     for acc in accumulators:
@@ -174,7 +176,7 @@ def _chunks(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lanes) -
 
 
 def _range(loop: Loop, axis: Axis, step: int = 1) -> tuple[str, str]:
-    """Where the loop over ``axis`` begins and ends, in the chunk if the axis is cut."""
+    """Return the begin and end of the loop over ``axis``, within the chunk if the axis is cut."""
     if axis != loop.cut:
         return "0", str(axis.size // step * step)
     steps, chunks = axis.size // step, loop.knobs.chunks
@@ -230,10 +232,10 @@ def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lan
 
 
 def _fetched_ahead(loop: Loop, trip: Pass) -> list[tuple[Load, int]]:
-    """Loads whose next row this pass should ask for, with the distance to it.
+    """Return the loads whose next row this pass should prefetch, with the distance to it.
 
-    A first pass over a row waits for memory; later ones find the row in cache and leave the memory
-    idle. So the second asks for the next row.
+    The first pass over a row waits for memory; later passes find the row in cache and leave the
+    memory idle. The second pass therefore prefetches the next row.
     """
     passes = loop.nest.passes(loop.knobs.keep_cost)
     outer = loop.kernel.outer
@@ -253,7 +255,7 @@ def _fetched_ahead(loop: Loop, trip: Pass) -> list[tuple[Load, int]]:
 
 
 def _row_elements(loop: Loop, trip: Pass) -> None:
-    """A pass along a row that only stores and keeps."""
+    """Write a pass along a row that only stores values and fills row buffers."""
     assert loop.vector is not None
     loop.text.directive("omp simd")
     with loop.text.block(loop.head(loop.vector, *_range(loop, loop.vector))), loop.reading(trip):
@@ -262,7 +264,7 @@ def _row_elements(loop: Loop, trip: Pass) -> None:
 
 
 def _row_blocks(loop: Loop, trip: Pass, block: Callable[[Lanes], None]) -> None:
-    """The blocks of lanes of a row, and a shorter one at its end if they do not fill it."""
+    """Write the blocks of lanes of a row, and a shorter block at its end if they do not fill it."""
     assert loop.vector is not None
     first, n, size, text = loop.first, loop.lanes, loop.vector.size, loop.text
     whole = size // n * n

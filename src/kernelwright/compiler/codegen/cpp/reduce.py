@@ -1,4 +1,5 @@
-"""C++ for reductions and scans: a lane array of accumulators each, and how lanes are combined."""
+"""C++ for reductions and scans: each has an array of lane accumulators that are combined at the
+end."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from kernelwright.compiler.codegen.cpp.types import FLOATS, arithmetic, literal
 from kernelwright.compiler.ir.ir import Reduce, Scan
 
 LONG_SUM = 128
-"""Additions into one float32 accumulator from which double is used: the error of n additions in a
-row grows as n, and the library's own sums are pairwise (Higham 2002, section 4.2). With 448 of them
-a batch norm of equal inputs, which divides by sqrt(eps), was 2.3 times as far off as is allowed."""
+"""Number of additions into one float32 accumulator from which double is used: the error of n
+additions in a row grows with n, and the library's own sums are pairwise (Higham 2002, section 4.2).
+With 448, a batch norm of equal inputs, which divides by sqrt(eps), had 2.3 times the allowed
+error."""
 
 
 def start(op: str, dtype: str) -> str:
-    """The literal that an accumulator starts from."""
+    """Return the literal that an accumulator starts from."""
     if op in ("max", "argmax"):
         return _extreme(dtype, -1)
     if op in ("min", "argmin"):
@@ -38,23 +40,24 @@ def _extreme(dtype: str, sign: int) -> str:
 
 
 def wide(dtype: str) -> str:
-    """The dtype of long sums and products of ``dtype``."""
+    """Return the dtype in which long sums and products of ``dtype`` are accumulated."""
     return "float64" if dtype in FLOATS else dtype
 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """The lanes of one Reduce."""
+    """The lane accumulators of one Reduce."""
 
     op: Reduce
     dtype: str
-    """What is accumulated in."""
+    """The dtype of the accumulators."""
     lane: str
-    """The name of the lane array; the places of an arg-extreme are in ``lane`` + '_at'."""
+    """The name of the lane array; for argmax and argmin, positions are in ``lane`` + '_at'."""
 
     @classmethod
     def of(cls, op: Reduce, values: Values, n_serial: int) -> Accumulator:
-        """The accumulator for ``op`` when each lane takes ``n_serial`` elements one by one."""
+        """Return the accumulator for ``op`` when each lane takes ``n_serial`` elements one by
+        one."""
         name = values.names.fresh(f"{op.name}_lane")
         if op.op in ("any", "all"):
             return cls(op, "bool", name)
@@ -69,7 +72,7 @@ class Accumulator:
 
     @property
     def result_dtype(self) -> str:
-        """The dtype of what ``fold`` returns."""
+        """The dtype of the value that ``fold`` returns."""
         return "int64" if self.is_arg else self.dtype
 
     def declare(self, text: Text, n: int | str) -> None:
@@ -86,9 +89,11 @@ class Accumulator:
         )
 
     def add(self, text: Text, values: Values, place: str, *, reverse: bool) -> None:
-        """Take the present element into lane l; ``place`` is its number among the inner ones.
+        """Accumulate the current element in lane l; ``place`` is its number among the inner
+        elements.
 
-        ``reverse``: elements come last to first. The first of equal ones wins either way.
+        ``reverse`` means that elements come last to first. The first of equal elements wins either
+        way.
         """
         source = values.dtype[self.op.arg]
         value = ops.cast(values.ref(self.op.arg), source, self.dtype)
@@ -118,11 +123,12 @@ class Accumulator:
                 text.line(f"{self.lane}_at[l] = {wins} ? {place} : {self.lane}_at[l];")
 
     def result(self, n: int) -> str:
-        """The expression that combines ``n`` lanes into a value of the reduction's own dtype."""
+        """Return the expression that combines ``n`` lanes into a value of the reduction's own
+        dtype."""
         return ops.cast(self.fold(n), self.result_dtype, self.op.dtype)
 
     def fold(self, n: int) -> str:
-        """The expression that combines ``n`` lanes into one value of ``result_dtype``."""
+        """Return the expression that combines ``n`` lanes into one value of ``result_dtype``."""
         if self.is_arg:
             sign = 1 if self.op.op == "argmax" else -1
             return f"math::fold_arg<{n}, {sign}>({self.lane}, {self.lane}_at)"
@@ -132,14 +138,14 @@ class Accumulator:
         return f"math::fold_{op}<{n}>({self.lane})"
 
     def lane_value(self, lane: str) -> str:
-        """One lane as a finished value, where lanes are different outer elements."""
+        """Return one lane as a finished value, where lanes are different outer elements."""
         if self.is_arg:
             return f"(int64_t){self.lane}_at[{lane}]"
         value = f"{self.lane}[{lane}]"
         return ops.cast(value, self.dtype, self.op.dtype)
 
     def combine(self, total: str, part: str) -> str:
-        """The statement that takes ``part`` into ``total``."""
+        """Return the statement that accumulates ``part`` into ``total``."""
         match self.op.op:
             case "sum" if self.dtype != "bool":
                 return f"{total} += {part};"
@@ -153,12 +159,13 @@ class Accumulator:
 
 
 def scan_dtype(op: Scan) -> str:
-    """What a scan runs in: sums and products of floats in double, as the library's do."""
+    """Return the dtype of a scan's running value: double for sums and products of floats, as in the
+    library."""
     return wide(op.dtype) if op.op in ("sum", "prod") else op.dtype
 
 
 def scan_step(op: Scan, carry: str, value: str) -> str:
-    """The statement that takes ``value`` into the running ``carry``."""
+    """Return the statement that accumulates ``value`` into the running ``carry``."""
     match op.op:
         case "sum":
             return f"{carry} += {value};"

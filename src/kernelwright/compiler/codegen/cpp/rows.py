@@ -1,4 +1,4 @@
-"""C++ for one loop nest, in one of three layouts, by where the vectorised axis is.
+"""C++ for one loop nest in one of three layouts, chosen by the position of the vectorised axis.
 
 flat     no inner axes: one vectorised loop
 rows     an inner axis: lanes are neighbours in a row and are combined after each pass
@@ -15,7 +15,7 @@ from kernelwright.compiler.ir.ir import Const, Kernel, Op
 
 
 def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
-    """The C++ function for ``kernel``, named as the kernel."""
+    """Return the C++ function for ``kernel``; it has the kernel's name."""
     loop = Loop(kernel, knobs)
     text = loop.text
     for line in kernel.origin:
@@ -34,7 +34,7 @@ def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
 
 
 def write_constants(text: Text, values: Values, body: tuple[Op, ...]) -> None:
-    """The constants of a body, once."""
+    """Define the constants of a body, each once."""
     for op in body:
         if isinstance(op, Const):
             text.line(values.constant(op))

@@ -1,4 +1,4 @@
-"""C++ for scans: a running carry per row; blocks of lanes are scanned in registers."""
+"""C++ for scans: each row has a running carry; blocks of lanes are scanned in registers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernelwright.compiler.ir.ops import arguments
 
 
 def declare_carry(loop: Loop, op: Scan, n: int | str) -> str:
-    """Declare the running value of a scan, one per lane where lanes are rows; its name."""
+    """Declare a scan's running value (one per lane where lanes are rows) and return its name."""
     dtype, carry = scan_dtype(op), loop.v.names.fresh(f"{op.name}_carry")
     kind, first = arithmetic(dtype), start(op.op, dtype)
     if loop.is_rows:
@@ -25,7 +25,7 @@ def declare_carry(loop: Loop, op: Scan, n: int | str) -> str:
 
 
 def scan_column(loop: Loop, op: Scan, carry: str) -> None:
-    """One step of a scan in a lane loop: each lane is a row of its own."""
+    """Write one step of a scan in a lane loop, where each lane is a row of its own."""
     kind, name, cell = loop.v.type(op.name), loop.v.name[op.name], f"{carry}[l]"
     step = scan_step(op, cell, f"({arithmetic(scan_dtype(op))}){loop.v.ref(op.arg)}")
     result = f"const {kind} {name} = ({kind}){cell};"
@@ -34,7 +34,8 @@ def scan_column(loop: Loop, op: Scan, carry: str) -> None:
 
 
 def scan_lanes(loop: Loop, trip: Pass, carries: Mapping[Scan, str], n: int | str) -> None:
-    """The scans of one block of a row: their arguments into arrays, which are then scanned."""
+    """Write the scans of one block of a row: their arguments go into arrays, which are then
+    scanned."""
     wanted: set[str] = set()
     for op in carries:
         wanted |= _sources(loop, op.arg, trip)
@@ -71,7 +72,7 @@ def _name(op: object) -> str:
 
 
 def _sources(loop: Loop, name: str, trip: Pass) -> set[str]:
-    """The values of this pass that ``name`` is computed from, itself included."""
+    """Return the values of this pass that ``name`` is computed from, itself included."""
     here = {_name(op) for op in trip.values}
     found, wanted = set(), [name]
     while wanted:

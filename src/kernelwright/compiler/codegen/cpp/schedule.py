@@ -1,4 +1,4 @@
-"""Choosing schedules for C++: a first guess by shape and bytes, and its neighbours."""
+"""The choice of C++ schedules: a first guess from shapes and bytes, and its neighbours."""
 
 from __future__ import annotations
 
@@ -25,41 +25,43 @@ from kernelwright.compiler.ir.ir import (
 )
 
 SERIAL_NS = 5_000.0
-"""Below this estimate a step runs on one thread: waking the others costs about as much."""
+"""Estimated time of a step, in ns, below which it runs on one thread: waking the others costs about
+as much."""
 LONG_NS = 40 * SERIAL_NS
-"""Above this estimate one thread is not even tried."""
+"""Estimated time of a step, in ns, above which running it on one thread is not even tried."""
 WORTHWHILE = 0.3
-"""Of the best axis's score: below it vectorising along an axis is not tried. Along rows apart,
-pointwise code took 10 to 30 times as long as along contiguous ones (two Zen 5 cores)."""
+"""Share of the best axis's score below which vectorising along an axis is not tried. Pointwise code
+along strided rows took 10 to 30 times as long as along contiguous ones (two Zen 5 cores)."""
 ELEMENT_NS = 0.08
-"""Estimated time of one element's load or cheap operation on one core, vectorised."""
+"""Estimated time, in ns, of loading one element or of a cheap operation on it: one core,
+vectorised."""
 PRODUCT_NS = 0.005
-"""Estimated time of one multiplication or addition in a matrix product on one core."""
+"""Estimated time, in ns, of one multiplication or addition in a matrix product on one core."""
 FEW_ROWS = 32
-"""Up to here packing the columns of a product costs more than it saves."""
+"""Number of rows up to which packing the columns of a product costs more than it saves."""
 CACHE_FLOATS = 160_000
-"""Floats of the row operand kept in the second-level cache: more than half of 1 MiB."""
+"""Number of floats of the row operand kept in the second-level cache: more than half of 1 MiB."""
 N_FIRST = 4
-"""Schedules in a first round."""
+"""Number of schedules in a first round."""
 
 Choice = dict[str, Any]
 """The knobs of one step."""
 
 
 def knobs_of(step: Kernel | Contraction, schedule: Schedule, target: Target) -> Choice:
-    """The knobs for ``step``: those in the schedule, or the first guess."""
+    """Return the knobs for ``step``: those in the schedule, or the first guess."""
     return dict(schedule.get(step.name) or guess(step, target))
 
 
 def guess(step: Kernel | Contraction, target: Target) -> Choice:
-    """The most promising knobs."""
+    """Return the most promising knobs."""
     if isinstance(step, Contraction):
         return _guess_product(product_of(step), target)
     return _guess_kernel(Nest(simplified(step)), target)
 
 
 def first_schedules(program: Program, target: Target) -> Iterator[Schedule]:
-    """The first guess; then, in turn, each step's next alternative to it."""
+    """Yield the first guess; then, in turn, each step's next alternative to it."""
     steps = list(program.own())
     guesses = {step.name: guess(step, target) for step in steps}
     others = [list(alternatives(step, guesses[step.name], target)) for step in steps]
@@ -72,7 +74,7 @@ def first_schedules(program: Program, target: Target) -> Iterator[Schedule]:
 
 
 def neighbours(program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
-    """Schedules that differ from ``schedule`` in one choice of one step."""
+    """Yield schedules that differ from ``schedule`` in one choice of one step."""
     chosen = {step.name: knobs_of(step, schedule, target) for step in program.own()}
     for step in program.own():
         for choice in alternatives(step, chosen[step.name], target):
@@ -80,7 +82,7 @@ def neighbours(program: Program, schedule: Schedule, target: Target) -> Iterator
 
 
 def alternatives(step: Kernel | Contraction, choice: Choice, target: Target) -> Iterator[Choice]:
-    """Knobs for ``step`` one move away from ``choice``, the most promising first."""
+    """Yield knobs for ``step`` one move away from ``choice``, the most promising first."""
     if isinstance(step, Contraction):
         moves = _product_moves(product_of(step), choice, target)
     else:
@@ -101,9 +103,10 @@ def _guess_kernel(nest: Nest, target: Target) -> Choice:
 
 
 def vector_axes(nest: Nest) -> list[Axis]:
-    """The axes worth vectorising along, the one with most contiguous bytes and full vectors first.
+    """Return the axes worth vectorising along, best first: most contiguous bytes and full vectors.
 
-    All of them in a scan: along its own axis lanes depend on each other.
+    A kernel with a scan gets all axes, because lanes along the scan's own axis depend on each
+    other.
     """
     kernel = nest.kernel
 
@@ -144,7 +147,7 @@ def _threads(nest: Nest, vector: Axis | None, target: Target) -> Choice:
 
 
 def _work_ns(nest: Nest) -> float:
-    """The estimated time of a nest on one core."""
+    """Return the estimated time of a nest on one core, in ns."""
     cost = sum(
         nest.cost(op.name) if nest.is_inner(op) else 1.0
         for op in nest.kernel.body
@@ -154,7 +157,7 @@ def _work_ns(nest: Nest) -> float:
 
 
 def is_cuttable(kernel: Kernel) -> bool:
-    """Whether the inner loops of a simplified kernel can be cut into chunks for threads."""
+    """Return whether the inner loops of a simplified kernel can be cut into chunks for threads."""
     return bool(kernel.inner) and not any(
         isinstance(op, Scan) or (isinstance(op, Reduce) and op.op.startswith("arg"))
         for op in kernel.body
@@ -212,7 +215,8 @@ def _few(product: Product) -> Choice:
 
 
 def _tile(product: Product, mr: int, nv: int) -> Choice:
-    """A register tile of mr rows by nv vectors, with blocks that fill the second-level cache."""
+    """Return a register tile of mr rows by nv vectors, with blocks that fill the second-level
+    cache."""
     n_cuts = max(1, -(-product.n_k // 1280))
     kc = -(-product.n_k // n_cuts)
     mc = max(mr, min(144, CACHE_FLOATS // max(kc, 1)) // mr * mr)
@@ -220,7 +224,7 @@ def _tile(product: Product, mr: int, nv: int) -> Choice:
 
 
 def _shared(product: Product, knobs: Choice, target: Target) -> Choice:
-    """``knobs`` with blocks small enough that every thread has several."""
+    """Return ``knobs`` with blocks small enough that every thread gets several."""
     knobs = dict(knobs)
 
     def blocks() -> int:

@@ -24,7 +24,7 @@ from kernelwright.compiler.ir.ir import (
 
 
 class Text:
-    """Lines with indentation that follows the braces."""
+    """Lines of text whose indentation follows the braces."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -38,7 +38,7 @@ class Text:
 
     @contextmanager
     def block(self, head: str, end: str = "}") -> Iterator[None]:
-        """``head {`` ... ``end``."""
+        """Write ``head {`` ... ``end`` around the context."""
         self.line(f"{head} {{".lstrip())
         self._depth += 1
         yield
@@ -47,7 +47,7 @@ class Text:
 
     @contextmanager
     def loops(self, heads: list[str]) -> Iterator[None]:
-        """Nested loops; only the innermost has braces, so that OpenMP can collapse them."""
+        """Write nested loops; only the innermost has braces, so that OpenMP can collapse them."""
         for head in heads[:-1]:
             self.line(head)
             self._depth += 1
@@ -65,8 +65,8 @@ class Text:
 class Values:
     """Names and expressions for the tensors, axes and values of one loop nest.
 
-    ``arrays`` says which values live in arrays in the present text; all others are variables of
-    the value's own name.
+    ``arrays`` lists the values that are held in arrays in the current text; all others are
+    variables with the value's own name.
     """
 
     def __init__(self, tensors: list[Tensor], axes: list[Axis], body: tuple[Op, ...]) -> None:
@@ -78,7 +78,7 @@ class Values:
         self.name: dict[str, str] = {}
         self.arrays: dict[str, str] = {}
         self.inverse: dict[str, str] = {}
-        """Divisors that stay the same in an inner loop, with the names of their reciprocals."""
+        """Divisors that are constant in an inner loop, with the names of their reciprocals."""
         self._normal = _softmax_exponents(body)
         self._apart = opposed_products(body, PRODUCTS | {QUOTIENT})
         for op in body:
@@ -94,15 +94,16 @@ class Values:
                     self.dtype[op.name] = op.dtype
 
     def type(self, value: str) -> str:
-        """The C++ type of a value in arithmetic."""
+        """Return the C++ type in which a value is computed."""
         return arithmetic(self.dtype[value])
 
     def ref(self, value: str) -> str:
-        """The expression for a value that has been computed."""
+        """Return the expression for a value that has been computed."""
         return self.arrays.get(value, self.name[value])
 
     def index(self, index: Affine, instead: Mapping[str, str] | None = None) -> str:
-        """An affine expression of the axes; some may go by another name ``instead``."""
+        """Return an affine expression of the axes; ``instead`` gives other names for some of
+        them."""
         names = self.axis | dict(instead or {})
         parts = [
             names[name] + (f" * {c}" if c != 1 else "")
@@ -113,12 +114,12 @@ class Values:
         return " + ".join(parts).replace("+ -", "- ")
 
     def span(self, index: Affine) -> tuple[int, int]:
-        """The smallest and the largest value of an affine expression."""
+        """Return the smallest and the largest value of an affine expression."""
         ends = [sorted((0, c * max(self.size[name] - 1, 0))) for name, c in index.terms]
         return index.offset + sum(e[0] for e in ends), index.offset + sum(e[1] for e in ends)
 
     def statement(self, op: Op) -> str:
-        """The statement that computes a Load, Iota, Compute or Store."""
+        """Return the statement that computes a Load, Iota, Compute or Store."""
         match op:
             case Load():
                 return f"const {self.type(op.name)} {self.name[op.name]} = {self.load(op)};"
@@ -132,20 +133,21 @@ class Values:
         raise TypeError(f"{op} is not a statement")
 
     def compute(self, op: Compute) -> str:
-        """The expression for a Compute."""
+        """Return the expression for a Compute."""
         args = [(self.ref(arg), self.dtype[arg]) for arg in op.args]
         kind = op.op
         if kind == QUOTIENT and op.args[1] in self.inverse:
             kind, args[1] = "mul", (self.inverse[op.args[1]], op.dtype)
         if kind in PRODUCTS and op.name in self._apart:
             texts = [ops.cast(name, dtype, op.dtype) for name, dtype in args]
-            return f"math::rounded_product({texts[0]}, {texts[-1]})"  # a square has one operand
+            # a square has only one operand
+            return f"math::rounded_product({texts[0]}, {texts[-1]})"
         if op.name in self._normal:
             kind = "exp_normal"
         return ops.pointwise(kind, args, op.dtype)
 
     def load(self, op: Load) -> str:
-        """The expression for a load, with its bounds."""
+        """Return the expression for a load, with its bounds."""
         index = self.index(op.index)
         for name, stride in op.gather:
             index += f" + (index){self.ref(name)}" + (f" * {stride}" if stride != 1 else "")
@@ -159,7 +161,8 @@ class Values:
         return f"{inside} ? {element} : {fill}"
 
     def condition(self, op: Load) -> str:
-        """Where a load is inside its tensor; comparisons that always hold are left out."""
+        """Return the condition that a load is inside its tensor, without comparisons that always
+        hold."""
         parts = []
         for bound in op.bounds:
             low, high = self.span(bound.index)
@@ -171,20 +174,21 @@ class Values:
         return "(" + " & ".join(parts) + ")" if parts else ""
 
     def constant(self, op: Const) -> str:
-        """The definition of a constant."""
+        """Return the definition of a constant."""
         kind = self.type(op.name)
         return f"const {kind} {self.name[op.name]} = {literal(op.value, op.dtype)};"
 
     def parameters(self, reads: list[Tensor], writes: list[Tensor]) -> str:
-        """The parameter list of the kernel's function: what it reads, then what it writes."""
+        """Return the parameter list of the kernel's function: tensors it reads, then tensors it
+        writes."""
         texts = [f"const {MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in reads]
         texts += [f"{MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in writes]
         return ", ".join(texts)
 
 
 def _softmax_exponents(body: tuple[Op, ...]) -> set[str]:
-    """The values exp(x - max x) that are summed: next to the largest, which is 1, a subnormal
-    one is nothing."""
+    """Return the values exp(x - max x) that are summed: the largest is 1, so that subnormal ones
+    are negligible in the sum."""
     by_name = {op.name: op for op in body if not isinstance(op, Store)}
     summed = {op.arg for op in body if isinstance(op, Reduce) and op.op == "sum"}
     found = set()

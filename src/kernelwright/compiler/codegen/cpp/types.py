@@ -1,4 +1,4 @@
-"""C++ names and types: what a dtype is in memory and in arithmetic, literals, identifiers."""
+"""C++ names and types: the type of a dtype in memory and in arithmetic, literals, identifiers."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ typeid typename union unsigned using virtual void volatile wchar_t while xor xor
 lanes lanes_t index vec part chunk main linux unix errno NAN INFINITY
 """
 RESERVED = frozenset(_WORDS.split())
-"""C++ keywords, names of the headers that are included, and the names that emitted text uses."""
+"""C++ keywords, names from the included headers, and names that emitted text uses."""
 
 
 def arithmetic(dtype: str) -> str:
-    """The C++ type that values of ``dtype`` are computed in: halves are computed in float."""
+    """Return the C++ type in which values of ``dtype`` are computed: float for half-precision
+    types."""
     return "float" if dtype in HALVES else MEMORY[dtype]
 
 
 def promoted(dtypes: list[str]) -> str:
-    """The dtype that values of these dtypes are compared in."""
+    """Return the dtype in which values of these dtypes are compared."""
     return max(dtypes, key=_ORDER.index)
 
 
 def literal(value: float | int | bool, dtype: str) -> str:
-    """``value`` as a C++ literal of the arithmetic type of ``dtype``."""
+    """Return ``value`` as a C++ literal of the arithmetic type of ``dtype``."""
     if dtype == "bool":
         return "true" if value else "false"
     if dtype not in FLOATS:
@@ -56,20 +57,20 @@ def literal(value: float | int | bool, dtype: str) -> str:
     number = float(value)
     if math.isnan(number):
         return f'__builtin_nan{suffix}("")'
-    if math.isinf(number) or (suffix and abs(number) > 3.4028235677973366e38):  # rounds to inf
+    if math.isinf(number) or (suffix and abs(number) > 3.4028235677973366e38):  # rounds to infinity
         return ("-" if number < 0 else "") + f"__builtin_inf{suffix}()"
     text = repr(number)
     return text + suffix if "." in text or "e" in text else f"{text}.0{suffix}"
 
 
 class Names:
-    """Identifiers for C++: each asked-for name once, valid, and different from all others."""
+    """Identifiers for C++: each is valid and different from all others."""
 
     def __init__(self, taken: frozenset[str] = RESERVED) -> None:
         self._taken = set(taken)
 
     def fresh(self, wanted: str) -> str:
-        """``wanted`` itself where it is free and valid, else something close to it."""
+        """Return ``wanted`` if it is free and valid, otherwise a similar name."""
         stem = re.sub(r"_+", "_", re.sub(r"\W", "_", wanted, flags=re.ASCII)).strip("_") or "v"
         if stem[0].isdigit() or keyword.iskeyword(stem):
             stem = f"v_{stem}"

@@ -1,6 +1,6 @@
 """The body of a loop nest as CUDA C++ statements of one thread.
 
-Statements stand for one point of the axes, or for ``vector`` neighbours along one axis: those are
+Statements compute one point of the axes, or ``vector`` neighbours along one axis. Neighbours are
 loaded and stored as packs, with a loop over the lanes between.
 """
 
@@ -32,7 +32,7 @@ _ROUNDED = {"float32": "__fmul_rn", "float64": "__dmul_rn"}
 
 @dataclass
 class Value:
-    """A named value: its text and its dtype as held."""
+    """A named value: its text and the dtype in which it is held."""
 
     text: str
     dtype: str
@@ -41,7 +41,8 @@ class Value:
 
 @dataclass
 class Point:
-    """Where statements are emitted: how an axis is written, and what runs in vectors."""
+    """The position at which statements are emitted: the text of each axis, and the vectorised
+    axis."""
 
     axis_text: dict[str, str]
     sizes: dict[str, int]
@@ -49,13 +50,13 @@ class Point:
     """The C++ type of indices."""
     vector: int = 1
     along: str = ""
-    """The axis of the vector; its text is the first lane's position."""
+    """The vectorised axis; its text is the position of the first lane."""
     guard: str = ""
-    """A condition under which stores happen; empty: always."""
+    """A condition under which stores happen; empty means always."""
 
 
 def packs(op: Load | Store, point: Point) -> bool:
-    """Whether a load or store moves its lanes as one pack: neighbours, aligned."""
+    """Return whether a load or store moves its lanes as one aligned pack of neighbours."""
     if point.vector == 1 or op.index.coefficient(point.along) != 1:
         return False
     if isinstance(op, Load) and (op.bounds or op.gather):
@@ -65,7 +66,8 @@ def packs(op: Load | Store, point: Point) -> bool:
 
 
 def packed_tensors(kernel: Kernel, axes: tuple[Axis, ...], vector: int) -> set[str]:
-    """The tensors of which packs along the last of ``axes`` are moved, and so must be aligned."""
+    """Return the tensors that are accessed in packs along the last of ``axes`` and so must be
+    aligned."""
     if vector == 1:
         return set()
     probe = Point({}, {a.name: a.size for a in axes}, vector=vector, along=axes[-1].name)
@@ -74,9 +76,9 @@ def packed_tensors(kernel: Kernel, axes: tuple[Axis, ...], vector: int) -> set[s
 
 
 class Body:
-    """Emits ops into ``lines``; remembers what every named value is.
+    """Emit ops into ``lines``, and remember the text and dtype of every named value.
 
-    The products named ``apart`` are rounded whatever is added to them.
+    The products named in ``apart`` are rounded before anything is added to them.
     """
 
     def __init__(
@@ -89,11 +91,11 @@ class Body:
         self.values = values or {}
 
     def fork(self) -> Body:
-        """A copy for a block of statements whose names are free again after it."""
+        """Return a copy for a block of statements whose names become free again after it."""
         return Body(self.lines, self.names.fork(), self.apart, values=dict(self.values))
 
     def emit(self, op: Op, point: Point) -> None:
-        """One op that is neither a Reduce nor a Scan, for one point."""
+        """Emit one op, other than a Reduce or a Scan, for one point."""
         match op:
             case Load():
                 self._load(op, point)
@@ -108,7 +110,7 @@ class Body:
                 self._store(op, point)
 
     def define(self, name: str, text: str, dtype: str) -> Value:
-        """A constant that gives ``text`` a name."""
+        """Define a constant named ``name`` with the value ``text``."""
         value = Value(self.names.new(name), held(dtype))
         self.lines.add(f"const {TYPES[value.dtype]} {value.text} = {text};")
         self.values[name] = value
@@ -117,7 +119,8 @@ class Body:
     # --- packs -----------------------------------------------------------------------------
 
     def load_packs(self, ops: Iterable[Op], point: Point) -> dict[str, str]:
-        """The packs of the loads in ``ops``, read before the loop over lanes; by value name."""
+        """Load the packs of the loads in ``ops`` before the loop over lanes; return them by value
+        name."""
         loaded: dict[str, str] = {}
         for op in ops:
             if isinstance(op, Load) and packs(op, point):
@@ -130,7 +133,8 @@ class Body:
         return loaded
 
     def declare_packs(self, ops: Iterable[Op], point: Point) -> dict[int, str]:
-        """Packs that the loop over lanes fills, by the identity of their stores."""
+        """Declare the packs that the loop over lanes fills; return them by the identity of their
+        stores."""
         declared: dict[int, str] = {}
         for op in ops:
             if isinstance(op, Store) and packs(op, point):
@@ -140,20 +144,20 @@ class Body:
         return declared
 
     def store_packs(self, ops: Iterable[Op], point: Point, declared: dict[int, str]) -> None:
-        """Write the packs that the loop over lanes has filled."""
+        """Store the packs that the loop over lanes has filled."""
         for op in ops:
             if id(op) in declared and isinstance(op, Store):
                 index = affine(op.index, point.axis_text)
                 self.lines.add(f"store_pack({op.tensor.name} + {index}, {declared[id(op)]});")
 
     def from_pack(self, op: Load, pack: str) -> None:
-        """One lane of a pack as a value."""
+        """Define a value as one lane of a pack."""
         text = f"{pack}.lane[lane]"
         self.define(op.name, f"to_float({text})" if op.tensor.dtype in HALF else text,
                     op.tensor.dtype)  # fmt: skip
 
     def into_pack(self, op: Store, pack: str) -> None:
-        """A value as one lane of a pack."""
+        """Write a value to one lane of a pack."""
         self._assign(f"{pack}.lane[lane]", op)
 
     # --- single values ---------------------------------------------------------------------
@@ -171,7 +175,7 @@ class Body:
         self.define(op.name, text, op.tensor.dtype)
 
     def argument(self, name: str, dtype: str) -> str:
-        """A value's text, converted to ``dtype``."""
+        """Return a value's text, converted to ``dtype``."""
         value = self.values[name]
         if value.dtype == dtype:
             return value.text
@@ -195,13 +199,14 @@ class Body:
         ]
         texts = [f"({text})" if text.startswith("-") else text for text in texts]
         if op.name in self.apart:
-            text = f"{_ROUNDED[inside]}({texts[0]}, {texts[-1]})"  # a square has one operand
+            text = f"{_ROUNDED[inside]}({texts[0]}, {texts[-1]})"  # a square has only one operand
         else:
             text = pointwise(op.op, texts, inside)
         self.define(op.name, text, op.dtype)
 
     def _cast(self, op: Compute, arg: Value) -> None:
-        """A cast to a half type rounds, then goes on in float."""
+        """Cast a value; a cast to a half-precision type rounds, and computation goes on in
+        float."""
         if op.dtype in HALF and arg.number is None:
             bits = self.names.new(f"{op.name}_bits")
             self.lines.add(f"{TYPES[op.dtype]} {bits};", f"put({bits}, {arg.text});")
@@ -229,7 +234,7 @@ class Body:
 
 
 def inside(bound: Bound, point: Point) -> list[str]:
-    """Conditions that keep a bound; none for a side that every point of the axes keeps."""
+    """Return the conditions of a bound, without those that hold at every point of the axes."""
     lowest, highest = extent(bound.index, point.sizes)
     text = grouped(affine(bound.index, point.axis_text))
     conditions = [] if lowest >= bound.low else [f"{text} >= {bound.low}"]
@@ -237,7 +242,7 @@ def inside(bound: Bound, point: Point) -> list[str]:
 
 
 def at_lane(point: Point) -> Point:
-    """The point of one lane of a vector."""
+    """Return the point of one lane of a vector."""
     if point.vector == 1:
         return point
     text = dict(point.axis_text)
@@ -246,8 +251,8 @@ def at_lane(point: Point) -> Point:
 
 
 def widest(index_ops: Iterable[Load | Store], along: str, size: int) -> int:
-    """The widest vector along an axis for which all stores along it are packs of at most 16 bytes,
-    the widest access of a thread, and so is at least one op; 1 if there is none."""
+    """Return the widest vector along an axis for which at least one op, and every store along the
+    axis, is a pack of at most 16 bytes (the widest access of a thread); 1 if there is none."""
     ops = [op for op in index_ops if op.index.coefficient(along)]
     for vector in (8, 4, 2):
         point = Point({}, {}, vector=vector, along=along)

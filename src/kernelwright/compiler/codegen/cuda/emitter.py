@@ -1,4 +1,5 @@
-"""The CUDA emitter: loop nests as CUDA C++ text that NVRTC compiles when the file is imported."""
+"""The CUDA emitter: loop nests become CUDA C++ text that NVRTC compiles when the file is
+imported."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ from kernelwright.compiler.ir.ir import (
 
 
 class CudaEmitter:
-    """CUDA C++ for NVIDIA GPUs. Contractions other than matrix times vector stay with PyTorch."""
+    """The emitter of CUDA C++ for NVIDIA GPUs.
+
+    Contractions other than a matrix times a vector stay with PyTorch.
+    """
 
     dialect = "cuda"
 
@@ -67,7 +71,7 @@ class CudaEmitter:
 
 
 def _simplified(step: Kernel | Contraction) -> Kernel:
-    """The step as it is scheduled: few axes, inclusive scans, products as loops."""
+    """Return the step as it is scheduled: few axes, inclusive scans, products as loops."""
     kernel = as_loops(step) if isinstance(step, Contraction) else inclusive(step)
     return collapse(kernel)
 
@@ -85,7 +89,7 @@ def _neighbours(step: Own, knobs: Knobs) -> Iterator[Knobs]:
 
 
 def _staged(step: Own, knobs: Knobs) -> Stages:
-    """The kernels that do the step: one, or more where its rows are cut into parts."""
+    """Return the kernels that compute the step: one, or more if its rows are cut into parts."""
     if isinstance(step, Recurrence):
         return Stages((step,))
     simple = _simplified(step)
@@ -97,8 +101,11 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
 
 
 def _piece(piece: Kernel, knobs: Knobs) -> Launched:
-    """One kernel of a step. The step's knobs are for its main kernel; the small ones that add
-    parts take the first choice, and a vector that the main one cannot use is narrowed."""
+    """Emit one kernel of a step.
+
+    The step's knobs are for its main kernel. The small kernels that add up parts take their first
+    choice, and a vector that is too wide for the main kernel is narrowed.
+    """
     choices = kernel_choices(piece)
     if knobs.get("parts", 1) > 1 and "_parts" not in piece.name:
         return emit_kernel(piece, choices[0])

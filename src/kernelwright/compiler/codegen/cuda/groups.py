@@ -1,9 +1,10 @@
-"""Rows that are too long for one block: several blocks keep one together and exchange their sums.
+"""Rows that are too long for one block: several blocks keep one row together and exchange their
+sums.
 
-Reading a row again from memory costs as much as the first time; kept in the registers of several
-processors it is read once. A block's part of a reduction goes through a place in memory that holds
-a mark until it is written: data and signal are the same word, so neither fence nor barrier across
-blocks is needed. All blocks must run at the same time.
+Reading a row again from memory costs as much as the first time; if several processors keep it in
+their registers, it is read once. A block's part of a reduction goes through a location in memory
+that holds a mark until the part is written: data and signal are the same word, so neither a fence
+nor a barrier across blocks is needed. All blocks must be resident at the same time.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from kernelwright.compiler.codegen.gpu.stages import can_split, dtypes
 from kernelwright.compiler.ir.ir import Kernel, Reduce, Scan, Store
 
 N_RESIDENT = 2 * N_PROCESSORS
-"""Blocks of 512 threads with 64 registers each that run at the same time."""
+"""Number of blocks of 512 threads, with 64 registers each, that are resident at the same time."""
 GROUP_THREADS = 512
 MOST_KEPT = 32
-"""Values of a row that such a thread keeps: half of its registers."""
+"""Number of values of a row that one such thread keeps: half of its registers."""
 
 GROUP_REDUCE = """\
 // Every thread of the blocks that share a row gets the combination of their parts.
@@ -39,19 +40,21 @@ DEVICE float group_reduce(float x, float start, float* place, int part, Combine 
 
 
 def exchange_text(kernel: Kernel, together: int) -> str:
-    """The statement that makes the marked places of a kernel's reductions, and a newline."""
+    """Return the statement (with a newline) that allocates the marked locations of a kernel's
+    reductions."""
     n_places = size_of(kernel.outer) * sum(isinstance(op, Reduce) for op in kernel.body) * together
     options = f"dtype=torch.int32, device={kernel.reads[0].name}.device"
     return f"{kernel.name}_exchange = torch.full(({n_places},), -1, {options})\n"
 
 
 def n_blocks(n_rows: int, together: int) -> int:
-    """The blocks of a launch: as many whole groups as run at a time, or as there are rows."""
+    """Return the number of blocks to launch: as many whole groups as are resident, or as there are
+    rows."""
     return min(n_rows, N_RESIDENT // together) * together
 
 
 def head(n_rows: int, together: int, index: str) -> list[str]:
-    """The head of the loop over the rows of a group of blocks."""
+    """Return the head of the loop over the rows of a group of blocks."""
     return [
         f"constexpr int GROUPS = {n_blocks(n_rows, together) // together};",
         f"const int part = blockIdx.x % {together};",
@@ -60,7 +63,7 @@ def head(n_rows: int, together: int, index: str) -> list[str]:
 
 
 def group_text(kernel: Kernel, op: Reduce, text: str, start: str, together: int) -> str:
-    """The reduction of all blocks' parts, of which ``text`` is this block's."""
+    """Return the statements that reduce all blocks' parts; ``text`` is this block's part."""
     reduces = [other for other in kernel.body if isinstance(other, Reduce)]
     place = f"(row * {len(reduces)} + {reduces.index(op)}) * {together}"
     return (
@@ -69,9 +72,10 @@ def group_text(kernel: Kernel, op: Reduce, text: str, start: str, together: int)
 
 
 def blocks_together(kernel: Kernel, vector: int) -> int:
-    """How many blocks should keep a row together; 1 where that brings nothing, or is not possible.
+    """Return how many blocks should keep a row together; 1 if that gains nothing or is not
+    possible.
 
-    It brings something where a row is read in several passes and one block cannot keep it.
+    It gains something if a row is read in several passes and one block cannot keep it.
     """
     overwrites = {t.name for t in kernel.writes} & {t.name for t in kernel.reads}
     has_scan = any(isinstance(op, Scan) for op in kernel.body)

@@ -1,9 +1,10 @@
 """A loop nest as one CUDA kernel.
 
-Three layouts of threads. ``lanes``: a thread per point of the outer axes, or per pack of
-neighbours; it walks the inner axes alone. ``row``: the threads of a block, or of a warp, stand
-along one row. ``column``: a block is a tile, x runs over neighbouring rows, y along the inner axes.
-Rows that fit are kept in registers between passes, if need be in those of several blocks together.
+There are three layouts of threads. ``lanes``: each thread has a point of the outer axes, or a pack
+of neighbours, and loops over the inner axes alone. ``row``: the threads of a block, or of a warp,
+cover one row. ``column``: a block is a tile whose x runs over neighbouring rows and whose y runs
+along the inner axes. Rows that fit are kept in registers between passes, if need be in those of
+several blocks together.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from kernelwright.compiler.codegen.rounding import opposed_products
 from kernelwright.compiler.ir.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
 
 _MAX_BLOCKS = 32 * N_PROCESSORS
-"""Blocks of a grid-stride loop: as many as can be resident, so that none waits for a place."""
+"""Number of blocks of a grid-stride loop: as many as can be resident, so that no block waits for a
+processor."""
 
 
 def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any]) -> Launched:
-    """``kernel`` in CUDA C++ under ``knobs``: shape, threads, vector, rows, keep."""
+    """Emit ``kernel`` in CUDA C++ under ``knobs``: shape, threads, vector, rows, keep."""
     writer = _Writer(kernel, knobs)
     text = writer.text()
     written = {t.name for t in kernel.writes}
@@ -48,7 +50,7 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any]) -> Launched:
 
 
 class _Writer:
-    """Builds one kernel's text."""
+    """The writer of one kernel's text."""
 
     def __init__(self, kernel: Kernel, knobs: Mapping[str, Any]) -> None:
         self.kernel = kernel
@@ -76,12 +78,12 @@ class _Writer:
 
     @property
     def items(self) -> int:
-        """How many packs of a row one thread keeps."""
+        """The number of packs of a row that one thread keeps."""
         return -(-self.n_columns // (self.threads * self.vector * self.together))
 
     @property
     def grid(self) -> tuple[int, tuple[int, int]]:
-        """Blocks, and threads of a block along x and y."""
+        """The number of blocks, and the threads of a block along x and y."""
         if self.shape == "lanes":
             wanted = -(-self.n_rows // (self.threads * self.vector))
             return min(wanted, _MAX_BLOCKS), (self.threads, 1)
@@ -127,7 +129,7 @@ class _Writer:
         self.lines.add("}")
 
     def _axes(self, linear: str, axes: tuple[Axis, ...], point: Point) -> None:
-        """Name the axes as functions of their row-major number."""
+        """Define the axes from their row-major number."""
         for axis, text in decomposed(linear, axes, "/").items():
             name = linear if text == linear else self.body.names.new(axis)
             if text != linear:
@@ -137,7 +139,7 @@ class _Writer:
     # --- lanes -----------------------------------------------------------------------------
 
     def _lanes(self) -> None:
-        """A grid-stride loop over points of the outer axes, or over packs of them."""
+        """Write a grid-stride loop over points of the outer axes, or over packs of them."""
         step = f" * {self.vector}" if self.vector > 1 else ""
         self.lines.add(f"constexpr {self.index} POINTS = {self.n_rows}, THREADS = {self.threads};")
         block = "blockIdx.x" if self.index == "int" else "(long long)blockIdx.x"
@@ -156,13 +158,13 @@ class _Writer:
         self._close()
 
     def _vector_of_points(self) -> None:
-        """A pointwise body on a pack of neighbours."""
+        """Write a pointwise body for a pack of neighbours."""
         along = self.kernel.outer[-1].name
         point = Point(self.point.axis_text, self.point.sizes, vector=self.vector, along=along)
         self._over_lanes(self.kernel.body, point)
 
     def _walk_window(self, part: Pass) -> None:
-        """Nested loops over the inner axes; scans run along."""
+        """Write nested loops over the inner axes; scans run along them."""
         own = {op.name: self._accumulator(op) for op in part.reduces}
         scans = [op for op in part.inner if isinstance(op, Scan)]
         carries = {op.name: self._carry(op) for op in scans}
@@ -196,7 +198,8 @@ class _Writer:
     # --- rows and columns ------------------------------------------------------------------
 
     def _start_row(self) -> None:
-        """Which row the thread works on; threads past the last one repeat it and store nothing."""
+        """Define the row that the thread works on; threads past the last row repeat it and store
+        nothing."""
         block = "blockIdx.x" if self.index == "int" else "(long long)blockIdx.x"
         row, together = block, self.rows
         if self.shape == "column":
@@ -227,7 +230,7 @@ class _Writer:
         return "threadIdx.y" if self.shape == "column" else "threadIdx.x"
 
     def _outer(self, part: Pass) -> None:
-        """What stands before a pass; one thread of the row stores."""
+        """Write the outer ops before a pass; only one thread of the row stores."""
         point = Point(self.point.axis_text, self.point.sizes)
         if self.shape != "lanes":
             own = "part == 0" if self.together > 1 else self.live
@@ -262,7 +265,7 @@ class _Writer:
                 self.body.values[op.name] = Value(text, held(self.dtypes[op.name]))
 
     def _open_columns(self, is_scan: bool, point: Point) -> int:
-        """The loop over the thread's columns; how many braces it opens."""
+        """Open the loop over the thread's columns, and return how many braces it opened."""
         step = f" * {self.vector}" if self.vector > 1 else ""
         if is_scan:
             self._open("for (int start = 0; start < COLUMNS; start += THREADS) {")
@@ -298,7 +301,7 @@ class _Writer:
         own: Mapping[str, str] | None = None,
         carries: Mapping[str, str] | None = None,
     ) -> None:
-        """The ops for every lane of a pack, or for one point where the vector is 1."""
+        """Write the ops for every lane of a pack, or for one point if the vector is 1."""
         own, carries = own or {}, carries or {}
         is_vector = self.vector > 1
         loaded = self.body.load_packs(ops, point)
@@ -309,7 +312,7 @@ class _Writer:
         lane = at_lane(point)
         for op in ops:
             if isinstance(op, Reduce):
-                # threads past the end of a scanned row go along, and see its last element again
+                # threads past the end of a scanned row take part, and see its last element again
                 live = "live" if carries and self.n_columns % self.threads else ""
                 at = "column + lane" if is_vector else "column"
                 self._accumulate(op, own[op.name], at, live=live)
@@ -337,14 +340,15 @@ class _Writer:
     # --- reductions and scans --------------------------------------------------------------
 
     def _dtype(self, op: Reduce | Scan) -> str:
-        """The dtype in which a reduction runs."""
+        """Return the dtype in which a reduction runs."""
         return held(self.dtypes[op.arg] if op.op.startswith("arg") else op.dtype)
 
     def _start_of(self, op: Reduce | Scan) -> str:
         return neutral(op.op, self._dtype(op))
 
     def _accumulator(self, op: Reduce) -> str:
-        """The thread's own part of a reduction; for argmax with the place of the best."""
+        """Declare the thread's partial result of a reduction; argmax and argmin also keep a
+        position."""
         name = self.body.names.new(f"{op.name}_own")
         ctype = TYPES[self._dtype(op)]
         if op.op.startswith("arg"):
@@ -361,7 +365,8 @@ class _Writer:
 
     def _accumulate(self, op: Reduce | Scan, name: str, at: str, *, live: str = "") -> None:
         value = self.body.argument(op.arg, self._dtype(op))
-        if live and not op.op.startswith("arg"):  # there an element seen again keeps its place
+        # argmax and argmin are unaffected by an element that is seen again
+        if live and not op.op.startswith("arg"):
             value = f"({live} ? {value} : {self._start_of(op)})"
         match op.op:
             case "sum":
@@ -374,7 +379,7 @@ class _Writer:
                 self.lines.add(f"{name} = {COMBINE[op.op]}()({name}, {value});")
 
     def _combine(self, op: Reduce, own: str) -> None:
-        """The threads' parts into one value that all of them have."""
+        """Combine the threads' partial results into one value that all of them have."""
         combine = f"{own}, {COMBINE[op.op]}()"
         if self.shape == "column":
             text = f"column_reduce<LANES, HEIGHT>({combine})"
@@ -388,7 +393,8 @@ class _Writer:
         self.body.define(op.name, text + place, op.dtype)
 
     def _scan(self, op: Scan, carry: str) -> None:
-        """One block of a scan: the threads' values on top of all blocks before."""
+        """Write one block of a scan: the threads' values, added to the total of all blocks
+        before."""
         dtype = held(op.dtype)
         ctype, combine = TYPES[dtype], COMBINE[op.op]
         total = self.body.names.new(f"{op.name}_total")

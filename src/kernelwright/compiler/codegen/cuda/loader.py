@@ -1,8 +1,8 @@
 """The lines of an emitted file that compile its CUDA text and launch its kernels.
 
 torch.cuda._compile_kernel needs the CUDA toolkit's headers on disk, compiles one kernel at a time
-and builds every argument anew at a launch; this needs only NVRTC and the driver, which torch's
-wheels and the machine bring, compiles the file's kernels together, and passes pointers.
+and rebuilds every argument at each launch. This loader needs only NVRTC and the driver, which come
+with torch's wheels and the machine; it compiles the file's kernels together and passes pointers.
 """
 
 from __future__ import annotations
@@ -76,6 +76,6 @@ def aligned(tensor):
 
 
 def definitions(source: str, names: list[str]) -> str:
-    """Module-level text: the CUDA source, its loader, and the compiled kernels."""
+    """Return module-level text: the CUDA source, its loader, and the compiled kernels."""
     listed = ", ".join(f'"{name}"' for name in names)
     return f'SOURCE = r"""\n{source}"""\n\n\n{LOADER}KERNELS = Kernels(SOURCE, [{listed}])\n'

@@ -1,7 +1,7 @@
-"""What every pointwise operator, reduction and scan of the loop language is in CUDA C++.
+"""The CUDA C++ text of every pointwise operator, reduction and scan of the loop language.
 
-The text needs no header: NVRTC has the mathematical functions built in, and half types are held in
-memory as bits and computed in float.
+The text needs no header: NVRTC has the mathematical functions built in, and half-precision types
+are held in memory as bits and computed in float.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _OPERATORS = {
     "where": "{0} ? {1} : {2}", "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})",
     "sign": "({0} > 0) - ({0} < 0)",
 }  # fmt: skip
-_FUNCTIONS = {  # names in CUDA's math library without the f of float; rint rounds half to even
+# names in CUDA's math library without the suffix f of float; rint rounds half to even
+_FUNCTIONS = {
     "abs": "fabs", "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "log2": "log2",
     "sqrt": "sqrt", "rsqrt": "rsqrt", "sin": "sin", "cos": "cos", "tanh": "tanh", "erf": "erf",
     "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc", "pow": "pow",
@@ -39,7 +40,7 @@ _FUNCTIONS = {  # names in CUDA's math library without the f of float; rint roun
 
 _START = {"sum": 0, "prod": 1, "any": False, "all": True}
 
-_PIECES = {  # name → text; emitted where the name is used
+_PIECES = {  # name → text, emitted if the name is used
     "float16": """\
 struct float16 { unsigned short bits; };
 DEVICE float to_float(float16 x) {
@@ -205,12 +206,12 @@ _ORDER = (
 
 
 def held(dtype: str) -> str:
-    """The dtype in which a value of ``dtype`` is computed and kept in registers."""
+    """Return the dtype in which a value of ``dtype`` is computed and kept in registers."""
     return "float32" if dtype in HALF else dtype
 
 
 def prelude(text: str) -> str:
-    """The definitions that ``text`` uses, in an order in which they compile."""
+    """Return the definitions that ``text`` uses, in an order in which they compile."""
     used = {name for name in _PIECES if re.search(rf"\b{name}\b", text)}
     if "load_pack" in text:
         used.add("Pack")
@@ -227,7 +228,7 @@ def prelude(text: str) -> str:
 
 
 def literal(value: float | int | bool, dtype: str) -> str:
-    """A number as C++ text of a type."""
+    """Return a number as a C++ literal of ``dtype``."""
     if dtype == "bool":
         return "true" if value else "false"
     if dtype == "int64":
@@ -243,14 +244,15 @@ def literal(value: float | int | bool, dtype: str) -> str:
 
 
 def neutral(op: str, dtype: str) -> str:
-    """The number that a reduction or scan starts from."""
+    """Return the number that a reduction or scan starts from."""
     if op in _START:
         return literal(_START[op], dtype)
     return literal(start_value(op.removeprefix("arg"), dtype), dtype)
 
 
 def pointwise(op: str, args: list[str], dtype: str) -> str:
-    """``op`` of ir.POINTWISE other than 'cast' on texts; ``dtype`` is what it computes in."""
+    """Return the expression for ``op`` of ir.POINTWISE other than 'cast'; ``dtype`` is the dtype it
+    computes in."""
     is_float = "float" in dtype
     one = literal(1, dtype)
     match op:

@@ -1,8 +1,9 @@
-"""A recurrent network in CUDA: the layers as one wavefront, or one launch after the other.
+"""A recurrent network in CUDA: its layers run as one wavefront, or in one launch after another.
 
 Every block keeps the weights of its hidden units in registers for all time steps. In a wavefront,
-each layer has its own processors and starts as soon as the layer below has given it one step; two
-directions must wait for whole sequences, so there each layer takes all processors in turn.
+each layer has its own processors and starts as soon as the layer below has produced one step. A
+layer of a bidirectional network must wait for whole sequences, so each layer takes all processors
+in turn.
 """
 
 from __future__ import annotations
@@ -20,21 +21,23 @@ from kernelwright.compiler.ir.ir import Recurrence, Tensor, contiguous
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _KINDS = {"lstm": 0, "gru": 1, "rnn_tanh": 2, "rnn_relu": 3}
 MAX_BATCH = 16
-"""Sums of every row of the batch stay in registers."""
+"""Largest batch: the sums of every row of the batch stay in registers."""
 MAX_WEIGHTS = 136
-"""Of a thread, in registers, beside the sums of 16 rows: 255 are all that it can have."""
+"""Largest number of weights that a thread holds in registers beside the sums of 16 rows, of at most
+255 registers."""
 SHARED_BYTES = 48 * 1024
-"""What a block gets without asking: CUDA C++ programming guide, compute capability 9.0."""
+"""Shared memory in bytes that a block gets without opting in: CUDA C++ programming guide, compute
+capability 9.0."""
 
 
 def supports(step: Recurrence) -> bool:
-    """Whether a schedule exists: float32, small batches, dense and aligned tensors."""
+    """Return whether a schedule exists: float32, small batches, dense and aligned tensors."""
     tensors = (*step.reads, *step.writes)
     if any(tensor.dtype != "float32" for tensor in tensors) or len(step.x.shape) != 3:
         return False
     per_cell = 4 if step.biased else 2
     if len(step.weights) != per_cell * step.n_layers * step.n_directions:
-        return False  # projections
+        return False  # the network has projections
     matrices = [w for i, w in enumerate(step.weights) if i % per_cell < 2]
     in_rows = all(w.strides[-1] == 1 for w in matrices)
     cut = matrices if in_rows and step.n_layers == 1 else []
@@ -50,7 +53,8 @@ def supports(step: Recurrence) -> bool:
 
 
 def _sizes(step: Recurrence) -> tuple[int, int, int, tuple[int, int]]:
-    """Batch, time steps, columns of the input, and the input's strides in time and batch."""
+    """Return the batch size, time steps, input columns, and the input's strides in time and
+    batch."""
     first, second, inputs = step.x.shape
     n, length = (first, second) if step.batch_first else (second, first)
     return n, length, inputs, _steps(step.x, step)
@@ -62,7 +66,7 @@ def _steps(tensor: Tensor, step: Recurrence) -> tuple[int, int]:
 
 
 def choices(step: Recurrence) -> list[Knobs]:
-    """Knobs, the most promising first: few units a block, so that the work of a step is short."""
+    """Return knobs, the most promising first: few units per block keep the work of a step short."""
     found: list[Knobs] = []
     if not step.bidirectional and step.n_layers > 1:
         found += [{"shape": "wavefront", "units": u} for u in (4, 8, 16)]
@@ -71,7 +75,7 @@ def choices(step: Recurrence) -> list[Knobs]:
 
 
 def neighbours(step: Recurrence, knobs: Knobs) -> Iterator[Knobs]:
-    """The other choices."""
+    """Yield the other choices."""
     return (other for other in choices(step) if other != knobs)
 
 
@@ -88,22 +92,23 @@ def _fits(step: Recurrence, knobs: Knobs) -> bool:
 
 
 def _widths(step: Recurrence) -> tuple[int, int]:
-    """The columns of the first layer's input, and of the others'."""
+    """Return the number of columns of the first layer's input, and of the other layers' inputs."""
     return step.x.shape[-1], step.hidden * step.n_directions
 
 
 def _sums(step: Recurrence) -> int:
-    """Sums of a unit: one for each gate, and the two of a GRU's last gate apart."""
+    """Return the number of sums per unit: one per gate, plus one because a GRU's last gate has
+    two."""
     return 4 if step.cell == "gru" else GATES[step.cell]
 
 
 def _packs(columns: int, units: int) -> int:
-    """Packs of four columns that a thread multiplies."""
+    """Return the number of packs of four columns that a thread multiplies."""
     return math.ceil(columns / (4 * WARPS * (32 // units)))
 
 
 def _stage(step: Recurrence, units: int) -> int:
-    """Packs of shared memory for one time step's columns."""
+    """Return the packs of shared memory for one time step's columns."""
     widest = max(_packs(size, units) for size in (*_widths(step), step.hidden))
     return WARPS * _sizes(step)[0] * (32 // units) * widest
 
@@ -117,7 +122,7 @@ def _shared_bytes(step: Recurrence, units: int) -> int:
 
 
 def emit_recurrence(step: Recurrence, knobs: Mapping[str, Any]) -> Launched:
-    """``step`` in CUDA C++ under ``knobs``: shape, units."""
+    """Emit ``step`` in CUDA C++ under ``knobs``: shape, units."""
     wave = knobs["shape"] == "wavefront"
     text = _shape_text(step, knobs["units"])
     text += _wavefront_text(step, knobs) if wave else _layers_text(step, knobs)
@@ -181,13 +186,13 @@ def _wavefront_text(step: Recurrence, knobs: Mapping[str, Any]) -> str:
 
 
 def _row_steps(weights: Sequence[Tensor], per_cell: int) -> str:
-    """How far apart in memory the rows of each cell's two matrices are."""
+    """Return the row strides of each cell's two matrices, in elements."""
     matrices = [weight for i, weight in enumerate(weights) if i % per_cell < 2]
     return ", ".join(str(weight.strides[0]) for weight in matrices)
 
 
 def _layers_text(step: Recurrence, knobs: Mapping[str, Any]) -> str:
-    """A kernel for the first layer, and one for every other."""
+    """Return a kernel for the first layer, and one for all other layers."""
     inputs, others = _widths(step)
     x_time, x_batch = _sizes(step)[3]
     y_time, y_batch = _steps(step.results[0], step)
@@ -227,7 +232,7 @@ def _layer_text(
 
 
 def _marked(step: Recurrence) -> list[str]:
-    """Statements that put the mark in every place of the sequences."""
+    """Return statements that put the mark in every location of the sequences."""
     n, length, _, _ = _sizes(step)
     shape = (step.n_layers - 1, length, n, step.hidden * step.n_directions)
     lines = [f"{step.results[0].name}.view(torch.int32).fill_(-1)  # not written yet"]

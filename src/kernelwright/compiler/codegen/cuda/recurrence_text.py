@@ -1,9 +1,10 @@
 """CUDA C++ that every recurrent network shares: blocks that hold the weights and wait for data.
 
-A layer's blocks each own a few hidden units for all time steps, with those units' weights in
-registers. A hidden state's place in memory holds a mark until the state is written, and a block
-that needs it reads until the mark is gone: data and signal are the same words, so no barrier across
-blocks and no fence is needed, and the layers of a network run as a wavefront by themselves.
+Each block of a layer owns a few hidden units for all time steps, and keeps those units' weights in
+registers. The memory of a hidden state holds a mark until the state is written, and a block that
+needs the state polls until the mark is gone. Data and signal are the same words, so no barrier
+across blocks and no fence is needed, and the layers of a network form a wavefront without further
+synchronisation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names in emitted CUDA: the reductions', and those that its own values cannot have."""
+"""Names in emitted CUDA: those of reductions, and those that emitted values cannot have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESERVED = (
     "register", "inline", "static", "operator", "y0", "y1", "yn", "j0", "j1",
     "jn", "sum", "pow", "sin", "cos", "tanh", "erf", "floor", "ceil", "round", "trunc", "fmod",
 )  # fmt: skip
-"""C++ words, functions of CUDA's library, and names that the emitted statements use."""
+"""C++ keywords, functions of CUDA's library, and names that the emitted statements use."""
 
 COMBINE = {"sum": "Sum", "prod": "Product", "max": "Maximum", "min": "Minimum", "any": "Any",
            "all": "All", "argmax": "FirstGreatest", "argmin": "FirstLeast"}  # fmt: skip

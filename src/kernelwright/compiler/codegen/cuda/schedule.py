@@ -1,4 +1,4 @@
-"""Which knobs a CUDA kernel gets: a first few from its sizes, and the neighbours of one."""
+"""The choice of knobs for a CUDA kernel: a first few from its sizes, and their neighbours."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kernelwright.compiler.codegen.gpu.stages import can_split
 from kernelwright.compiler.ir.ir import Kernel, Load, Store
 
 MAX_KEPT = 32
-"""Values of one row that a thread keeps in registers; more would spill."""
+"""Number of values of one row that a thread keeps in registers; more would spill."""
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
-    """Knobs for a collapsed kernel, the most promising first."""
+    """Return knobs for a collapsed kernel, the most promising first."""
     shape = nest(kernel)
     if shape.kind == "point":
         options = _points(kernel, shape)
@@ -62,7 +62,8 @@ def _row(threads: int, vector: int, *, rows: int = 1, keep: bool = False, parts:
 
 
 def _rows(kernel: Kernel, shape: Nest) -> list[Knobs]:
-    """A warp per short row, a block per long one; kept in registers while that fits."""
+    """Return knobs with a warp per short row or a block per long one; rows that fit stay in
+    registers."""
     if shape.has_scan:
         wanted = max(32, min(512, power_of_two(shape.n_columns)))
         return [
@@ -94,7 +95,8 @@ def _rows(kernel: Kernel, shape: Nest) -> list[Knobs]:
 
 
 def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
-    """Threads side by side on neighbouring rows, several of them down the inner axes."""
+    """Return knobs with threads side by side on neighbouring rows, several of them along the inner
+    axes."""
     parts = 1
     if can_split(kernel):
         parts = parts_wanted(shape, math.ceil(shape.n_rows / 32), 64)
@@ -109,7 +111,8 @@ def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
 
 
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
-    """One knob changed by a factor of two, or rows read again instead of kept."""
+    """Yield knobs with one of them changed by a factor of two, or with rows read again instead of
+    kept."""
     inner = knobs["shape"] != "lanes"
     widest_vector = _vector(kernel, inner=inner) if knobs["shape"] != "column" else 1
     limits = {
@@ -130,7 +133,8 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
 
 
 def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:
-    """At most 1024 threads in a block, whole warps in a reduction, kept rows in registers."""
+    """Return whether a block has at most 1024 threads, reductions have whole warps, and kept rows
+    fit in registers."""
     rows = knobs.get("rows", 1)
     if knobs["threads"] * rows > 1024:
         return False

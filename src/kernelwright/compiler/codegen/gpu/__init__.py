@@ -1,1 +1,1 @@
-"""What CUDA and Triton share: axes, stages, launches, names."""
+"""The parts that CUDA and Triton share: axes, stages, launches, names."""

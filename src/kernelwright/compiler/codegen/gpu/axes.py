@@ -1,6 +1,6 @@
-"""Loop nests rewritten before GPU emission: fewer axes, shifted scans, small products as loops.
+"""Rewrites of loop nests before GPU emission: fewer axes, shifted scans, small products as loops.
 
-Everything here maps a step to an equivalent one; what the emitters see is simpler, not different.
+Everything here maps a step to an equivalent one that is simpler for the emitters.
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ SCAN_START = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}
 
 
 def size_of(axes: Iterable[Axis]) -> int:
-    """The number of points of a loop nest."""
+    """Return the number of points of a loop nest."""
     return math.prod(axis.size for axis in axes)
 
 
 def tensors_of(kernel: Kernel) -> tuple[Tensor, ...]:
-    """The tensors that a kernel is given, each once: those it reads, then those it writes."""
+    """Return the tensors that a kernel is passed, each once: those it reads, then those it
+    writes."""
     return tuple({t.name: t for t in (*kernel.reads, *kernel.writes)}.values())
 
 
 def cone(
     body: tuple[Op, ...], roots: Iterable[str], stop: frozenset[str] = frozenset()
 ) -> set[str]:
-    """The named values that ``roots`` are computed from, themselves included, down to ``stop``."""
+    """Return the named values that ``roots`` are computed from, themselves included, down to
+    ``stop``."""
     by_name = {op.name: op for op in body if not isinstance(op, Store)}
     found: set[str] = set()
     pending = list(roots)
@@ -58,9 +60,9 @@ def cone(
 
 
 def collapse(kernel: Kernel) -> Kernel:
-    """``kernel`` with neighbouring axes joined where every index expression allows it.
+    """Return ``kernel`` with neighbouring axes joined where every index expression allows it.
 
-    Axes of size one vanish. The order of the inner axes stays, so argmax means the same.
+    Axes of size one are removed. The order of the inner axes is kept, so argmax keeps its meaning.
     """
     used = [e for op in kernel.body for e in indices(op)]
     outer, outer_names = joined((axis for axis in kernel.outer if axis.size != 1), used)
@@ -73,7 +75,8 @@ def collapse(kernel: Kernel) -> Kernel:
 
 
 def inclusive(kernel: Kernel) -> Kernel:
-    """``kernel`` with exclusive scans made inclusive scans of the argument one position earlier."""
+    """Return ``kernel`` with exclusive scans turned into inclusive scans of the argument one
+    position earlier."""
     body = kernel.body
     for scan in [op for op in body if isinstance(op, Scan) and op.exclusive]:
         body = _shifted(body, scan, kernel.inner[0])
@@ -81,7 +84,8 @@ def inclusive(kernel: Kernel) -> Kernel:
 
 
 def _shifted(body: tuple[Op, ...], scan: Scan, axis: Axis) -> tuple[Op, ...]:
-    """``body`` where ``scan`` runs over a copy of its argument's values, shifted by one."""
+    """Return ``body`` with ``scan`` running over a copy of its argument's values, shifted by
+    one."""
     step = 1 if scan.reverse else -1
     position = Affine.of({axis.name: 1}, step)
 
@@ -119,7 +123,7 @@ def _shifted(body: tuple[Op, ...], scan: Scan, axis: Axis) -> tuple[Op, ...]:
 
 
 def start_value(op: str, dtype: str) -> float | int:
-    """What a scan with ``op`` holds before its first element."""
+    """Return the value that a scan with ``op`` holds before its first element."""
     value = SCAN_START[op]
     if dtype.startswith("float") or dtype == "bfloat16":
         return float(value)
@@ -128,7 +132,8 @@ def start_value(op: str, dtype: str) -> float | int:
 
 
 def is_thin(step: Contraction) -> bool:
-    """Whether tiles on tensor cores would not suit it: a matrix times a vector, or float64."""
+    """Return whether tiles on tensor cores do not suit the step: a matrix times a vector, or
+    float64."""
     dtypes = {step.a.tensor.dtype, step.b.tensor.dtype}
     if not dtypes <= {"float32", "float16", "bfloat16"}:
         return True
@@ -136,8 +141,8 @@ def is_thin(step: Contraction) -> bool:
 
 
 def as_loops(step: Contraction) -> Kernel:
-    """The contraction as a plain reduction: right for a matrix times a vector, which is bound by
-    memory and gains nothing from tiles.
+    """Return the contraction as a plain reduction. This suits a matrix times a vector, which is
+    bound by memory and gains nothing from tiles.
 
     Not covered: transposed convolutions, whose positions no index expression gives.
     """
@@ -157,9 +162,9 @@ def as_loops(step: Contraction) -> Kernel:
 def split_axis(
     op: Op, axis: str, pieces: Mapping[str, int], size: int, *, covers_exactly: bool
 ) -> Op:
-    """``op`` with ``axis`` written as a sum of other axes with coefficients ``pieces``.
+    """Return ``op`` with ``axis`` written as a sum of other axes with coefficients ``pieces``.
 
-    Where the pieces cover more than ``size`` points, loads get a bound.
+    If the pieces cover more than ``size`` points, loads get a bound.
     """
 
     def change(index: Affine) -> Affine:

@@ -1,4 +1,4 @@
-"""What stands around kernels: the tensors that a step makes, and kernels that steps share."""
+"""The code around kernels: the tensors that a step allocates, and kernels that steps share."""
 
 from __future__ import annotations
 
@@ -32,30 +32,32 @@ class Launched:
     text: str
     launch: str
     derived: tuple[Derived, ...] = ()
-    """What the launch needs made before."""
+    """Tensors that must be computed before the launch."""
     others: tuple[str, ...] = ()
-    """Functions in the text beside the one that has the step's name; their names begin with it."""
+    """Functions in the text besides the one with the step's name; their names begin with it."""
 
 
 @dataclass
 class Parts:
-    """What an emitter makes of a program."""
+    """An emitter's output for a whole program."""
 
     texts: list[str] = field(default_factory=list)
-    """Kernels, each once."""
+    """Texts of the kernels, each once."""
     names: list[str] = field(default_factory=list)
-    """Their functions' names."""
+    """Names of the kernels' functions."""
     launches: dict[str, str] = field(default_factory=dict)
-    """By step: the statements that allocate its outputs and run it."""
+    """Step name → statements that allocate its outputs and run it."""
     derived: list[Derived] = field(default_factory=list)
-    """What the launches need made before, each once."""
+    """Tensors that must be computed before the launches, each once."""
 
     def share(self, launched: Launched, step: str, changing: set[str]) -> str:
-        """The launch, with what it needs noted; what another step needs too is made once."""
+        """Return the launch and record the tensors it needs; a tensor that another step also needs
+        is computed once."""
         launch = launched.launch
         renamed: dict[str, str] = {}
         for new in launched.derived:
-            for old, name in renamed.items():  # what this one follows from may be shared already
+            # the tensor that this one is computed from may already be shared
+            for old, name in renamed.items():
                 new = replace(new, text=_renamed(new.text, old, name))
             at = self._same(new) if new.source not in changing else None
             if at is None:
@@ -85,10 +87,11 @@ def assemble(
     stages_of: Callable[[Own], Stages],
     emit: Callable[[Own, Own], Launched],
 ) -> Parts:
-    """Every own step as kernels and launches.
+    """Emit every own step as kernels and launches.
 
-    ``emit(piece, step)`` emits one of the kernels that ``stages_of(step)`` names. Steps that do the
-    same to other tensors (the layers of a network) share one kernel: it is compiled once.
+    ``emit(piece, step)`` emits one of the kernels in ``stages_of(step)``. Steps with the same
+    computation on different tensors (the layers of a network) share one kernel, which is compiled
+    once.
     """
     parts = Parts()
     existing, changing = _made_before(program), overwritten(program)
@@ -112,7 +115,7 @@ def assemble(
 
 
 def _made_before(program: Program) -> dict[str, set[str]]:
-    """By own step: the names of the tensors that exist before it runs."""
+    """Return, by own step, the names of the tensors that exist before it runs."""
     known = {t.name for t in program.inputs} | {t.name for t, _ in program.attributes}
     before: dict[str, set[str]] = {}
     for step in program.steps:
@@ -125,7 +128,7 @@ def _made_before(program: Program) -> dict[str, set[str]]:
 
 
 def allocation(tensor: Tensor, device_of: str) -> str:
-    """The statement that makes ``tensor``, uninitialised."""
+    """Return the statement that allocates ``tensor``, uninitialised."""
     options = f"dtype=torch.{tensor.dtype}, device={device_of}.device"
     if tensor.strides == contiguous("", tensor.shape, tensor.dtype).strides:
         return f"{tensor.name} = torch.empty({tensor.shape}, {options})"

@@ -1,5 +1,5 @@
-"""A kernel's body as passes over its inner axes: a value that needs a finished reduction waits for
-the pass after it."""
+"""A kernel's body as passes over its inner axes: a value that needs a finished reduction is
+computed in a later pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernelwright.compiler.ir.ops import arguments
 
 @dataclass(frozen=True)
 class Pass:
-    """What stands before a loop over the inner axes, and what stands in it (nothing: no loop)."""
+    """The ops before a loop over the inner axes, and the ops in it (no loop if there are none)."""
 
     outer: tuple[Op, ...]
     inner: tuple[Op, ...]
@@ -25,8 +25,8 @@ class Pass:
 
 
 def passes(kernel: Kernel, *, keep: bool = False) -> list[Pass]:
-    """The passes in order. What an earlier pass computed is computed again in a later one that
-    needs it, or with ``keep`` taken from where that pass kept it."""
+    """Return the passes in order. A value of an earlier pass that a later one needs is recomputed
+    there, or, with ``keep``, read from where the earlier pass kept it."""
     level = levels(kernel)
     scopes = kernel.scopes()
     read = {tensor.name for tensor in kernel.reads}
@@ -49,7 +49,7 @@ def passes(kernel: Kernel, *, keep: bool = False) -> list[Pass]:
             return level[op.arg] == current
         if not isinstance(op, Store) or is_outer(op):
             return False
-        # a tensor that the kernel also reads is stored when no read of it is left
+        # a tensor that the kernel also reads is stored once no read of it is left
         return current == last - 1 if op.tensor.name in read else level[op.value] == current
 
     result: list[Pass] = []
@@ -70,7 +70,7 @@ def passes(kernel: Kernel, *, keep: bool = False) -> list[Pass]:
 
 
 def kept_values(sequence: list[Pass]) -> set[str]:
-    """The inner values that a pass computes and a later one reads."""
+    """Return the inner values that one pass computes and a later one reads."""
     made: dict[str, int] = {}
     kept: set[str] = set()
     for number, part in enumerate(sequence):

@@ -1,4 +1,5 @@
-"""Forward as one CUDA graph, for programs whose launches take longer than their kernels."""
+"""A forward that runs as one CUDA graph, for programs whose launches take longer than their
+kernels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What both GPU emitters decide alike: which shape of tile a loop nest wants, and how programs of
-several steps are scheduled together.
+"""The scheduling decisions that both GPU emitters share: the shape of tile that suits a loop nest,
+and the joint schedules of a program's steps.
 
 A program's schedule maps the name of every own step to that step's knobs.
 """
@@ -30,29 +30,32 @@ Knobs = Mapping[str, Any]
 N_PROCESSORS = 132
 """Streaming multiprocessors of an H100 SXM or H200 (NVIDIA H100 datasheet)."""
 N_WANTED = 4 * N_PROCESSORS
-"""Blocks that keep such a GPU busy: a few for every processor."""
+"""Number of blocks that keep such a GPU busy: a few for every processor."""
 PART_COLUMNS = 4096
-"""Elements of a row below which cutting it costs more than it brings."""
+"""Number of elements of a row below which cutting it costs more than it gains."""
 LEAST_PART = 512
-"""Elements of a part below which no neighbour of a schedule cuts either: chosen, two values for
-each of 256 threads."""
+"""Least number of elements in a part that neighbours of a schedule may cut; chosen as two values
+for each of 256 threads."""
 MAX_WINDOW = 512
-"""Inner points that one lane walks alone; more take a tile."""
+"""Number of inner points that one lane loops over alone; more points get a tile."""
 MAX_SCHEDULES = 6
 CONVOLVED_BYTES_S = 4e11
-"""What the library's convolutions are taken to write a second: a tenth of what a copy does."""
+"""Bytes per second that the library's convolutions are assumed to write: a tenth of a copy's
+rate."""
 LAUNCH_S = 10e-6
-"""What a launch from Python is taken to cost. It only says what is tried first: with a CUDA graph
-or without, both are tried, and the judge decides."""
+"""Seconds that a launch from Python is assumed to cost. It only decides what is tried first:
+programs are tried with and without a CUDA graph, and the judge decides."""
 NEAR = 6.0
-"""Times the launches' cost, up to which a graph is tried first: a guess, not measured."""
+"""Ratio of the kernels' time to the launches' cost up to which a graph is tried first: a guess, not
+measured."""
 COPY_BYTES_S = 4.28e12
-"""Measured on an H200."""
+"""Bytes per second of a copy in memory, measured on an H200."""
 QUICKER = {"bf16x3_6": 1.9, "fp16x2_3": 3.6}
-"""Than a product in float32: measured at 4096 x 4096 x 4096 on an H200."""
+"""Speed relative to a float32 product, by form of the parts; measured at 4096 x 4096 x 4096 on an
+H200."""
 TIME_STEP_S = 1.5e-6
-"""A time step of a recurrent network: a state goes through the L2 cache to other processors. A
-guess, not measured."""
+"""Seconds per time step of a recurrent network, in which a state passes through the L2 cache to
+other processors. A guess, not measured."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,16 @@ class Nest:
     """The sizes that decide a loop nest's schedule."""
 
     kind: str
-    """'point' (no inner axes), 'window' (few inner points, neighbouring lanes share them), 'row'
-    (memory runs along the inner axes), 'column' (memory runs along the outer axes)."""
+    """'point' (no inner axes), 'window' (few inner points that neighbouring lanes share), 'row'
+    (memory is contiguous along the inner axes), 'column' (memory is contiguous along the outer
+    axes)."""
     n_rows: int
     n_columns: int
     has_scan: bool
 
 
 def nest(kernel: Kernel) -> Nest:
-    """What a collapsed kernel looks like to a scheduler."""
+    """Return the features of a collapsed kernel that schedulers use."""
     n_rows, n_columns = size_of(kernel.outer), size_of(kernel.inner)
     has_scan = any(isinstance(op, Scan) for op in kernel.body)
     if not kernel.inner:
@@ -90,7 +94,7 @@ def nest(kernel: Kernel) -> Nest:
 
 
 def needs_int64(step: Kernel | Contraction) -> bool:
-    """Whether an index can pass 2^31."""
+    """Return whether an index can exceed 2^31."""
     limit = 2**31 - 2**20  # a tile may reach past the end before its mask is applied
     points = max(size_of(step.outer), size_of(step.inner)) if isinstance(step, Kernel) else 0
     extents = [
@@ -101,16 +105,17 @@ def needs_int64(step: Kernel | Contraction) -> bool:
 
 
 def parts_wanted(shape: Nest, n_programs: int, least: int) -> int:
-    """Into how many parts to cut each row so that a GPU is busy; 1 where it is without that."""
+    """Return the number of parts to cut each row into so that a GPU is busy; 1 if it is busy
+    without."""
     if n_programs >= N_PROCESSORS or shape.has_scan:
         return 1
     return max(1, min(N_WANTED // n_programs, shape.n_columns // least))
 
 
 def more_parts(kernel: Kernel, knobs: Knobs) -> list[int]:
-    """Into how many parts to cut rows that ``knobs`` leave whole, where whole ones leave half of
-    the processors idle or more: two or four. It costs a launch or two, and so only what did well
-    otherwise is tried so."""
+    """Return the numbers of parts (two, four) to try for rows that ``knobs`` leave whole, if whole
+    rows leave at least half of the processors idle. Cutting costs a launch or two, so it is tried
+    only on schedules that otherwise did well."""
     shape = nest(kernel)
     is_whole = knobs.get("shape") in ("row", "rows", "column") and "parts" not in knobs
     if not is_whole or shape.has_scan or 2 * shape.n_rows > N_PROCESSORS or not can_split(kernel):
@@ -119,15 +124,15 @@ def more_parts(kernel: Kernel, knobs: Knobs) -> list[int]:
 
 
 def power_of_two(n: int) -> int:
-    """The smallest power of two that is not below ``n``."""
+    """Return the smallest power of two that is not below ``n``."""
     return 1 << max(0, n - 1).bit_length()
 
 
 def combine(
     program: Program, choices: Callable[[Any], list[Knobs]], *, can_graph: bool
 ) -> Iterator[Schedule]:
-    """Schedules of a program: the best choice for every step, then every step's next; as CUDA
-    graphs where launching is what takes long, the best one then also without."""
+    """Yield schedules of a program: the best choice for every step, then every step's next choice.
+    If launching dominates, they run as CUDA graphs, and the best one is then also tried without."""
     by_step = {step.name: choices(step) for step in program.own()}
     if not by_step:
         return
@@ -153,8 +158,8 @@ def neighbours(
     *,
     can_graph: bool,
 ) -> Iterator[Schedule]:
-    """Schedules that differ from ``schedule`` in one step, the costliest step first, or in whether
-    forward is a CUDA graph."""
+    """Yield schedules that differ from ``schedule`` in one step, the costliest step first, or in
+    whether forward is a CUDA graph."""
     if schedule.get("graph"):
         yield {name: knobs for name, knobs in schedule.items() if name != "graph"}
     elif can_graph:
@@ -169,7 +174,7 @@ def neighbours(
 def distinct(
     schedules: Iterator[Schedule], emit: Callable[[Schedule], Emitted], *known: Schedule
 ) -> Iterator[Schedule]:
-    """The schedules whose text differs from that of those before, and of the known ones."""
+    """Yield the schedules whose text differs from that of all earlier and known ones."""
     seen: set[str] = {repr(emit(schedule)) for schedule in known}
     for schedule in schedules:
         text = repr(emit(schedule))
@@ -179,8 +184,9 @@ def distinct(
 
 
 def _gains_by_graph(program: Program, schedule: Schedule) -> bool:
-    """Whether the processor needs longer to launch the steps than the GPU to run them; or not much
-    less, so that the first steps wait for it, and copies in and out cost little beside that."""
+    """Return whether launching the steps takes the CPU longer than running them takes the GPU, or
+    not much less. In the second case the first steps wait for the CPU, and a graph's copies in and
+    out cost little beside that."""
     own = [(step, schedule[step.name]) for step in program.own()]
     n_split = sum(bool(_form(knobs)) for _, knobs in own)  # one operand each: the other is a weight
     n_launches = len(program.steps) + n_split
@@ -194,7 +200,7 @@ def _gains_by_graph(program: Program, schedule: Schedule) -> bool:
 
 
 def _copies_s(program: Program) -> float:
-    """Seconds to copy a graph's inputs and outputs."""
+    """Return the seconds needed to copy a graph's inputs and outputs."""
     returned = set(references(program.outputs))
     made = [t for s in program.steps for t in (s.outputs if isinstance(s, Call) else s.writes)]
     moved = {t.name: t.n_elements for t in (*program.inputs, *made) if t.name in returned}
@@ -207,7 +213,7 @@ def _form(knobs: Knobs) -> str:
 
 
 def _cost(step: Kernel | Contraction | Recurrence | Attention) -> float:
-    """Seconds that a step takes at least, to order steps by."""
+    """Return a lower bound, in seconds, on a step's time; it orders steps."""
     if isinstance(step, Recurrence):
         return TIME_STEP_S * step.x.shape[1 if step.batch_first else 0]
     if isinstance(step, Attention):

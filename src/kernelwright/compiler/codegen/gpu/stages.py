@@ -43,14 +43,14 @@ _VALUE_OF = {"argmax": "max", "argmin": "min"}
 
 @dataclass(frozen=True)
 class Stages:
-    """Kernels to run in order, and the tensors they hand to each other."""
+    """Kernels to run in order, and the tensors that they pass to each other."""
 
     steps: tuple[Kernel | Contraction | Recurrence | Attention, ...]
     workspace: tuple[Tensor, ...] = ()
 
 
 def levels(kernel: Kernel) -> dict[str, int]:
-    """How many passes over the inner axes must be complete before each named value is known.
+    """Return how many passes over the inner axes must be complete before each named value is known.
 
     A value that needs no Reduce has level 0; a Reduce has one more than its argument.
     """
@@ -73,8 +73,9 @@ def levels(kernel: Kernel) -> dict[str, int]:
 
 
 def can_split(kernel: Kernel) -> bool:
-    """Whether ``split`` knows how: reductions without scans; argmax only along the first axis; the
-    last kernel reads nothing that the one before has overwritten."""
+    """Return whether ``split`` can cut the kernel. It needs reductions without scans, argmax and
+    argmin only along the first axis, and a last kernel that reads nothing that the kernel before
+    has overwritten."""
     if any(isinstance(op, Scan) for op in kernel.body):
         return False
     overwritten = {op.tensor.name for op in _stores(kernel, "outer")}
@@ -86,7 +87,7 @@ def can_split(kernel: Kernel) -> bool:
 
 
 def _stores(kernel: Kernel, scope: str) -> list[Store]:
-    """The stores inside or outside the inner loops."""
+    """Return the stores inside or outside the inner loops."""
     scopes = kernel.scopes()
     inner = {axis.name for axis in kernel.inner}
     return [
@@ -104,10 +105,10 @@ def _axis_to_split(kernel: Kernel) -> Axis:
 
 
 def split(kernel: Kernel, parts: int) -> Stages:
-    """``kernel`` with its longest inner axis cut into about ``parts`` parts.
+    """Return ``kernel`` with its longest inner axis cut into about ``parts`` parts.
 
-    For every pass over the inner axes one kernel reduces the parts and one the parts' results;
-    at the end one kernel stores what needs the inner axes.
+    For every pass over the inner axes, one kernel reduces within the parts and one combines the
+    parts' results; at the end, one kernel stores the values that need the inner axes.
     """
     cut = _Cut.of(kernel, parts)
     level = levels(kernel)
@@ -143,7 +144,7 @@ class _Cut:
     def of(cls, kernel: Kernel, parts: int) -> _Cut:
         axis = _axis_to_split(kernel)
         size, step = -(-axis.size // min(parts, axis.size)), 1
-        for multiple in (1024, 32, 4):  # parts that start aligned keep wide loads
+        for multiple in (1024, 32, 4):  # parts with an aligned start keep wide loads
             if size >= 4 * multiple:
                 size, step = -(-size // multiple) * multiple, multiple
                 break
@@ -166,7 +167,7 @@ class _Cut:
         return split_axis(op, self.axis.name, pieces, self.axis.size, covers_exactly=self.exact)
 
     def _result(self, op: Reduce | Load) -> Tensor:
-        """Where a finished value is kept: one element per point of the outer axes."""
+        """Return the tensor of a finished value: one element per point of the outer axes."""
         shape = tuple(axis.size for axis in self.kernel.outer)
         dtype = op.tensor.dtype if isinstance(op, Load) else op.dtype
         return contiguous(f"{self.kernel.name}_{op.name}", shape, _kept(dtype))
@@ -179,15 +180,16 @@ class _Cut:
         return Load(op.name, self._result(op), _row_major(self.kernel.outer))
 
     def _overwritten(self) -> list[Load]:
-        """What is read once a row from where the last kernel writes: another block of it may have
-        written there before this one reads."""
+        """Return the loads that read once per row from a tensor that the last kernel overwrites.
+        Another block of that kernel may have written there before this one reads."""
         scopes = self.kernel.scopes()
         stored = {op.tensor.name for op in _stores(self.kernel, "inner")}
         loads = [op for op in self.kernel.body if isinstance(op, Load)]
         return [op for op in loads if op.tensor.name in stored and scopes[op.name] == "outer"]
 
     def _before(self, roots: list[str], level: int) -> list[Op]:
-        """The ops under ``roots``, with reductions of earlier passes loaded instead."""
+        """Return the ops under ``roots``, with reductions of earlier passes loaded instead of
+        computed."""
         known = levels(self.kernel)
         reduces = {op.name: op for op in self.kernel.body if isinstance(op, Reduce)}
         done = frozenset(name for name in reduces if known[name] < level)
@@ -204,8 +206,8 @@ class _Cut:
         return ops
 
     def partial(self, reduces: list[Reduce], level: int, at_once: Sequence[Spread] = ()) -> Kernel:
-        """Reduces every part of every row for one pass, and for the sums that are done ``at_once``;
-        stores what reads earlier passes."""
+        """Return the kernel that reduces every part of every row for one pass and for the sums that
+        are done ``at_once``, and stores values that only need earlier passes."""
         body = [self._split(op) for op in self._before([op.arg for op in reduces], level)]
         outer = (*self.kernel.outer, self.part)
         guard, args = self._guard(reduces)
@@ -219,7 +221,7 @@ class _Cut:
         return replace(self.kernel, name=name, outer=outer, inner=self.inner, body=tuple(body))
 
     def _guard(self, reduces: list[Reduce]) -> tuple[list[Op], dict[str, str]]:
-        """What keeps the points past the axis's end out of the reductions."""
+        """Return the ops that keep points past the axis's end out of the reductions."""
         args = {op.name: op.arg for op in reduces}
         if self.exact:
             return [], args
@@ -260,7 +262,8 @@ class _Cut:
     def final(
         self, reduces: list[Reduce], level: int, at_once: Sequence[Spread] = (), *, is_last: bool
     ) -> Kernel:
-        """Reduces the parts; the last one also stores what has no inner axes."""
+        """Return the kernel that reduces the parts; the last one also stores the values without
+        inner axes."""
         outer = self.kernel.outer
         at_parts = _row_major((*outer, self.part))
         inner_reads = self._read_later(level, is_last=is_last)
@@ -303,7 +306,7 @@ class _Cut:
         ]
 
     def _read_later(self, level: int, *, is_last: bool) -> set[str]:
-        """The reductions of this pass that a later kernel reads."""
+        """Return the reductions of this pass that a later kernel reads."""
         known = levels(self.kernel)
         roots = [op.value for op in _stores(self.kernel, "inner")]
         roots += [
@@ -314,7 +317,8 @@ class _Cut:
         return cone(self.kernel.body, roots)
 
     def rest(self, stores: list[Store]) -> Kernel:
-        """Stores what needs the inner axes, as a pointwise kernel over all axes."""
+        """Return a pointwise kernel over all axes that stores the values that need the inner
+        axes."""
         needed = self._before([op.value for op in stores], 1 + max(levels(self.kernel).values()))
         kept = self._overwritten()
         body = [self._load_result(op) if op in kept else op for op in needed]
@@ -324,7 +328,8 @@ class _Cut:
 
 
 def split_k(step: Contraction, parts: int) -> Stages:
-    """``step`` with its sum cut into ``parts`` products side by side, added by a second kernel."""
+    """Return ``step`` with its sum cut into ``parts`` products side by side, added by a second
+    kernel."""
     (axis,) = step.k
     size = -(-axis.size // parts)
     size = -(-size // 64) * 64
@@ -359,7 +364,7 @@ def _row_major(axes: tuple[Axis, ...]) -> Affine:
 
 
 def _kept(dtype: str) -> str:
-    """Partial results of half types stay in float32."""
+    """Return the dtype in which partial results are kept: float32 for half-precision types."""
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
@@ -372,7 +377,7 @@ def _neutral(op: str, dtype: str) -> float | int | bool:
 
 
 def dtypes(kernel: Kernel) -> dict[str, str]:
-    """The dtype of every named value."""
+    """Return the dtype of every named value."""
     return {
         op.name: op.tensor.dtype if isinstance(op, Load) else getattr(op, "dtype", "int64")
         for op in kernel.body

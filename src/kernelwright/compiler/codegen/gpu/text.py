@@ -1,4 +1,4 @@
-"""Index expressions as text; Python and C++ write them alike but for division."""
+"""Index expressions as text; Python and C++ write them alike except for division."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ATOM = re.compile(r"\w+(\[[^\]]*\])?|\([^()]*\)")
 
 
 def affine(index: Affine, axis_text: Mapping[str, str]) -> str:
-    """An index expression as text; larger strides first."""
+    """Return an index expression as text, with larger strides first."""
     parts = []
     for axis, coefficient in sorted(index.terms, key=lambda term: -abs(term[1])):
         text = grouped(axis_text[axis])
@@ -22,13 +22,13 @@ def affine(index: Affine, axis_text: Mapping[str, str]) -> str:
 
 
 def grouped(text: str) -> str:
-    """``text`` in parentheses unless it is a single term."""
+    """Return ``text`` in parentheses unless it is a single term."""
     return text if _ATOM.fullmatch(text) else f"({text})"
 
 
 def decomposed(linear: str, axes: tuple[Axis, ...], divide: str) -> dict[str, str]:
-    """By axis: its index, as an expression in the row-major number ``linear``; ``divide`` is how
-    the language writes integer division."""
+    """Return the index of each axis as an expression in the row-major number ``linear``; ``divide``
+    is the language's operator of integer division."""
     texts: dict[str, str] = {}
     stride = 1
     for axis in reversed(axes):
@@ -41,7 +41,7 @@ def decomposed(linear: str, axes: tuple[Axis, ...], divide: str) -> dict[str, st
 
 
 def row_number(axes: tuple[Axis, ...], axis_text: Mapping[str, str]) -> str:
-    """The row-major number of a point of ``axes``."""
+    """Return the row-major number of a point of ``axes``."""
     parts = []
     stride = 1
     for axis in reversed(axes):

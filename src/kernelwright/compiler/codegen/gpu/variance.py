@@ -1,5 +1,6 @@
-"""Squared distances from a mean, summed in parts: each part takes its own mean, so that the values
-are read once, and what parts lie from the whole mean is added afterwards.
+"""Sums of squared distances from a mean, computed in parts. Each part uses its own mean, so that
+the values are read once, and the distances of the parts' means from the overall mean are added
+afterwards.
 
 Source: T. F. Chan, G. H. Golub and R. J. LeVeque, Updating Formulae and a Pairwise Algorithm for
 Computing Sample Variances, 1979, equation 2.1 for any number of parts.
@@ -22,11 +23,12 @@ class Spread:
 
     total: Reduce
     first: Reduce
-    """The sum of the values, which may be differences to one of them."""
+    """The sum of the values, which may be differences from one of them."""
     mean: str
 
     def of_part(self, size: int) -> tuple[list[Op], str]:
-        """What a part of ``size`` values sums, and its name; the part's own sum is known."""
+        """Return the ops of the sum within a part of ``size`` values, and its name; the part's own
+        sum of values is known."""
         name, square = self.total.name, f"{self.total.name}_square"
         own, far = f"{name}_own_mean", f"{name}_distance"
         ops: list[Op] = [
@@ -38,8 +40,8 @@ class Spread:
         return ops, square
 
     def of_parts(self, kernel: Kernel, loaded: Load, size: int) -> list[Op]:
-        """The whole of ``kernel``'s sum from those of parts, which are ``loaded``; their first sums
-        are, and so is the first sum of all."""
+        """Return the ops of ``kernel``'s whole sum from the sums of parts, which are ``loaded``.
+        The parts' sums of values, and the overall sum of values, are known."""
         under = cone(kernel.body, [self.mean], stop=frozenset({self.first.name}))
         mean = [op for op in kernel.body if not isinstance(op, Store) and op.name in under]
         name = self.total.name
@@ -60,7 +62,8 @@ class Spread:
 
 
 def spreads(kernel: Kernel, level: Mapping[str, int]) -> list[Spread]:
-    """All sums of the second pass, where each is such a sum and there is no third pass."""
+    """Return the sums of squared distances of the second pass, if all its sums are such and there
+    is no third pass."""
     by_name = {op.name: op for op in kernel.body if not isinstance(op, Store)}
     reduces = [op for op in by_name.values() if isinstance(op, Reduce)]
     found = [_spread(op, by_name, kernel) for op in reduces if level[op.name] > 1]

@@ -15,11 +15,12 @@ COMPILED = {
 }
 """Arguments of torch.compile by kind of device, the cheapest to compile first."""
 _FOR_OTHERS = frozenset(rule.name for rule in BIASES)
-"""Rules that gain something only where own kernels follow."""
+"""Rules that gain something only if kernels of our own follow."""
 
 
 class LibraryEmitter:
-    """Emits no kernels; a schedule says with which arguments torch.compile runs the forward."""
+    """The emitter of no kernels; its schedule holds the arguments with which torch.compile runs
+    forward."""
 
     dialect = "torch"
 
@@ -27,10 +28,10 @@ class LibraryEmitter:
         return False
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        """As it is, then compiled; as it is only where a rule changed something or the library has
-        algorithms to choose from.
+        """Yield the uncompiled program, then compiled ones. The uncompiled one is included only if
+        a rule changed something or the library has a choice of algorithms.
 
-        A program with checks decides anew at every call, which is not for a compiler.
+        A program with checks branches on them at every call, so it is not compiled.
         """
         changed = set(program.lineage) - _FOR_OTHERS
         if program.lineage and not changed:

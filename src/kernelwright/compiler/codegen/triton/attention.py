@@ -1,10 +1,10 @@
-"""Attention in float32 as one Triton kernel: scores, softmax and weighted sum, a tile of queries at
-a time, on the tensor cores.
+"""Attention in float32 as one Triton kernel: scores, softmax and weighted sum, one tile of queries
+at a time, on the tensor cores.
 
-Every factor is cut into three bfloat16 parts, of which six products matter (see triton_product).
-The softmax runs along: a greater maximum scales down what has been summed so far (Milakov and
-Gimelshein, 2018). A tile that ends as NaN may have met infinities, whose parts are NaN; it is made
-again from the operands themselves.
+Every factor is split into three bfloat16 parts, of which six products matter (see split.py). The
+softmax is computed online: a greater maximum scales down the sums so far (Milakov and Gimelshein,
+2018). A tile that ends as NaN may have met infinities, whose parts are NaN; it is recomputed from
+the unsplit operands.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from kernelwright.compiler.codegen.triton.split import PRODUCTS, split_inside
 from kernelwright.compiler.ir.ir import Attention, Tensor
 
 WIDEST = 128
-"""Columns of a head that a program keeps: more leave no registers for scores."""
+"""Largest width of a head that a program keeps; wider ones leave no registers for scores."""
 _LARGE = 2**31 - 2**20
 
 
 def supports(step: Attention) -> bool:
-    """float32, narrow heads, indices of 32 bits."""
+    """Return whether the step is in float32, with narrow heads and 32-bit indices."""
     tensors = (*step.reads, *step.writes)
     batch, heads, _, width = step.q.shape
     alike = step.k.shape == step.v.shape and step.k.shape[:2] == (batch, heads)
@@ -36,7 +36,7 @@ def supports(step: Attention) -> bool:
 
 
 def choices(step: Attention) -> list[Knobs]:
-    """Knobs, the most promising first; none was measured."""
+    """Return knobs, the most promising first; none was measured."""
     sizes = [(128, 64, 8, 2), (64, 64, 4, 2), (128, 32, 8, 2), (64, 32, 4, 3)]
     if step.q.shape[3] > 64:
         sizes = [(128, 32, 8, 1), (64, 32, 4, 1), (64, 64, 4, 1), (128, 64, 8, 1)]
@@ -45,7 +45,7 @@ def choices(step: Attention) -> list[Knobs]:
 
 
 def neighbours(step: Attention, knobs: Knobs) -> Iterator[Knobs]:
-    """The other choices, and more or fewer stages."""
+    """Yield the other choices, then more and fewer stages."""
     yield from (other for other in choices(step) if other != knobs)
     for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
         if 1 <= stages <= 3:
@@ -53,7 +53,7 @@ def neighbours(step: Attention, knobs: Knobs) -> Iterator[Knobs]:
 
 
 def emit_attention(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """``step`` in Triton under ``knobs``: block_m, block_n, warps, stages."""
+    """Emit ``step`` in Triton under ``knobs``: block_m, block_n, warps, stages."""
     batch, heads, length, width = step.q.shape
     tiles = math.ceil(length / knobs["block_m"])
     name, pointers = function_name(step), ["q_ptr", "k_ptr", "v_ptr", "out_ptr"]
@@ -76,7 +76,7 @@ def emit_attention(step: Attention, knobs: Mapping[str, Any], *, interpreted: bo
 
 
 def _start(step: Attention, tiles: int) -> list[str]:
-    """Which queries the program is for."""
+    """Return the statements that compute which queries the program is for."""
     length, width = step.q.shape[2:]
     return [
         f"tile = tl.program_id(0) % {tiles}",
@@ -91,7 +91,7 @@ def _start(step: Attention, tiles: int) -> list[str]:
 
 
 def _index(tensor: Tensor, rows: str, columns: str, *, turned: bool = False) -> str:
-    """The places of a tile of a head; ``turned``: rows run across."""
+    """Return the indices of a tile of a head; ``turned`` transposes the tile."""
     image, head, row, column = tensor.strides
     first, second = ("[None, :]", "[:, None]") if turned else ("[:, None]", "[None, :]")
     return (
@@ -101,7 +101,7 @@ def _index(tensor: Tensor, rows: str, columns: str, *, turned: bool = False) -> 
 
 
 def _loop(step: Attention, *, exact: bool, interpreted: bool) -> list[str]:
-    """The pass over keys and values, and its result ``out``."""
+    """Return the loop over keys and values, which leaves its result in ``out``."""
     n_keys, width = step.k.shape[2:]
     end = f"min({n_keys}, (tile + 1) * BLOCK_M)" if step.causal else str(n_keys)
     kept = [f"(columns < {n_keys})[None, :]"]
@@ -137,7 +137,8 @@ def _loop(step: Attention, *, exact: bool, interpreted: bool) -> list[str]:
 
 
 def _product(to: str, a: str, b: str, *, exact: bool, interpreted: bool) -> list[str]:
-    """``to`` is the product of two tiles; q has its parts already."""
+    """Return statements that set ``to`` to the product of two tiles; q is already split into
+    parts."""
     if exact:
         return [f'{to} = tl.dot({a}, {b}, input_precision="ieee")']
     lines = [line for x in (a, b) if x != "q" for line in split_inside(x, interpreted=interpreted)]

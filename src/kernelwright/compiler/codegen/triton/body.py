@@ -1,7 +1,7 @@
 """The body of a loop nest as Triton statements over tiles.
 
-A tile has one dimension for the outer axes and one for the inner axes, or only one of them; a
-``Tile`` says which, and every axis is a Triton expression that is already shaped for it.
+A tile has one dimension for the outer axes and one for the inner axes, or only one of them. A
+``Tile`` says which; the text of every axis is a Triton expression that already has its shape.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _LIBRARY = frozenset({"pow", "fmod", "atan2", "exp", "log", "expm1", "log1p", "t
 
 @dataclass
 class Value:
-    """A named value: its text, its dtype as held, and the axes that it varies along."""
+    """A named value: its text, the dtype in which it is held, and the axes that it varies along."""
 
     text: str
     dtype: str
     axes: frozenset[str] = frozenset()
     number: float | int | bool | None = None
-    """Its value, if it is a literal."""
+    """The number, if the value is a literal."""
 
     @property
     def is_literal(self) -> bool:
@@ -45,26 +45,27 @@ class Value:
 
 @dataclass
 class Tile:
-    """Where statements are emitted: how an axis is written, and what masks guard it."""
+    """The position at which statements are emitted: the text of each axis, and the masks that guard
+    it."""
 
     axis_text: dict[str, str]
-    """By axis: a Triton expression, shaped for the tile."""
+    """Axis name → a Triton expression, shaped for the tile."""
     sizes: dict[str, int]
     masks: dict[str, str] = field(default_factory=dict)
-    """By axis: the name of the mask that guards it; axes that never run over have none."""
+    """Axis name → the mask that guards it; axes that never exceed their size have none."""
 
     def copy(self) -> Tile:
-        """A tile of its own that is written like this one so far."""
+        """Return an independent tile with the same texts."""
         return Tile(dict(self.axis_text), self.sizes, dict(self.masks))
 
 
 def tile_name(tensor: Tensor) -> str:
-    """The name of a tensor's pointer among a kernel's parameters."""
+    """Return the name of a tensor's pointer among a kernel's parameters."""
     return f"{tensor.name}_ptr"
 
 
 class Body:
-    """Emits ops into ``lines``; remembers what every named value is."""
+    """Emit ops into ``lines``, and remember the text and dtype of every named value."""
 
     def __init__(self, lines: Lines, names: Names, *, interpreted: bool) -> None:
         self.lines = lines
@@ -73,13 +74,13 @@ class Body:
         self.values: dict[str, Value] = {}
 
     def fork(self) -> Body:
-        """A copy that may redefine values (a loop that is run several times)."""
+        """Return a copy that may redefine values (for a loop that is emitted several times)."""
         other = Body(self.lines, self.names.fork(), interpreted=self.interpreted)
         other.values = dict(self.values)
         return other
 
     def emit(self, op: Op, tile: Tile) -> None:
-        """One op that is neither a Reduce nor a Scan."""
+        """Emit one op, other than a Reduce or a Scan."""
         match op:
             case Load():
                 self._load(op, tile)
@@ -95,7 +96,7 @@ class Body:
                 self._store(op, tile)
 
     def define(self, name: str, text: str, dtype: str, axes: Iterable[str]) -> Value:
-        """A statement that gives ``text`` a name."""
+        """Emit a statement that names ``text``."""
         value = Value(self.names.new(name), held(dtype), frozenset(axes))
         self.lines.add(f"{value.text} = {text}")
         self.values[name] = value
@@ -114,7 +115,8 @@ class Body:
             index += f" + {self.argument(value, 'int64')}" + (f" * {stride}" if stride != 1 else "")
             axes |= self.values[value].axes
         for axis in sorted(bound_axes - op.index.axes):
-            index += f" + 0 * ({tile.axis_text[axis]})"  # gives the pointer the mask's shape
+            # this term gives the pointer the mask's shape
+            index += f" + 0 * ({tile.axis_text[axis]})"
         masks = self._mask(axes, tile)
         for bound in op.bounds:
             masks.extend(inside(bound, tile))
@@ -128,7 +130,7 @@ class Body:
         self.define(op.name, text, op.tensor.dtype, axes)
 
     def argument(self, name: str, dtype: str) -> str:
-        """A value's text, converted to ``dtype``."""
+        """Return a value's text, converted to ``dtype``."""
         value = self.values[name]
         if value.dtype == dtype:
             return value.text
@@ -161,14 +163,15 @@ class Body:
         self.define(op.name, text, op.dtype, axes)
 
     def _computes_in(self, op: Compute, args: list[Value]) -> str:
-        """The dtype that the operands of ``op`` are brought to."""
+        """Return the dtype that the operands of ``op`` are converted to."""
         if op.op not in _COMPARISONS:
             return held(op.dtype)
         order = list(TYPES)
         return min((value.dtype for value in args), key=order.index)
 
     def _cast(self, op: Compute, arg: Value) -> None:
-        """A cast to a half type rounds, then goes on in float32."""
+        """Cast a value; a cast to a half-precision type rounds, and computation goes on in
+        float32."""
         target = held(op.dtype)
         text = arg.text
         if arg.is_literal:
@@ -185,7 +188,7 @@ class Body:
             self.define(op.name, text, op.dtype, arg.axes)
 
     def rounded(self, value: Value, dtype: str) -> str:
-        """``value`` in the dtype that memory holds."""
+        """Return ``value`` in the dtype that memory holds."""
         if dtype == "bfloat16" and self.interpreted and not value.is_literal:
             wide = value.text if value.dtype == "float32" else f"{value.text}.to(tl.float32)"
             return f"to_bfloat16({wide})"
@@ -204,7 +207,7 @@ class Body:
 
 
 def inside(bound: Bound, tile: Tile) -> list[str]:
-    """Conditions that keep a bound; none for a side that every point of the axes keeps."""
+    """Return the conditions of a bound, without those that hold at every point of the axes."""
     lowest, highest = extent(bound.index, tile.sizes)
     text = grouped(affine(bound.index, tile.axis_text))
     conditions = [] if lowest >= bound.low else [f"({text} >= {bound.low})"]

@@ -1,15 +1,16 @@
-"""A convolution as one Triton kernel on tensor cores, with what follows it.
+"""A convolution with its epilogue as one Triton kernel on tensor cores.
 
-The image is gathered into tiles: no im2col copy, padding is a mask. There are two precisions.
-``tf32`` is what the library's own convolutions round to by default; the weights are rounded once,
-and an image that is laid out anew is rounded on the way, because tensor cores would cut off the
-bits that they do not read. But for few channels the library often computes in float32. ``parts``
-is as exact as that: three bfloat16 parts of each operand hold all 24 bits, six of their products
-matter, and every block of k is summed afresh, because tensor cores cut bits off when they
-accumulate. Results that are not finite are made again from the operands themselves.
+The image is gathered into tiles: there is no im2col copy, and padding is a mask. There are two
+precisions. ``tf32`` is the rounding of the library's own convolutions by default. The weights are
+rounded once, and an image that is copied to another layout is rounded on the way, because tensor
+cores would truncate the bits that they do not read. For few channels, however, the library often
+computes in float32, and ``parts`` is as exact as that: three bfloat16 parts of each operand hold
+all 24 bits, six of their products matter, and every block of k is summed separately, because tensor
+cores truncate when they accumulate. Results that are not finite are recomputed from the unsplit
+operands.
 
 A transposed convolution of stride s falls into phases: outputs that are s apart read the same taps
-of the kernel. A program has outputs of one phase only and walks over that phase's taps alone.
+of the kernel. A program has outputs of one phase only and loops over that phase's taps alone.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ _OWN = (
 )  # fmt: skip
 """Names that the convolution's own statements use."""
 _BLOCKS, _TILES, _SINGLY = "blocks of one tap's channels", "tiles of any k", "one k at a time"
-"""How a program walks along k."""
+"""The ways in which a program loops over k."""
 
 
 def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """``step`` in Triton under ``knobs``: block_m, block_n, block_k, layout, precision."""
+    """Emit ``step`` in Triton under ``knobs``: block_m, block_n, block_k, layout, precision."""
     writer = ConvolutionWriter(step, knobs, interpreted=interpreted)
     text = writer.text()
     launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
@@ -64,7 +65,7 @@ def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted
 
 
 class ConvolutionWriter:
-    """Builds one convolution's text."""
+    """The writer of one convolution's text."""
 
     def __init__(self, step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
         self.step = step
@@ -88,11 +89,11 @@ class ConvolutionWriter:
         self.lines = Lines(1)
         self.axis: dict[str, str] = {}
         self.first: dict[str, str] = {}
-        """By tap of a stretch: the first one of the program's phase."""
+        """Tap of a stretch → the first tap of the program's phase."""
         self.count: dict[str, str] = {axis.name: str(axis.size) for axis in self.image.taps}
-        """By tap: how many the program walks over."""
+        """Tap → how many taps the program loops over."""
         self.position: dict[str, str] = {}
-        """By tap of a stretch: the position in the image that the first tap reads."""
+        """Tap of a stretch → the position in the image that the first tap reads."""
 
     @property
     def n_phases(self) -> int:
@@ -125,7 +126,7 @@ class ConvolutionWriter:
     # --- where a program works -------------------------------------------------------------
 
     def _place(self) -> None:
-        """Which outputs this program computes, and the axes of its rows and columns."""
+        """Define which outputs this program computes, and the axes of its rows and columns."""
         wide = ".to(tl.int64)" if needs_int64(self.step) else ""
         self.lines.add(f"tile = tl.program_id(0){wide}")
         if self.n_phases > 1:
@@ -158,7 +159,7 @@ class ConvolutionWriter:
             self.tile.masks[axis] = f"live_{letter}"
 
     def _starts(self) -> None:
-        """What stays the same along k: where rows and columns begin."""
+        """Define the start of rows and columns, which stay the same along k."""
         for stretch in self.step.stretches:
             self._stretch(stretch)
         names = {axis: text for axis, text in self.axis.items() if axis not in self.stretch_of}
@@ -172,7 +173,8 @@ class ConvolutionWriter:
         self.lines.add(f"b_start = {column} * {self.row}")
 
     def _stretch(self, s: Stretch) -> None:
-        """The phase's first tap, how many taps it has, and where the first one reads."""
+        """Define the phase's first tap, its number of taps, and the position that the first tap
+        reads."""
         row = self.axis[s.out]
         n_taps = next(axis.size for axis in self.image.taps if axis.name == s.tap)
         if s.stride == 1:
@@ -203,7 +205,7 @@ class ConvolutionWriter:
         self.axis[s.out] = out
 
     def _reads_from(self, s: Stretch, row: str, start: str) -> None:
-        """Name where the phase's first tap reads for the row."""
+        """Define the position that the phase's first tap reads for the row."""
         name = self.names.new(f"from_{s.tap}")
         self.lines.add(f"{name} = {row} + {start}")
         self.position[s.tap] = name
@@ -232,7 +234,7 @@ class ConvolutionWriter:
         self.lines.depth -= 1
 
     def _products(self) -> None:
-        """Add what a block of k gives."""
+        """Add the products of a block of k."""
         if not self.in_parts:
             precision = "ieee" if self.interpreted else "tf32"
             self.lines.add(f"b = {self._weight_tile('weight_ptr')}")
@@ -246,7 +248,8 @@ class ConvolutionWriter:
         self.lines.add(*FORMS["bf16x3_6"].multiplied(interpreted=self.interpreted))
 
     def _again_where_not_finite(self) -> None:
-        """The tile once more in float32 where an infinity or NaN spoiled more than it should."""
+        """Recompute the tile in float32 if an infinity or NaN spread to more results than it
+        should."""
         self.lines.add('if tl.min((tl.abs(acc) < float("inf")).to(tl.int32)) == 0:')
         self.lines.depth += 1
         self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
@@ -262,7 +265,7 @@ class ConvolutionWriter:
         self.lines.depth -= 2
 
     def _n_taps(self) -> str:
-        """How many combinations of taps there are."""
+        """Return the number of combinations of taps."""
         numbers = [self.count[axis.name] for axis in self.image.taps]
         known = math.prod(int(text) for text in numbers if text.isdigit())
         others = [text for text in numbers if not text.isdigit()]
@@ -272,13 +275,14 @@ class ConvolutionWriter:
         return self.n_taps
 
     def _taps(self) -> None:
-        """Name every dimension's tap, by its number among those of the phase."""
+        """Define the tap of every dimension from its number among the phase's taps."""
         rest = "tap"
         for axis in reversed(self.image.taps):
             name = self.names.new(axis.name)
             is_first = axis == self.image.taps[0]
             count = self.count[axis.name]
-            if not count.isdigit():  # none in some phases, and a pipelined loop divides ahead
+            # some phases have no taps, and a pipelined loop divides in advance
+            if not count.isdigit():
                 count = f"tl.maximum({count}, 1)"
             self.lines.add(f"{name} = {rest}" if is_first else f"{name} = {rest} % {count}")
             if not is_first:
@@ -287,7 +291,7 @@ class ConvolutionWriter:
             self.axis[axis.name] = name
 
     def _image_tile(self) -> str:
-        """The load of the rows' values at the present k."""
+        """Return the load of the rows' values at the current k."""
         image, scalar = self.image, self.walk != _TILES
         row, column = ("", "") if scalar else ("[:, None]", "[None, :]")
         offsets = [f"{self.axis[a.name]} * {self._step(a)}" for a in image.taps]
@@ -316,7 +320,7 @@ class ConvolutionWriter:
         return f"tl.load(image_ptr + {index}, mask={mask}, other=0.0)"
 
     def _step(self, tap: Axis) -> int:
-        """How far apart in memory two taps of a dimension read."""
+        """Return how far apart in memory two taps of a dimension read."""
         stretch = next((s for s in self.step.stretches if s.tap == tap.name), None)
         factor = self.image.coefficient[tap.name]
         return -factor * self._apart(stretch) if stretch else factor
@@ -330,19 +334,19 @@ class ConvolutionWriter:
         return rows | {axis.name: self.axis[axis.name] + column for axis in self.image.taps}
 
     def _weight_tile(self, pointer: str) -> str:
-        """The load of the columns' values at the present k."""
+        """Return the load of the columns' values at the current k."""
         along = f"{self._tap_number()} * {self.channels} + channel"
         if not self.step.stretches and self.walk != _BLOCKS:
             along = "k"
         if self.walk == _SINGLY:
             return f"tl.load({pointer} + b_start + {along}, mask=live_n, other=0.0)"
-        is_short = self.walk == _TILES and self.step.stretches  # else the rows are padded
+        is_short = self.walk == _TILES and self.step.stretches  # otherwise the rows are padded
         mask = "live_n[None, :]" + (" & live_k[:, None]" if is_short else "")
         index = f"b_start[None, :] + ({along})[:, None]"
         return f"tl.load({pointer} + {index}, mask={mask}, other=0.0)"
 
     def _tap_number(self) -> str:
-        """The number of the present taps among all of them."""
+        """Return the number of the current taps among all combinations of taps."""
         if not self.step.stretches:
             return "tap"
         text = ""
@@ -358,7 +362,7 @@ class ConvolutionWriter:
     # --- what follows ----------------------------------------------------------------------
 
     def _epilogue(self) -> None:
-        """The step's body on the tile of sums."""
+        """Emit the step's body on the tile of sums."""
         tile = self.tile
         for axis in self.step.batch:
             tile.axis_text[axis.name] = self.axis[axis.name]

@@ -1,4 +1,4 @@
-"""Which knobs a convolution's Triton kernel gets, the most promising first."""
+"""The choice of knobs for a convolution's Triton kernel, the most promising first."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from kernelwright.compiler.codegen.triton.product_schedule import tile_neighbour
 from kernelwright.compiler.ir.ir import Compute, Contraction
 
 LEAST_COLUMNS = 16
-"""Of a tile on tensor cores."""
+"""Least number of columns in a tile on tensor cores."""
 LEAST_CHANNELS = 16
-"""With fewer a copy of the image with channels last gains nothing, and parts in bfloat16 are often
-as quick as TF32 (measured on an H200 at shapes of 3 and 8 channels)."""
+"""Number of channels below which a channels-last copy of the image gains nothing, and parts in
+bfloat16 are often as fast as TF32 (measured on an H200 at shapes of 3 and 8 channels)."""
 LONG_BODY = 4
-"""Values computed after the sums, up to which 128 sums a thread leave room for them (compiled for
-sm_90: three left 34 registers, ten spilled)."""
+"""Number of values computed after the sums up to which 128 sums per thread leave room for them
+(compiled for sm_90: three values left 34 registers, ten spilled)."""
 FEW_PRODUCTS = 2**33
-"""Below this being exact costs less than half a millisecond. And a convolution that a rule made
-of a mean may not be rounded: the mean of many rounded terms is more exact than a rounded sum."""
+"""Number of multiplications below which being exact costs less than half a millisecond. Exactness
+matters for a convolution that a rule derived from a mean: the mean of many rounded terms is more
+exact than a rounded sum."""
 
 
 def is_convolution(step: Contraction) -> bool:
-    """Whether the step is one that this emitter writes."""
+    """Return whether this emitter writes the step as a convolution."""
     return step.tf32 and bool(layouts(step)) and size_of(step.n) > 1
 
 
 def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list[Knobs]:
-    """Products of shifted rows where there can be, then tiles as wide as the output channels: both
-    precisions, that one first which was quicker or must be."""
+    """Return products of shifted rows if possible, then tiles as wide as the output channels in
+    both precisions; the precision that was faster, or is required, comes first."""
     image = image_of(step, "as is")
     channels = image.channel.size if image.channel else 1
     n_products = size_of(step.m) * size_of(step.n) * size_of(step.k)
@@ -50,9 +51,12 @@ def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list
 
 
 def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
-    """Tiles of shifted rows, where there are outputs side by side. Measured on an H200 at seven
-    shapes: with 128 columns these two were first and third of nine, 445 to 620 TFLOP/s; with 64
-    the first was, 340 to 420. Two programs share a processor's shared memory."""
+    """Return tiles of shifted rows, if the outputs are side by side.
+
+    Measured on an H200 at seven shapes: with 128 columns these two tiles were first and third of
+    nine, 445 to 620 TFLOP/s; with 64 columns the first tile was first, 340 to 420 TFLOP/s. Two
+    programs share a processor's shared memory.
+    """
     grid = grid_of(step) if descriptors else None
     if grid is None:
         return []
@@ -72,14 +76,18 @@ def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
 
 
 def _is_long(step: Contraction) -> bool:
-    """Whether what follows holds so many values at once that 128 sums a thread leave no room: two
-    mish behind them spilled 1.3 KB of registers a thread with four warps, none with eight."""
+    """Return whether the epilogue holds so many values at once that 128 sums per thread leave no
+    room: two mish after the sums spilled 1.3 KB of registers per thread with four warps, none with
+    eight."""
     return sum(isinstance(op, Compute) for op in step.body) > LONG_BODY
 
 
 def _tiles(step: Contraction, channels: int) -> list[tuple[str, int]]:
-    """Layouts and rows of tiles. From 16 to 31 channels the copy won, with more it did where few
-    phases share a position; elsewhere reading the image as it is (H200)."""
+    """Return layouts and rows of tiles.
+
+    On an H200, from 16 to 31 channels the copy was faster, and with more channels it was where few
+    phases share a position; elsewhere reading the image as it is was faster.
+    """
     known = layouts(step)
     wins = channels >= LEAST_CHANNELS and not step.stretches
     first = "last" if wins and channels < 32 and "last" in known else "as is"
@@ -94,7 +102,7 @@ def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
     if layout == "last" and image.channel and image.channel.size % 32 == 16:
         depth = 16
     rows = min(rows, max(16, power_of_two(size_of(step.m) // N_PROCESSORS)))
-    if precision == "parts":  # sums and a chunk of them in registers
+    if precision == "parts":  # registers hold the sums and a chunk of them
         rows = min(rows, 128)
     is_tight = precision == "parts" or _is_long(step)
     warps = 8 if rows * columns > (128 * 64 if is_tight else 128 * 128) else 4
@@ -105,7 +113,8 @@ def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
 
 
 def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
-    """One knob changed: tiles by a factor of two, warps, stages, then the layout."""
+    """Yield knobs with one of them changed: tiles by a factor of two, warps, stages, then the
+    layout."""
     limits = {"block_m": (16, 256), "warps": (2, 8), "block_k": (16, 64), "block_n": (16, 256)}
     yield from filter(_fits, tile_neighbours(knobs, limits))
     others = (layout for layout in layouts(step) if layout != knobs["layout"])

@@ -1,4 +1,4 @@
-"""The Triton emitter: loop nests and contractions as ``@triton.jit`` kernels."""
+"""The Triton emitter: loop nests and contractions become ``@triton.jit`` kernels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DESCRIPTOR = "from triton.tools.tensor_descriptor import TensorDescriptor"
 
 
 class TritonEmitter:
-    """Triton for NVIDIA and AMD GPUs, and on a CPU for Triton's interpreter."""
+    """The emitter of Triton for NVIDIA and AMD GPUs, and on a CPU for Triton's interpreter."""
 
     dialect = "triton"
 
@@ -95,7 +95,7 @@ class TritonEmitter:
 
 
 def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
-    """The step as it is scheduled: few axes, inclusive scans, thin products as loops."""
+    """Return the step as it is scheduled: few axes, inclusive scans, thin products as loops."""
     if isinstance(step, Contraction):
         is_loop = is_thin(step) and not is_convolution(step)
         return collapse(as_loops(step)) if is_loop else step
@@ -103,7 +103,7 @@ def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
 
 
 def _has_descriptors(target: Target) -> bool:
-    """Whether the GPU copies tiles by descriptor: NVIDIA's from compute capability 9.0 on."""
+    """Return whether the GPU copies tiles by descriptor: NVIDIA from compute capability 9.0 on."""
     found = re.match(r"cuda:sm_(\d+)", target.device)
     return found is not None and int(found[1]) >= 90
 
@@ -133,7 +133,8 @@ def _neighbours(step: Own, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs
 
 
 def _staged(step: Own, knobs: Knobs) -> Stages:
-    """The kernels that do the step: one, or more where its rows or its k are cut into parts."""
+    """Return the kernels that compute the step: one, or more if its rows or its k are cut into
+    parts."""
     if isinstance(step, Attention):
         return Stages((step,))
     simple = _simplified(step)
@@ -146,8 +147,8 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
 
 
 def _piece(piece: Own, knobs: Knobs, *, interpreted: bool) -> Launched:
-    """One kernel of a step. The step's knobs are for its main kernel; the small ones that add
-    parts take the first choice."""
+    """Emit one kernel of a step. The step's knobs are for its main kernel; the small kernels that
+    add up parts take their first choice."""
     if isinstance(piece, Attention):
         return attention.emit_attention(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction) and is_convolution(piece):

@@ -1,7 +1,7 @@
-"""The positions of a convolution's image with its padding, numbered, so that taps are distances.
+"""The positions of a convolution's padded image, numbered so that taps are constant distances.
 
-An output reads its taps at fixed distances from its own position: where steps are one, rows of a
-matrix with one row per position, moved as a whole, are what a tap needs.
+An output reads its taps at fixed distances from its own position. Where strides are one, a tap
+needs rows of a matrix that has one row per position, all shifted by that distance.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from kernelwright.compiler.codegen.triton.image import image_of, layouts
 from kernelwright.compiler.ir.ir import Axis, Contraction, Stretch
 
 _ALIGNED = 8
-"""Channels of a row are filled up to these: 16 bytes of float16, as descriptors want."""
+"""Multiple that a row's number of channels is padded to: 16 bytes of float16, as descriptors
+require."""
 _BLOCK = 32
-"""Elements of k that are multiplied at once at least: rows of so many need not be longer. The
-narrowest block that any schedule of shifted rows has."""
+"""Least number of elements of k that are multiplied at once, so that rows of this length need not
+be longer: the narrowest block of any schedule of shifted rows."""
 MOST_WASTE = 1.8
-"""Positions for an output: with more the products of those that nobody wants cost too much. Chosen,
-not measured: shifted rows were 1.6 to 2.4 times as quick as the library (LOG.md), so that with as
-many positions nothing is left. 3 by 3 taps over 8 by 8 outputs have 1.6, over 4 by 4 have 2.3."""
+"""Largest ratio of positions to outputs; above it, the products of unused positions cost too much.
+Chosen, not measured: shifted rows were 1.6 to 2.4 times as fast as the library (docs/lab), so that
+twice as many positions would leave nothing. 3 by 3 taps over 8 by 8 outputs have 1.6, over 4 by 4
+have 2.3."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +32,22 @@ class Grid:
 
     images: int
     sizes: tuple[int, ...]
-    """Of the image along its dimensions in space."""
+    """Size of the image along each spatial dimension."""
     before: tuple[int, ...]
-    """Padding before the first position along each."""
+    """Padding before the first position along each dimension."""
     padded: tuple[int, ...]
-    """Positions along each, padding included."""
+    """Number of positions along each dimension, padding included."""
     channel: Axis
     joined: Axis | None
-    """The tap along the last dimension, where its reads lie side by side and channels alone make
-    no whole blocks: one long row."""
+    """The tap along the last dimension, if its reads are contiguous and channels alone do not fill
+    whole blocks; together they form one long row."""
     taps: tuple[Axis, ...]
     """The other taps."""
     distance: dict[str, int]
-    """By tap: positions from one to the next; by stretched tap: those of a step of one."""
+    """Tap → number of positions to the next tap; for a stretched tap, of a step of one."""
     rows: tuple[tuple[Axis, int, int], ...]
-    """Axes of outputs, the outermost first: (axis, positions from one to the next, how many such
-    steps until the next axis moves)."""
+    """Axes of the outputs, the outermost first: (axis, positions from one element to the next,
+    number of such steps until the next axis moves)."""
 
     @property
     def n_positions(self) -> int:
@@ -53,12 +55,12 @@ class Grid:
 
     @property
     def aligned(self) -> int:
-        """Elements of a position."""
+        """Number of elements of one position."""
         return _aligned(self.channel.size)
 
     @property
     def width(self) -> int:
-        """Elements that one row has of all channels and joined taps."""
+        """Number of elements in a row of all channels and joined taps."""
         return self.aligned * (self.joined.size if self.joined else 1)
 
 
@@ -67,20 +69,21 @@ def _aligned(channels: int) -> int:
 
 
 def phase_axis(axis: Axis, stretches: tuple[Stretch, ...]) -> Axis:
-    """The axis of outputs as one phase of a transposed convolution has it."""
+    """Return the axis of outputs for one phase of a transposed convolution."""
     stretch = next((s for s in stretches if s.out == axis.name), None)
     return Axis(axis.name, math.ceil(axis.size / stretch.stride)) if stretch else axis
 
 
 def grid_of(step: Contraction) -> Grid | None:
-    """The grid of ``step``; None where its outputs are not side by side on one, or too few are."""
+    """Return the grid of ``step``; None if its outputs are not side by side on one, or too few of
+    its positions are outputs."""
     if step.batch or "last" not in layouts(step):
         return None
     image, tensor = image_of(step, "as is"), step.a.tensor
     sizes, strides = tensor.shape[2:], tensor.strides[2:]
     if image.channel is None or image.channel.size != tensor.shape[1]:
         return None
-    if not image.taps:  # dimensions in space are one: nothing moves along them
+    if not image.taps:  # all spatial dimensions are one, so that no axis moves along them
         sizes, strides = (math.prod(sizes),), (1,)
     padding = _padding(step, sizes, strides)
     if padding is None:
@@ -114,7 +117,7 @@ def grid_of(step: Contraction) -> Grid | None:
 def _along(
     coefficient: int, sizes: tuple[int, ...], strides: tuple[int, ...]
 ) -> tuple[int, int] | None:
-    """(dimension in space, steps along it) of a distance in memory."""
+    """Return a distance in memory as (spatial dimension, steps along it)."""
     for d, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         if coefficient > 0 and coefficient % stride == 0 and coefficient // stride < max(2, size):
             return d, coefficient // stride
@@ -124,7 +127,7 @@ def _along(
 def _padding(
     step: Contraction, sizes: tuple[int, ...], strides: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Positions before and after each dimension that outputs read."""
+    """Return the numbers of positions before and after each dimension that outputs read."""
     before, after = [0] * len(sizes), [0] * len(sizes)
     size_of = {axis.name: axis.size for axis in (*step.m, *step.k)}
     index = step.a.index
@@ -142,16 +145,17 @@ def _padding(
         after[place[0]] = max(0, reach + bound.index.offset - (bound.high - 1))
     if index.offset != -sum(b * s for b, s in zip(before, strides, strict=True)):
         return None
-    for d, s in enumerate(step.stretches):  # one along each dimension, in their order
+    # one stretch along each dimension, in the dimensions' order
+    for d, s in enumerate(step.stretches):
         if _along(index.coefficient(s.out), sizes, strides) != (d, 1):
-            return None  # a dimension of one element has its neighbour's stride
+            return None  # a dimension of one element has the same stride as its neighbour
         low, high = _reach(s, size_of[s.out], size_of[s.tap])
         before[d], after[d] = max(0, -low), max(0, high - (s.size - 1))
     return tuple(before), tuple(after)
 
 
 def _reach(s: Stretch, n_outs: int, n_taps: int) -> tuple[int, int]:
-    """The first and the last position that a phase's outputs read, those of no output too."""
+    """Return the first and last position that a phase reads, including positions of no output."""
     apart = s.dilation // math.gcd(s.stride, s.dilation)
     low, high = 0, math.ceil(n_outs / s.stride) - 1
     for phase in range(s.stride):
@@ -166,7 +170,7 @@ def _reach(s: Stretch, n_outs: int, n_taps: int) -> tuple[int, int]:
 def _rows(
     step: Contraction, positions: Callable[[int], int | None], image: int
 ) -> tuple[tuple[Axis, int, int], ...] | None:
-    """The axes of outputs on the grid; None where they do not follow one another."""
+    """Return the axes of outputs on the grid; None if they are not nested in one another."""
     found: list[tuple[Axis, int]] = []
     for axis in (phase_axis(a, step.stretches) for a in step.m):
         coefficient = step.a.index.coefficient(axis.name)
@@ -191,7 +195,7 @@ def _spans(
     rows: Sequence[tuple[Axis, int, int]], sizes: Sequence[int], before: Sequence[int],
     after: Sequence[int], wide: Sequence[int],
 ) -> bool:  # fmt: skip
-    """Whether an axis that runs over several dimensions meets no padding between them."""
+    """Return whether an axis that runs over several dimensions crosses no padding between them."""
     for axis, far, _ in rows:
         d = next((d for d, w in enumerate(wide) if w == far), None)
         rest = axis.size

@@ -1,8 +1,8 @@
-"""How a convolution's image and weights lie in memory while its kernel runs.
+"""The layout in memory of a convolution's image and weights while its kernel runs.
 
-``as is``: the image as the step before left it. ``last``: a copy with channels last, so that what
-a tap needs of all channels is contiguous, 16 bytes a load; rounded to TF32 where that is wanted.
-The weights become a matrix, a row per output channel: taps, then channels.
+``as is`` leaves the image as the step before wrote it. ``last`` makes a channels-last copy, so that
+the channels that a tap needs are contiguous, 16 bytes per load; the copy is rounded to TF32 where
+that is wanted. The weights become a matrix with a row per output channel: taps, then channels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kernelwright.compiler.codegen.gpu.names import wrapped
 from kernelwright.compiler.ir.ir import Affine, Axis, Contraction, Tensor, contiguous
 
 _TILE = 4096
-"""Elements of a tile that is transposed."""
+"""Number of elements in a tile that is transposed."""
 _LAST = """\
 @triton.jit
 def channels_last(
@@ -57,18 +57,19 @@ class Image:
     """The operand ``a`` of a convolution as its kernel reads it."""
 
     channel: Axis | None
-    """The axis of input channels; None where there is one."""
+    """The axis of input channels; None if there is only one channel."""
     taps: tuple[Axis, ...]
     """The axes of the kernel's taps."""
     start: Affine
-    """Over the axes of rows and groups that are not stretched."""
+    """Index over the axes of rows and groups that are not stretched."""
     coefficient: dict[str, int]
-    """By axis of k: how far apart in memory neighbours lie; of a stretched tap: positions."""
+    """Axis of k → distance of neighbours in memory; for a stretched tap, the number of
+    positions."""
     is_copied: bool
 
 
 def image_of(step: Contraction, layout: str) -> Image:
-    """The image of ``step`` in ``layout``, one of ``layouts``."""
+    """Return the image of ``step`` in ``layout``, one of ``layouts``."""
     tensor, index = step.a.tensor, step.a.index
     is_copied = layout == "last"
     stretched = {s.tap: s.out for s in step.stretches}
@@ -93,7 +94,7 @@ def image_of(step: Contraction, layout: str) -> Image:
 
 
 def _moved(distance: int, tensor: Tensor) -> int:
-    """What a distance in memory becomes when channels come last."""
+    """Return a distance in memory after channels have been moved last."""
     channels, size = tensor.shape[1], math.prod(tensor.shape[2:])
     if distance % (channels * size) == 0:
         return distance
@@ -101,8 +102,8 @@ def _moved(distance: int, tensor: Tensor) -> int:
 
 
 def layouts(step: Contraction) -> tuple[str, ...]:
-    """The layouts in which the step can read its image; empty where it is no convolution that
-    this emitter writes."""
+    """Return the layouts in which the step can read its image; empty if it is not a convolution
+    that this emitter writes."""
     a, b = step.a, step.b
     simple = not (a.gather or b.bounds or b.gather or b.index.offset) and len(step.batch) < 2
     tensors = (a.tensor, b.tensor)
@@ -115,9 +116,9 @@ def layouts(step: Contraction) -> tuple[str, ...]:
 
 
 def _is_clear(step: Contraction, size: int) -> bool:
-    """Whether no distance in memory counts as one along another dimension, where a channel has
-    ``size`` elements: no tap steps over a channel's end (a kernel as large as the image is one
-    axis with its channels), and no padding is a whole channel."""
+    """Return whether every distance in memory is along one dimension, where a channel has ``size``
+    elements. No tap may step past a channel's end (a kernel as large as the image is one axis with
+    its channels), and no padding may be a whole channel."""
     index, stretched = step.a.index, {s.tap for s in step.stretches}
     taps = [axis for axis in image_of(step, "as is").taps if axis.name not in stretched]
     reaches = [abs(index.coefficient(axis.name)) * (axis.size - 1) for axis in taps]
@@ -130,23 +131,23 @@ def _is_clear(step: Contraction, size: int) -> bool:
 
 
 def weight_name(step: Contraction) -> str:
-    """The tensor of the weights as a matrix."""
+    """Return the name of the tensor that holds the weights as a matrix."""
     return f"{step.name}_weight"
 
 
 def parts_name(step: Contraction) -> str:
-    """The tensor of that matrix in three parts."""
+    """Return the name of the tensor that holds that matrix in three parts."""
     return f"{step.name}_weight_in_three"
 
 
 def image_name(step: Contraction) -> str:
-    """The tensor of the image with channels last."""
+    """Return the name of the tensor that holds the image with channels last."""
     return f"{step.name}_image"
 
 
 def weight_row(step: Contraction, block: int) -> int:
-    """Elements of a row of that matrix: whole blocks, so that rows are aligned and loads need no
-    mask; as many as there are where phases pick their taps."""
+    """Return the number of elements in a row of that matrix. Rows are padded to whole blocks, so
+    that they are aligned and loads need no mask, except where phases select their taps."""
     depth = size_of(step.k)
     return depth if step.stretches else math.ceil(depth / block) * block
 
@@ -154,7 +155,8 @@ def weight_row(step: Contraction, block: int) -> int:
 def weights(
     step: Contraction, image: Image, row: int, *, in_parts: bool, is_rounded: bool
 ) -> list[Derived]:
-    """The statements that make the weights a matrix, a row per output channel, and its parts."""
+    """Return the statements that make the weights a matrix, a row per output channel, and its
+    parts."""
     depth = (*image.taps, *([image.channel] if image.channel else []))
     axes = (*step.batch, *step.n, *depth)
     sizes = tuple(axis.size for axis in axes)
@@ -173,7 +175,7 @@ def weights(
 
 
 def laid_out(step: Contraction, image: Image, *, is_rounded: bool) -> Derived:
-    """The statements that copy the image with channels last."""
+    """Return the statements that copy the image with channels last."""
     tensor = step.a.tensor
     images, channels, size = *tensor.shape[:2], math.prod(tensor.shape[2:])
     copy = contiguous(image_name(step), (images, size, channels), "float32")
@@ -190,7 +192,7 @@ def laid_out(step: Contraction, image: Image, *, is_rounded: bool) -> Derived:
 
 
 def image_kernels(derived: str) -> list[str]:
-    """The functions that ``derived`` names."""
+    """Return the functions that ``derived`` calls."""
     texts = {
         "channels_last[": _LAST, "rounded_to_tf32(": _ROUNDED_WEIGHT, "in_three(": _PARTS_OF_WEIGHT,
     }  # fmt: skip

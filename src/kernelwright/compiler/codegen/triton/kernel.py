@@ -1,10 +1,10 @@
 """A loop nest as one Triton kernel.
 
-Three shapes of tile. ``lanes``: every lane of a 1-D tile is a point of the outer axes and walks
-the inner axes in a loop (pointwise kernels, pooling windows). ``row``: a program has one row, its
-tile runs along the inner axes. ``rows``: a 2-D tile of several rows by a block of columns. Rows
-that fit in a tile are loaded once and stay in registers; longer ones are passed over once for
-every level of reductions.
+There are three shapes of tile. ``lanes``: every lane of a 1-D tile is a point of the outer axes and
+loops over the inner axes (pointwise kernels, pooling windows). ``row``: a program has one row, and
+its tile runs along the inner axes. ``rows``: a 2-D tile of several rows by a block of columns. Rows
+that fit in a tile are loaded once and stay in registers; longer ones are read once for every level
+of reductions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _START = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
 def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """``kernel`` in Triton under ``knobs``: shape, block, rows, warps."""
+    """Emit ``kernel`` in Triton under ``knobs``: shape, block, rows, warps."""
     writer = _Writer(kernel, knobs, interpreted=interpreted)
     text = writer.text()
     tensors = [tensor.name for tensor in writer.tensors]
@@ -47,7 +47,8 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) 
 def function_text(
     step: Kernel | Contraction, pointers: Iterable[str], constants: Iterable[str], lines: Lines
 ) -> str:
-    """A jitted function of ``lines``, named as the step, with where it comes from as comments."""
+    """Return a jitted function of ``lines``, named as the step, with the step's origin as
+    comments."""
     groups = [list(pointers), [f"{name}: tl.constexpr" for name in constants]]
     head = Lines()
     head.add("@triton.jit", *wrapped(f"def {function_name(step)}(", groups, "):").split("\n"))
@@ -60,9 +61,10 @@ def launch_text(
     step: Kernel | Contraction, grid: int, tensors: Iterable[str],
     constants: Mapping[str, Any], knobs: Mapping[str, Any],
 ) -> str:  # fmt: skip
-    """The statement that runs the step's function in ``grid`` programs."""
+    """Return the statement that runs the step's function in ``grid`` programs."""
     options = {f"num_{name}": knobs[name] for name in ("warps", "stages") if name in knobs}
-    # Not a product: its float32 sums are fused multiply-adds, and would take twice as long.
+    # A product is left alone: its float32 sums are fused multiply-adds, and would take twice as
+    # long.
     if isinstance(step, Kernel) and opposed_products(step.body):
         options["enable_fp_fusion"] = False
     named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
@@ -70,14 +72,14 @@ def launch_text(
 
 
 def neutral(op: str, dtype: str) -> str:
-    """The literal that a reduction starts from."""
+    """Return the literal that a reduction starts from."""
     if op in _START:
         return literal(_START[op], held(dtype))
     return literal(start_value(op, held(dtype)), held(dtype))
 
 
 class _Writer:
-    """Builds one kernel's text."""
+    """The writer of one kernel's text."""
 
     def __init__(self, kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
         self.kernel = kernel
@@ -107,7 +109,7 @@ class _Writer:
 
     @property
     def axis(self) -> int:
-        """The tile's dimension of the inner axes."""
+        """The tile's dimension that runs along the inner axes."""
         return 1 if self.shape == "rows" else 0
 
     @property
@@ -130,7 +132,7 @@ class _Writer:
         return "tl.program_id(0).to(tl.int64)" if self.wide else "tl.program_id(0)"
 
     def _outer_axes(self, linear: str, mask: str, axes: tuple[Axis, ...] | None = None) -> None:
-        """Name the outer axes, or some of them, as functions of the row number."""
+        """Define the outer axes, or some of them, as functions of the row number."""
         chosen = self.kernel.outer if axes is None else axes
         for axis, text in decomposed(linear, chosen, "//").items():
             name = linear if text == linear else self.names.new(axis)
@@ -141,7 +143,7 @@ class _Writer:
                 self.outer_tile.masks[axis] = mask
 
     def _start_rows(self) -> None:
-        """One row (a scalar), or a column of ROWS rows."""
+        """Define one row (a scalar), or a column of ROWS rows."""
         row = self.names.new("row")
         if self.shape == "row":
             self.lines.add(f"{row} = {self._program_id()}")
@@ -156,7 +158,8 @@ class _Writer:
         self._outer_axes(row, mask)
 
     def _columns(self, start: str, *, reverse: bool = False) -> tuple[Tile, str, str]:
-        """The tile of a block of columns, the name of its column numbers, and of their mask."""
+        """Return the tile of a block of columns, the name of its column numbers, and of their
+        mask."""
         column = self.names.new("column")
         numbers = "tl.arange(0, BLOCK)" + ("[None, :]" if self.shape == "rows" else "")
         text = f"{start} + {numbers}" if start else numbers
@@ -184,7 +187,8 @@ class _Writer:
     # --- the three shapes ------------------------------------------------------------------
 
     def _lanes(self) -> None:
-        """Every lane is one point of the outer axes; a program has one point of those that lead."""
+        """Emit one point of the outer axes per lane; a program has one point of the leading
+        axes."""
         self.constants["BLOCK"] = self.block
         n_lanes, program = size_of(self.lanes), self._program_id()
         if self.lead:
@@ -203,7 +207,7 @@ class _Writer:
         self._passes(self._walk_window)
 
     def _in_registers(self) -> None:
-        """The whole row is one block: every op once, in order."""
+        """Emit every op once, in order: the whole row is one block."""
         self._start_rows()
         self.constants["BLOCK"] = self.block
         backwards = {op.reverse for op in self.kernel.body if isinstance(op, Scan)}
@@ -218,13 +222,13 @@ class _Writer:
                     self.body.emit(op, tile)
 
     def _over_blocks(self) -> None:
-        """Blocks of columns in a loop, once per level of reductions."""
+        """Emit a loop over blocks of columns, once per level of reductions."""
         self._start_rows()
         self.constants.update(BLOCK=self.block, COLUMNS=self.n_columns)
         self._passes(self._walk_blocks)
 
     def _passes(self, walk: Callable[[Pass], None]) -> None:
-        """Outer ops as soon as they are known, between passes over the inner axes."""
+        """Emit outer ops as soon as their values are known, between passes over the inner axes."""
         for part in passes(self.kernel):
             for op in part.outer:
                 self.body.emit(op, self.outer_tile)
@@ -265,7 +269,7 @@ class _Writer:
             dict(self.outer_tile.axis_text), self.outer_tile.sizes, dict(self.outer_tile.masks)
         )
         depth = self.lines.depth
-        unrolled = self.n_columns <= 32  # longer ones only make the compiler slow
+        unrolled = self.n_columns <= 32  # unrolling longer loops only slows the compiler down
         for axis in self.kernel.inner:
             name = self.names.new(axis.name)
             loop = "tl.static_range" if unrolled else "range"
@@ -290,7 +294,8 @@ class _Writer:
         return held(dtypes(self.kernel)[op.arg])
 
     def _accumulators(self, op: Reduce) -> list[str]:
-        """One accumulator per lane; for argmax the best value and where it was."""
+        """Define one accumulator per lane; for argmax and argmin, the best value and its
+        position."""
         name = self.names.new(op.name + "_lanes")
         dtype = self._dtype(op) if op.op in _BEST else held(op.dtype)
         start = neutral(_BEST[op.op][1] if op.op in _BEST else op.op, dtype)
@@ -302,7 +307,8 @@ class _Writer:
         return [name, index]
 
     def _live_argument(self, op: Reduce | Scan, mask: str) -> str:
-        """The argument over the whole tile, with the operator's neutral element off the end."""
+        """Return the argument over the whole tile, with the operator's neutral element past the
+        end."""
         dtype = self._dtype(op) if op.op in _BEST else held(op.dtype)
         value = self.body.values[op.arg]
         text = self.body.argument(op.arg, dtype)
@@ -355,7 +361,7 @@ class _Writer:
         most = reduce(_BEST[op.op][1], lanes, self.axis, dtype, keep_dims=keep)
         found = f"({lanes} == {best})"
         if "float" in dtype:
-            found += f" | ({lanes} != {lanes})"  # where there is a NaN, best is one
+            found += f" | ({lanes} != {lanes})"  # where there is a NaN, the best value is one
         self.lines.add(f"{best} = {most}", f"{hit} = tl.where({found}, {at}, {self.n_columns})")
         text = reduce("min", hit, self.axis, "int64", keep_dims=keep)
         self.body.define(op.name, text, op.dtype, axes)
@@ -368,7 +374,7 @@ class _Writer:
         return name
 
     def _scan_tile(self, op: Scan, mask: str, carry: str | None) -> None:
-        """A scan of the block; with a carry, on top of all blocks before it."""
+        """Emit a scan of the block; with a carry, it continues from all blocks before."""
         dtype = held(op.dtype)
         value = self.names.new(op.name + "_lanes")
         self.lines.add(f"{value} = {self._live_argument(op, mask)}")

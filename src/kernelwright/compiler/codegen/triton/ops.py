@@ -1,8 +1,9 @@
-"""What every pointwise operator, reduction and scan of the loop language is in Triton.
+"""The Triton text of every pointwise operator, reduction and scan of the loop language.
 
-Half types are computed in float32. On a GPU functions come from libdevice (CUDA's libdevice or
-AMD's ocml, errors of an ulp or two, as PyTorch's own), since ``tl.exp`` and ``tl.log`` are hardware
-approximations; Triton's interpreter has no libdevice, there numpy's functions stand behind ``tl``.
+Half-precision types are computed in float32. On a GPU, functions come from libdevice (CUDA's
+libdevice or AMD's ocml, with errors of one or two ulp, like PyTorch's own), because ``tl.exp`` and
+``tl.log`` are hardware approximations. Triton's interpreter has no libdevice; there, numpy's
+functions implement ``tl``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ TYPES = {
 }  # fmt: skip
 HALF = ("float16", "bfloat16")
 
-_BOTH = {  # operator → Triton text; the same on a GPU and in the interpreter
+_BOTH = {  # operator → Triton text that is the same on a GPU and in the interpreter
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}",
     "abs": "tl.abs({0})", "floor": "tl.floor({0})", "ceil": "tl.ceil({0})",
     "square": "{0} * {0}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}",
@@ -37,7 +38,7 @@ _GPU = {
     "atan2": "libdevice.atan2({0}, {1})", "rsqrt": "libdevice.rsqrt({0})",
 }  # fmt: skip
 
-_INTERPRETED = {  # through float64 where tl has no function, so that the result rounds once
+_INTERPRETED = {  # through float64 where tl has no function, so that the result is rounded once
     "exp": "tl.exp({0})", "expm1": "(tl.exp({0}.to(tl.float64)) - 1.0).to({0}.dtype)",
     "log": "tl.log({0})", "log1p": "tl.log(1.0 + {0}.to(tl.float64)).to({0}.dtype)",
     "log2": "tl.log2({0})", "sin": "tl.sin({0})", "cos": "tl.cos({0})",
@@ -144,7 +145,7 @@ def to_bfloat16(x):
 """,
 }
 
-_INTERPRETED_PIECES = {  # the interpreter walks a tl.reduce with an own function value by value
+_INTERPRETED_PIECES = {  # the interpreter runs a tl.reduce with a custom function value by value
     name: f"""\
 @triton.jit
 def {name}(x, axis: tl.constexpr, keep_dims: tl.constexpr):
@@ -156,12 +157,12 @@ def {name}(x, axis: tl.constexpr, keep_dims: tl.constexpr):
 
 
 def held(dtype: str) -> str:
-    """The dtype in which a value of ``dtype`` is computed and kept in registers."""
+    """Return the dtype in which a value of ``dtype`` is computed and kept in registers."""
     return "float32" if dtype in HALF else dtype
 
 
 def literal(value: float | int | bool, dtype: str) -> str:
-    """A number as Python text that Triton reads in ``dtype``."""
+    """Return a number as Python text that Triton reads in ``dtype``."""
     if dtype == "bool":
         return str(bool(value))
     if "float" not in dtype:
@@ -172,7 +173,7 @@ def literal(value: float | int | bool, dtype: str) -> str:
 
 
 def prelude(text: str, *, interpreted: bool) -> str:
-    """The definitions of the functions that ``text`` names, and of those that they name."""
+    """Return the definitions of the functions that ``text`` uses, and of those that they use."""
     bodies = _PIECES | (_INTERPRETED_PIECES if interpreted else {})
     used: dict[str, str] = {}
     pending = text
@@ -183,7 +184,8 @@ def prelude(text: str, *, interpreted: bool) -> str:
 
 
 def pointwise(op: str, args: list[str], dtype: str, *, interpreted: bool) -> str:
-    """``op`` of ir.POINTWISE other than 'cast' on texts; ``dtype`` is what it computes in."""
+    """Return the expression for ``op`` of ir.POINTWISE other than 'cast'; ``dtype`` is the dtype it
+    computes in."""
     is_float = "float" in dtype
     if op in ("maximum", "minimum", "relu"):
         name = "maximum" if op == "relu" else op
@@ -207,8 +209,8 @@ def pointwise(op: str, args: list[str], dtype: str, *, interpreted: bool) -> str
 
 
 def _exact_inverse(text: str) -> str:
-    """The inverse of a literal power of two, by which multiplying is as exact as dividing, and
-    takes one instruction; empty for anything else."""
+    """Return the inverse of a literal power of two; empty for anything else. Multiplying by it is
+    as exact as dividing, and takes one instruction."""
     try:
         fraction, exponent = math.frexp(float(text))
     except ValueError:
@@ -228,7 +230,7 @@ def _integer(op: str, args: list[str]) -> str:
 
 
 def reduce(op: str, value: str, axis: int, dtype: str, *, keep_dims: bool) -> str:
-    """``op`` of ir.REDUCTIONS, argmax and argmin apart, over one axis of a tile."""
+    """Return ``op`` of ir.REDUCTIONS, other than argmax and argmin, over one axis of a tile."""
     where = f"axis={axis}" + (", keep_dims=True" if keep_dims else "")
     match op:
         case "sum":
@@ -245,7 +247,7 @@ def reduce(op: str, value: str, axis: int, dtype: str, *, keep_dims: bool) -> st
 
 
 def accumulate(op: str, acc: str, value: str, dtype: str) -> str:
-    """One more value into an accumulator, argmax and argmin apart."""
+    """Return the accumulator with one more value, for ops other than argmax and argmin."""
     match op:
         case "sum":
             return f"{acc} + {value}"
@@ -259,7 +261,7 @@ def accumulate(op: str, acc: str, value: str, dtype: str) -> str:
 
 
 def scan(op: str, value: str, axis: int, dtype: str) -> str:
-    """An inclusive scan with ``op`` of ir.SCANS along one axis of a tile."""
+    """Return an inclusive scan with ``op`` of ir.SCANS along one axis of a tile."""
     match op:
         case "sum":
             return f"tl.cumsum({value}, axis={axis})"

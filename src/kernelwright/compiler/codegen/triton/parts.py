@@ -1,4 +1,5 @@
-"""The ways in which a product's operands come in parts: how many, of what type, and which meet."""
+"""The ways in which a product's operands are split into parts: how many, of what type, and which
+parts are multiplied."""
 
 from __future__ import annotations
 
@@ -13,19 +14,20 @@ from kernelwright.compiler.ir.ir import Contraction, Tensor
 
 @dataclass(frozen=True)
 class Form:
-    """A way to write a float32 as a sum."""
+    """A way to write a float32 as a sum of parts."""
 
     n: int
-    """Its parts."""
+    """Number of parts."""
     word: str
-    """How the names of tensors in parts end."""
+    """Suffix of the names of tensors in parts."""
     products: tuple[tuple[int, int], ...]
-    """The parts of a and b that are multiplied, in order: sums take the smallest first."""
+    """The pairs of parts of a and b that are multiplied, the smallest products first, as they are
+    summed."""
     is_scaled: bool = False
-    """Whether rows are brought to one size first, and low parts to that of high ones."""
+    """Whether rows are first scaled to one magnitude, and low parts to that of the high parts."""
 
     def before(self) -> tuple[str, ...]:
-        """The lines before the loop over k, beside the sums' own."""
+        """The lines before the loop over k, besides those of the sums."""
         if not self.is_scaled:
             return ()
         return (
@@ -37,10 +39,11 @@ class Form:
         )
 
     def multiplied(self, *, interpreted: bool) -> list[str]:
-        """The lines that add the products of a block's parts to the sums.
+        """Return the lines that add the products of a block's parts to the sums.
 
-        Those that hold a low part are so small that the bits which tensor cores cut off do not
-        matter; scaled ones are summed apart, since low parts are on a scale of their own.
+        Products that include a low part are so small that the bits which tensor cores truncate do
+        not matter. Those of scaled parts are summed separately, since low parts have a scale of
+        their own.
         """
         wide = ".to(tl.float32)" if interpreted else ""
         exact = ', input_precision="ieee"' if interpreted else ""
@@ -55,9 +58,9 @@ class Form:
 
 
 FORMS = {
-    # All 24 bits.
+    # Keeps all 24 bits.
     "bf16x3_6": Form(3, "in_three", split.PRODUCTS),
-    # 22 to 23 bits. The one that is left out is below one ulp.
+    # Keeps 22 to 23 bits. The product that is left out is below one ulp.
     "fp16x2_3": Form(2, "in_two", ((0, 0), (1, 0), (0, 1)), is_scaled=True),
 }
 
@@ -69,24 +72,24 @@ class Parts:
     step: Contraction
     form: Form
     rows: Mapping[str, Rows | None]
-    """By operand ('a', 'b'): its parts as rows; None where its tensor is split as it lies."""
+    """Operand ('a', 'b') → its parts as rows; None if its tensor is split in place."""
 
     @staticmethod
     def of(step: Contraction, form: Form, block: Mapping[str, int]) -> Parts:
         return Parts(step, form, {letter: rows_of(step, letter, block) for letter in "ab"})
 
     def name(self, letter: str) -> str:
-        """The tensor of an operand's parts."""
+        """Return the tensor of an operand's parts."""
         name = scaled.parts_name if self.form.is_scaled else split.parts_name
         return name(self.step, letter)
 
     def distance(self, letter: str) -> int:
-        """Elements from one part to the next."""
+        """Return the number of elements from one part to the next."""
         rows = self.rows[letter]
         return rows.n_elements if rows else extent(self._tensor(letter))
 
     def derived(self) -> tuple[Derived, ...]:
-        """The statements that split both.
+        """Return the statements that split both operands.
 
         Raises:
             ValueError: rows are to be scaled, and an operand has none.
@@ -104,7 +107,7 @@ class Parts:
         return tuple(made)
 
     def pointers(self, block: Mapping[str, int], *, descriptors: bool) -> dict[str, str]:
-        """By parameter of the product: what its launch passes."""
+        """Return the arguments that the product's launch passes, by parameter."""
         passed: dict[str, str] = {}
         for letter, side in (("a", "m"), ("b", "n")):
             parts, rows = self.name(letter), self.rows[letter]

@@ -1,15 +1,16 @@
 """A contraction as one tiled Triton kernel: matrix products, batched ones, convolutions.
 
-Every operand's index is a sum of a part that its rows decide and a part that k decides, so a
-convolution is a matrix product whose tiles are gathered: no im2col copy, padding is a mask.
+Every operand's index is a sum of a term that depends on its rows and a term that depends on k, so a
+convolution is a matrix product whose tiles are gathered: there is no im2col copy, and padding is a
+mask.
 
-float32 has three ways. ``ieee`` multiplies on the ordinary cores. ``bf16x3_6`` cuts every operand
-into three bfloat16 parts, which hold all 24 bits, and adds the six products that matter on the
-tensor cores; ``fp16x2_3`` brings rows to one size, and takes two float16 parts and three products.
-Tensor cores cut bits off when they accumulate, so every block of k is summed afresh and added to
-the total in float32. Measured on an H200 at 4096 x 4096 x 4096: 1.9 and 3.6 times cuBLAS's float32
-speed at a fifth and a quarter of its error. Infinity times a part that is zero is NaN, so results
-that are not finite are made again from the operands themselves.
+float32 has three variants. ``ieee`` multiplies on the ordinary cores. ``bf16x3_6`` splits every
+operand into three bfloat16 parts, which hold all 24 bits, and adds the six products that matter on
+the tensor cores. ``fp16x2_3`` scales rows to one magnitude, and takes two float16 parts and three
+products. Tensor cores truncate when they accumulate, so every block of k is summed separately and
+added to the total in float32. Measured on an H200 at 4096 x 4096 x 4096: 1.9 and 3.6 times cuBLAS's
+float32 speed at a fifth and a quarter of its error. Infinity times a part that is zero is NaN, so
+results that are not finite are recomputed from the unsplit operands.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ _OWN = (
 )  # fmt: skip
 """Names that the product's own statements use."""
 _PIECE = 64
-"""A side of the pieces in which a tile that is not finite is made again."""
+"""Side of the pieces in which a tile that is not finite is recomputed."""
 _LARGE = 2**31 - 2**20
-"""Elements of a part from which its index may pass 2^31."""
+"""Number of elements of a part from which its index may exceed 2^31."""
 
 
 def emit_product(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """``step`` in Triton under ``knobs``: block_m, block_n, block_k, group, precision, split,
+    """Emit ``step`` in Triton under ``knobs``: block_m, block_n, block_k, group, precision, split,
     descriptors."""
     writer = _Writer(step, knobs, interpreted=interpreted)
     text = writer.text()
@@ -53,7 +54,7 @@ def emit_product(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bo
 
 
 class _Writer:
-    """Builds one product's text."""
+    """The writer of one product's text."""
 
     def __init__(self, step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
         self.step = step
@@ -87,8 +88,8 @@ class _Writer:
         return size_of(self.step.batch) * self.tiles_m * self.tiles_n
 
     def _pointers(self) -> dict[str, str]:
-        """By parameter: what the launch passes. An operand that was split before comes as its
-        parts, and also whole, for results that are not finite."""
+        """Return the arguments that the launch passes, by parameter. An operand that is split
+        beforehand is passed as its parts, and also whole, for results that are not finite."""
         pointers: dict[str, str] = {}
         if self.parts:
             pointers = self.parts.pointers(self.block, descriptors=self.descriptors)
@@ -115,7 +116,7 @@ class _Writer:
         return function_text(self.step, self.pointers, self.constants, self.lines)
 
     def _place(self) -> None:
-        """Which tile this program computes, and the axes of its rows and columns."""
+        """Define which tile this program computes, and the axes of its rows and columns."""
         program = "tl.program_id(0)" + (".to(tl.int64)" if self.wide else "")
         pid = "pid"
         if self.step.batch:
@@ -138,7 +139,7 @@ class _Writer:
         self._side("n", "n", "tile_n * BLOCK_N", self.block["n"])
 
     def _side(self, letter: str, name: str, start: str, width: int) -> None:
-        """Name a tile's rows (m) or columns (n), which begin at ``start``, and their axes."""
+        """Define a tile's rows (m) or columns (n), which begin at ``start``, and their axes."""
         axes, size = (self.step.m, self.m) if letter == "m" else (self.step.n, self.n)
         big = f"BLOCK_{letter.upper()}" if width == self.block[letter] else str(width)
         self.lines.add(f"{name} = {start} + tl.arange(0, {big})")
@@ -158,14 +159,14 @@ class _Writer:
                 self.tile.masks[axis] = mask
 
     def _start(self, letter: str, load: Load, axes: tuple[Axis, ...]) -> str:
-        """A name for the part of an operand's index that stays the same along k."""
+        """Define the part of an operand's index that stays the same along k; return its name."""
         if rows := self.rows[letter]:
             return self._start_of_rows(letter, rows)
         width = "BLOCK_M" if letter == "a" else "BLOCK_N"
         return self._start_in_tensor(f"{letter}_start", load, axes, width)
 
     def _start_of_rows(self, letter: str, rows: Rows) -> str:
-        """Where the rows of parts begin; with descriptors, the first one's number."""
+        """Define where the rows of parts begin; with descriptors, the number of the first row."""
         name = self.names.new(f"{letter}_start")
         side = "m" if letter == "a" else "n"
         if self.descriptors:
@@ -176,7 +177,7 @@ class _Writer:
         return name
 
     def _row(self, rows: Rows, letter: str, here: str) -> str:
-        """The number among an operand's rows of row ``here`` of the product's side."""
+        """Return the number of the operand's row that row ``here`` of the product's side reads."""
         axes = self.step.m if letter == "a" else self.step.n
         lead = rows.axes[: len(rows.axes) - len(axes)]
         if not lead:
@@ -223,7 +224,7 @@ class _Writer:
         return self.step.a.tensor.dtype == "float32" or self.step.b.tensor.dtype == "float32"
 
     def _as_multiplied(self) -> tuple[str, str]:
-        """The operands' texts in one dtype that the dot takes."""
+        """Return the operands' texts converted to one dtype that the dot accepts."""
         dtypes = {self.step.a.tensor.dtype, self.step.b.tensor.dtype}
         if dtypes == {"float32"} or (len(dtypes) == 1 and not self.interpreted):
             return "a", "b"
@@ -257,7 +258,7 @@ class _Writer:
             self.lines.add(f"{letter} = tl.load({tile_name(load.tensor)} + {index}{guard})")
 
     def _operand_in_rows(self, parts: Parts, letter: str, rows: Rows, start: str) -> None:
-        """A tile of every part; padding makes masks needless."""
+        """Load a tile of every part; padding makes masks unnecessary."""
         if not self.descriptors:
             row, column = (
                 ("[:, None]", "[None, :]") if letter == "a" else ("[None, :]", "[:, None]")
@@ -271,7 +272,7 @@ class _Writer:
             self.lines.add(f"{letter}{part} = {tile}{turned}")
 
     def _load_parts(self, parts: Parts, letter: str, index: str, guard: str) -> None:
-        """The same tile of every part."""
+        """Load the same tile of every part."""
         self.lines.add(f"{letter}_index = {index}")
         for part in range(parts.form.n):
             pointer = f"{letter}_{parts.form.word}_ptr"
@@ -279,7 +280,8 @@ class _Writer:
             self.lines.add(f"{letter}{part} = tl.load({pointer} + {letter}_index{guard})")
 
     def _shaped(self, rows: tuple[Axis, ...], row: str, column: str) -> dict[str, str]:
-        """By axis: its expression, with the tile's dimension that it runs along."""
+        """Return each axis's expression, shaped for the dimension of the tile that it runs
+        along."""
         texts = {axis.name: self.axis[axis.name] for axis in self.step.batch}
         texts |= {axis.name: self.axis[axis.name] + row for axis in rows}
         return texts | {axis.name: self.axis[axis.name] + column for axis in self.step.k}
@@ -287,8 +289,8 @@ class _Writer:
     # --- what follows the product ----------------------------------------------------------
 
     def _where_finite(self) -> None:
-        """The epilogue; but a tile that is not finite once more, from the operands as they are,
-        piece by piece: small pieces take no registers from the loop above."""
+        """Emit the epilogue. A tile that is not finite is first recomputed from the unsplit
+        operands, piece by piece: small pieces take no registers from the loop above."""
         if self.form and self.form.is_scaled:
             self._undo_scales()
         self.lines.add('if tl.min((tl.abs(acc) < float("inf")).to(tl.int32)) == 1:')
@@ -308,7 +310,8 @@ class _Writer:
         self.lines.depth -= 1
 
     def _undo_scales(self) -> None:
-        """Divide by both rows' scales: first by the larger, so that nothing overflows between."""
+        """Divide by both rows' scales, first by the larger, so that nothing overflows in
+        between."""
         self.lines.add("acc += low * (1.0 / 2048)  # low parts are 2048 times as large")
         for letter, side, shape in (("a", "m", "[:, None]"), ("b", "n", "[None, :]")):
             rows = self.rows[letter]
@@ -320,7 +323,7 @@ class _Writer:
         self.lines.add("acc *= tl.maximum(a_inverse, b_inverse)")
 
     def _in_pieces(self) -> None:
-        """The tile in float32, as pieces small enough for any schedule's registers."""
+        """Recompute the tile in float32, in pieces small enough for any schedule's registers."""
         high, wide = (min(_PIECE, self.block[x]) for x in "mn")
         across = self.block["n"] // wide
         self.lines.add(f"for piece in range({self.block['m'] // high * across}):")
@@ -332,7 +335,7 @@ class _Writer:
         self.lines.depth -= 1
 
     def _exactly(self, high: int, wide: int) -> None:
-        """The sums of a piece in float32."""
+        """Emit the sums of a piece in float32."""
         step = self.step
         sides = (("a", step.a, step.m, high), ("b", step.b, step.n, wide))
         starts = [
@@ -351,7 +354,7 @@ class _Writer:
         self.lines.depth -= 1
 
     def _column(self, letter: str, load: Load, start: str, side: tuple[Axis, ...]) -> None:
-        """Load what an operand has at one k: a vector along its rows."""
+        """Load an operand's vector along its rows at one k."""
         k_axes = {axis.name for axis in self.step.k}
         along = Affine(tuple(t for t in load.index.terms if t[0] in k_axes))
         masks = [self.tile.masks[axis.name] for axis in side[:1] if axis.name in self.tile.masks]
@@ -362,7 +365,7 @@ class _Writer:
         self.lines.add(f"{letter}_k = tl.load({tile_name(load.tensor)} + {index}{guard})")
 
     def _epilogue(self, sums: str) -> None:
-        """The step's body on the tile of sums."""
+        """Emit the step's body on the tile of sums."""
         tile = self.tile
         for axis in self.step.batch:
             tile.axis_text[axis.name] = self.axis[axis.name]

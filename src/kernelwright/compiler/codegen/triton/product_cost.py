@@ -1,8 +1,8 @@
-"""What a float32 product in parts costs: a model of Hopper, fitted to measurements.
+"""The cost of a float32 product in parts: a model of Hopper, fitted to measurements.
 
-A processor runs as many programs at a time as fit. Together they wait for the tensor cores, or for
-operands from the L2 cache; one alone also waits at every block of k: for its products to end, and
-for the next block where only two stages of them are in flight.
+A processor runs as many programs at a time as fit. Several programs together wait for the tensor
+cores, or for operands from the L2 cache. One program alone also waits at every block of k: for its
+products to end, and for the next block if only two stages are in flight.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from kernelwright.compiler.ir.ir import Contraction, Load
 
 
 class Tile(NamedTuple):
-    """What a program computes at a time, and with how many warps and stages in flight."""
+    """The tile that a program computes at a time, with its number of warps and of stages in
+    flight."""
 
     m: int
     n: int
@@ -29,14 +30,14 @@ class Tile(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How a program gets its operands in parts."""
+    """The way in which a program gets its operands in parts."""
 
     place: str
-    """Where they are split: 'before' by a kernel of its own, or 'inside' the loop."""
+    """Where operands are split: 'before' by a kernel of its own, or 'inside' the loop."""
     descriptors: bool = False
-    """Whether hardware of its own copies tiles (with 'before' only)."""
+    """Whether hardware (TMA) copies tiles by descriptor (with 'before' only)."""
     precision: str = "bf16x3_6"
-    """The form of the parts; scaled ones are split before."""
+    """The form of the parts; scaled parts are split before."""
 
     @property
     def form(self) -> Form:
@@ -44,61 +45,69 @@ class Way(NamedTuple):
 
     @property
     def element_bytes(self) -> int:
-        """What the loop reads of an element."""
+        """Bytes that the loop reads per element."""
         return 2 * self.form.n if self.place == "before" else 4
 
     @property
     def split_bytes(self) -> int:
-        """Read and written to split an element before; scaled ones are read twice."""
+        """Bytes read and written to split an element beforehand; scaled elements are read twice."""
         return self.element_bytes + (8 if self.form.is_scaled else 4)
 
 
 TENSOR_FLOPS = 711e12 / N_PROCESSORS
-"""bfloat16, a processor: torch.matmul at 8192 x 8192 x 8192, measured on an H200."""
+"""bfloat16 FLOP/s per processor: torch.matmul at 8192 x 8192 x 8192, measured on an H200."""
 COPY_BYTES_S = 4.28e12
-"""Copying in memory, measured on an H200."""
+"""Bytes per second of a copy in memory, measured on an H200."""
 CACHE_BYTES_S = 10.5e12 / N_PROCESSORS
-"""From the L2 cache into a processor: what a product that read every part twice drew (H200)."""
+"""Bytes per second from the L2 cache into a processor: the rate of a product that read every part
+twice (H200)."""
 LAUNCH_S = 3e-6
-"""A kernel more on the GPU."""
+"""Seconds that one more kernel takes on the GPU."""
 SHARED_BYTES = 227 * 1024
 REGISTERS = 65536
-"""Of a processor: CUDA C++ programming guide, compute capability 9.0."""
+"""Registers of a processor: CUDA C++ programming guide, compute capability 9.0."""
 OTHER_REGISTERS = 40
-"""A thread's beside its sums: ptxas says 163 for 128 x 128 in 8 warps, of which 128 are sums."""
+"""Registers of a thread besides its sums: ptxas reports 163 for 128 x 128 in 8 warps, of which 128
+are sums."""
 LANES_S = 128 * 1.7e9
-"""Instructions a second and processor: 128 lanes at the clock of an H200 under load."""
+"""Instructions per second and processor: 128 lanes at the clock of an H200 under load."""
 
-# The rest is fitted to the times in tests/null/emit_gpu/test_product_cost.py.
+# The other constants are fitted to the times in tests/null/emit_gpu/test_product_cost.py.
 DRAIN_S = 0.02e-6
-"""A block's wait for one of its products to end, where no other program fills it."""
+"""Seconds that a block waits for one of its products to end, if no other program fills the gap."""
 LATE_S = 0.55e-6
-"""A block's wait for its operands with two stages."""
+"""Seconds that a block waits for its operands with two stages."""
 DESCRIPTOR_S = 0.14e-6
-"""How much later a block arrives by descriptor."""
+"""Seconds by which a block copied by descriptor arrives later."""
 START_S = 0.8e-6
-"""A program's first and last instructions,"""
+"""Seconds of a program's first and last instructions."""
 FILL_S = 1.6e-6
-"""and its wait for every stage before the first product."""
+"""Seconds that a program waits to fill every stage before its first product."""
 COPY_INSTRUCTIONS = 3.8
-"""For 16 bytes of a block that come by pointer."""
+"""Instructions per 16 bytes of a block that are loaded by pointer."""
 SPLIT_INSTRUCTIONS = 12
-"""For an element that is split inside the loop: conversions, differences, shared memory."""
+"""Instructions per element that is split inside the loop: conversions, differences, shared
+memory."""
 GATHER_INSTRUCTIONS = 120
-"""For an element that is loaded by itself. Measured inside the loop, with rows of odd length;
-gathering from three parts is taken to cost as much, so that convolutions are first tried split
-before, as the one was that won on an H200 (1.88 times the library)."""
+"""Instructions per element that is loaded individually. Measured inside the loop, with rows of odd
+length. Gathering from three parts is assumed to cost the same, so that convolutions are first tried
+split beforehand, like the one that won on an H200 (1.88 times the library)."""
 SUM_INSTRUCTIONS = 2.2
-"""For a sum of a block of scaled parts: a zero to start from, an addition."""
+"""Instructions per sum of a block of scaled parts: a zero to start from, and an addition."""
 NARROW = 1.22
-"""Products of fewer than 128 columns: shared memory feeds the tensor cores too slowly."""
+"""Slowdown of products of fewer than 128 columns: shared memory feeds the tensor cores too
+slowly."""
 OLD = 2.0
-"""Products of fewer than 64 rows: Triton takes the instructions of the GPUs before. A guess."""
+"""Slowdown of products of fewer than 64 rows, for which Triton uses the instructions of earlier
+GPUs. A guess."""
 
 
 def split_cost_s(step: Contraction, tile: Tile, way: Way, *, kept: Set[str] = frozenset()) -> float:
-    """Seconds that the model gives a product in bfloat16 parts; infinite where the tile does not
-    fit. ``kept``: tensors that stay the same from call to call, and so are split once."""
+    """Return the model's time, in seconds, of a product in bfloat16 parts; infinite if the tile
+    does not fit.
+
+    ``kept`` names tensors that stay the same from call to call, and so are split once.
+    """
     parts = parts_of_k(step, tile)
     n_chunks = math.ceil(math.ceil(size_of(step.k) / parts) / tile.k)
     together = programs_together(tile, way, n_chunks)
@@ -121,7 +130,7 @@ def split_cost_s(step: Contraction, tile: Tile, way: Way, *, kept: Set[str] = fr
 
 
 def _wave_s(step: Contraction, tile: Tile, way: Way, n_chunks: int, n_programs: int) -> float:
-    """Seconds that a processor needs for ``n_programs`` at a time."""
+    """Return the seconds that a processor needs for ``n_programs`` at a time."""
     slower = (OLD if tile.m < 64 else 1.0) * (NARROW if tile.n < 128 else 1.0)
     read_bytes = way.element_bytes * (tile.m + tile.n) * tile.k
     n_products = len(way.form.products)
@@ -140,7 +149,7 @@ def _wave_s(step: Contraction, tile: Tile, way: Way, n_chunks: int, n_programs: 
 
 
 def _instructions(step: Contraction, tile: Tile, way: Way, read_bytes: int) -> float:
-    """Of a block, beside its products."""
+    """Return the instructions of a block, besides its products."""
     count = 0.0 if way.descriptors else COPY_INSTRUCTIONS * read_bytes / 16
     block = {"m": tile.m, "n": tile.n, "k": tile.k}
     for letter, load, side in (("a", step.a, tile.m), ("b", step.b, tile.n)):
@@ -151,17 +160,18 @@ def _instructions(step: Contraction, tile: Tile, way: Way, read_bytes: int) -> f
 
 
 def _is_aligned(load: Load) -> bool:
-    """Whether four neighbours in memory can be loaded at a time."""
+    """Return whether four neighbours in memory can be loaded at a time."""
     steps = sorted(abs(step) for _, step in load.index.terms)
     is_matrix = not load.bounds and steps.count(1) == 1
     return is_matrix and all(step % 4 == 0 for step in (*steps[1:], load.index.offset))
 
 
 def programs_together(tile: Tile, way: Way, n_chunks: int = 8) -> int:
-    """Programs that one processor holds at a time; 0 where not even one fits, or where eight warps
-    share 64 rows, which took three times as long."""
+    """Return the number of programs that one processor holds at a time; 0 if not even one fits, or
+    if eight warps share 64 rows, which took three times as long."""
     threads = 32 * tile.warps
-    n_sums = 3 if way.form.is_scaled else 2  # the total, a block's, and that of the low parts
+    # the total, a block's sum, and the sum of the low parts
+    n_sums = 3 if way.form.is_scaled else 2
     registers = n_sums * tile.m * tile.n // threads + OTHER_REGISTERS
     if registers > 255 or 64 <= tile.m < 16 * tile.warps:
         return 0
@@ -172,13 +182,14 @@ def programs_together(tile: Tile, way: Way, n_chunks: int = 8) -> int:
 
 
 def n_tiles(step: Contraction, tile: Tile) -> int:
-    """Tiles of the product's results."""
+    """Return the number of tiles of the product's results."""
     m, n = size_of(step.m), size_of(step.n)
     return size_of(step.batch) * math.ceil(m / tile.m) * math.ceil(n / tile.n)
 
 
 def parts_of_k(step: Contraction, tile: Tile) -> int:
-    """Into how many parts to cut k so that the GPU is full: parts of the same size if possible."""
+    """Return the number of parts to cut k into so that the GPU is full, of equal size if
+    possible."""
     k = size_of(step.k)
     wanted = min(N_PROCESSORS // max(1, n_tiles(step, tile)), k // 256)
     if wanted < 2 or len(step.k) != 1:

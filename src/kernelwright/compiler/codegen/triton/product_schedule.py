@@ -1,4 +1,5 @@
-"""Which knobs a product's Triton kernel gets: a model of Hopper prunes, the judge decides."""
+"""The choice of knobs for a product's Triton kernel: a model of Hopper prunes, the judge
+decides."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ WHOLE_TILES = (
     Tile(64, 16, 64, 4, 4),
     Tile(16, 16, 128, 4, 4),
 )
-SPLIT_TILES = (  # a total and a chunk of it in registers: 128 x 128 are all that 8 warps hold
+SPLIT_TILES = (  # a total and a chunk of it in registers: 128 x 128 is all that 8 warps hold
     Tile(64, 128, 32, 4, 2),
     Tile(128, 128, 32, 8, 3),
     Tile(128, 128, 64, 8, 2),
@@ -44,9 +45,10 @@ SPLIT_TILES = (  # a total and a chunk of it in registers: 128 x 128 are all tha
     Tile(16, 16, 128, 4, 2),
 )
 WORTHWHILE = 2**28
-"""Multiplications from which three parts pay off: tensor cores are what a product waits for.
-Chosen, not measured: 9 us of float32 on an H200, what the launch that splits an operand costs."""
-TWO_PART_TILES = (  # two thirds of the bytes of three parts: blocks may be longer
+"""Number of multiplications from which three parts pay off, because the product is bound by the
+tensor cores. Chosen, not measured: 9 us of float32 on an H200, the cost of the launch that splits
+an operand."""
+TWO_PART_TILES = (  # two thirds of the bytes of three parts, so that blocks may be longer
     Tile(128, 128, 64, 8, 3),
     Tile(128, 128, 32, 8, 4),
     Tile(64, 128, 64, 4, 3),
@@ -65,19 +67,19 @@ WAYS = {
     Way("before"): SPLIT_TILES,
     Way("inside"): SPLIT_TILES,
 }
-"""Ways to get operands in parts, and the tiles that suit each."""
+"""Ways to get operands in parts → the tiles that suit each."""
 PRUNED = 2.0
-"""A schedule that the model puts this many times above the best is not tried. Chosen: the judge
-decides among what is left."""
+"""A schedule is not tried if the model puts it this many times above the best. Chosen: the judge
+decides among the rest."""
 
 
 def product_choices(
     step: Contraction, *, descriptors: bool = False, kept: Set[str] = frozenset()
 ) -> list[Knobs]:
-    """Knobs for a contraction, the most promising first.
+    """Return knobs for a contraction, the most promising first.
 
-    ``descriptors``: whether the GPU has them (tiles are copied by hardware of its own). ``kept``:
-    tensors that stay the same from call to call, such as a layer's weight: they are split once.
+    ``descriptors``: whether the GPU has them (hardware copies tiles). ``kept``: tensors that stay
+    the same from call to call, such as a layer's weight: they are split once.
     """
     m, n, k = size_of(step.m), size_of(step.n), size_of(step.k)
     is_single = step.a.tensor.dtype == "float32"
@@ -90,7 +92,7 @@ def product_choices(
 
 
 def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
-    """Tiles that waste little and fill the GPU."""
+    """Return tiles that waste little and fill the GPU."""
     deepest = max(32, power_of_two(size_of(step.k)))
     tiles = [tile for tile in WHOLE_TILES if tile.k <= deepest]
     ranked = sorted(tiles, key=lambda tile: _whole_cost(step, tile))
@@ -100,8 +102,8 @@ def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
 
 
 def _split_choices(step: Contraction, *, descriptors: bool, kept: Set[str]) -> list[Knobs]:
-    """The cheapest tiles by the model, with or without descriptors; then what is left of the two:
-    where the model is wrong about a tile, it is wrong about both."""
+    """Return the model's cheapest tiles, with or without descriptors, then the remaining one of the
+    two: if the model is wrong about a tile, it is wrong about both."""
     deepest = max(32, power_of_two(size_of(step.k)))
     costs = {
         (tile, way): split_cost_s(step, tile, way, kept=kept)
@@ -116,7 +118,7 @@ def _split_choices(step: Contraction, *, descriptors: bool, kept: Set[str]) -> l
         best.setdefault((tile, way.place, way.precision), way)
     ranked.sort(key=lambda key: best[key[0], key[1].place, key[1].precision] != key[1])
     others = [key for key in ranked if key[1].precision != ranked[0][1].precision]
-    for key in others[:1]:  # among those that are tried, for where the judge refuses the first form
+    for key in others[:1]:  # tried early in case the judge refuses the first form
         ranked.remove(key)
         ranked.insert(3, key)
     options: list[Knobs] = []
@@ -129,9 +131,12 @@ def _split_choices(step: Contraction, *, descriptors: bool, kept: Set[str]) -> l
 
 
 def _is_possible(step: Contraction, tile: Tile, way: Way, *, descriptors: bool) -> bool:
-    """Whether the operands are matrices where a way needs it. Descriptors of three parts are for
-    programs that share a processor, so that a later block makes none of them wait: elsewhere they
-    took 2 to 6 % more time, while with two parts they took 2 to 3 % less (H200)."""
+    """Return whether the operands are matrices where a way needs it.
+
+    Descriptors of three parts are for programs that share a processor, so that a late block makes
+    none of them wait: elsewhere they took 2 to 6 % more time, while with two parts they took 2 to 3
+    % less (H200).
+    """
     if way.form.is_scaled and size_of(step.k) % parts_of_k(step, tile):
         return False  # the last part of k would be masked
     if way.descriptors:
@@ -157,7 +162,8 @@ def _knobs(tile: Tile) -> dict[str, Any]:
 
 
 def _whole_cost(step: Contraction, tile: Tile) -> float:
-    """Waves of programs times the work of one, counting padding and thin tiles' poor reuse."""
+    """Return waves of programs times the work of one, counting padding and thin tiles' poor
+    reuse."""
     waves = math.ceil(n_tiles(step, tile) / N_PROCESSORS)
     return waves * tile.m * tile.n * (1.0 + 64.0 / tile.m + 64.0 / tile.n)
 
@@ -165,7 +171,8 @@ def _whole_cost(step: Contraction, tile: Tile) -> float:
 def product_neighbours(
     step: Contraction, knobs: Knobs, *, descriptors: bool = False
 ) -> Iterator[Knobs]:
-    """One knob changed: tiles by a factor of two, warps, stages, then where operands are split."""
+    """Yield knobs with one of them changed: tiles by a factor of two, warps, stages, then where
+    operands are split."""
     limits = {"block_n": (16, 256), "block_m": (16, 256), "warps": (2, 8), "block_k": (16, 128)}
     yield from filter(_fits, tile_neighbours(knobs, limits))
     if not knobs.get("split"):
@@ -181,7 +188,8 @@ def product_neighbours(
 
 
 def tile_neighbours(knobs: Knobs, limits: Mapping[str, tuple[int, int]]) -> Iterator[Knobs]:
-    """One knob twice or half as large within its limits; then a stage more or less, of 2 to 5."""
+    """Yield knobs with one of them doubled or halved within its limits; then with one stage more or
+    less, from 2 to 5."""
     for name, (low, high) in limits.items():
         for value in (knobs[name] * 2, knobs[name] // 2):
             if low <= value <= high:

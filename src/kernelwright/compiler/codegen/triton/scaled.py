@@ -1,17 +1,17 @@
-"""A float32 operand of a product as two float16 parts, its rows brought to one size first.
+"""A float32 operand of a product as two float16 parts, after its rows are scaled to one magnitude.
 
 Every row along k is multiplied by the power of two that brings its largest magnitude to between
 2^14 and 2^15; the product divides by it, and no bit is lost by that. The high part takes 11 bits.
-The low part, 2^11 times the rest, takes the next 11 or 12, so that an element is off by 2^-23 of
-itself at most where it is not below 2^-27 of its row's largest, and by 2^-50 of that largest
-elsewhere. A row whose largest is below 2^-112 is multiplied by 2^126; there are no bits below 2^-23
-then, and every element is off by 2^-23 of itself at most. Three products of parts instead of six,
-and 4 bytes an element instead of 6. Infinities and NaN come out as results that are not finite,
-which the product makes again.
+The low part, 2^11 times the remainder, takes the next 11 or 12. The error of an element is
+therefore at most 2^-23 of the element if it is not below 2^-27 of its row's largest, and otherwise
+at most 2^-50 of that largest. A row whose largest is below 2^-112 is multiplied by 2^126; it then
+has no bits below 2^-23, and the error of every element is at most 2^-23 of the element. There are
+three products of parts instead of six, and 4 bytes per element instead of 6. Infinities and NaN
+give results that are not finite, which the product recomputes.
 
 Source:
     Ootomo and Yokota, Recovering single precision accuracy from Tensor Cores, arXiv 2203.03341:
-    two float16 parts with the low one scaled. To scale whole rows besides is ours.
+    two float16 parts with the low one scaled. Scaling whole rows as well is ours.
 """
 
 from __future__ import annotations
@@ -98,27 +98,28 @@ def split_whole_rows_in_two(
         tl.store(to + PADDED_ROWS * PADDED_K + k[None, :], low, mask=live)
 """
 _LONG, _SHORT = (1, 1024, 4), (8, 512, 8)
-"""Rows and elements of them that a program of so many warps takes at a time, where rows are whole:
-of four choices the fastest on an H200 for rows of 1024 and more, and for rows of 64. One kernel in
-place of two and a memset took 28 to 67 us in place of 32 to 86, and half the time to launch; where
-rows are not contiguous it took 25 to 30 us more."""
+"""Rows, elements per row and warps of a program that processes whole rows at a time: of four
+choices the fastest on an H200, for rows of 1024 and more, and for rows of 64. One kernel instead of
+two and a memset took 28 to 67 us instead of 32 to 86, and half the time to launch; for rows that
+are not contiguous it took 25 to 30 us more."""
 _BLOCK, _BLOCK_K = 64, 128
-"""Elements of a tile's sides: both a row-major and a column-major operand are read in whole lines
-of the cache (256 bytes); the longer k is cut, the more programs meet at a row's largest."""
+"""Sides of a tile in elements: both a row-major and a column-major operand are read in whole cache
+lines (256 bytes). The shorter the pieces of k, the more programs contend for a row's largest
+magnitude."""
 
 
 def parts_name(step: Contraction, letter: str) -> str:
-    """The tensor of an operand's two parts."""
+    """Return the name of the tensor of an operand's two parts."""
     return f"{step.name}_{letter}_in_two"
 
 
 def largest_name(step: Contraction, letter: str) -> str:
-    """The tensor of the bits of its rows' largest magnitudes."""
+    """Return the name of the tensor of the bits of its rows' largest magnitudes."""
     return f"{step.name}_{letter}_largest"
 
 
 def in_rows(step: Contraction, letter: str, rows: Rows) -> tuple[Derived, Derived]:
-    """The statements that make the tensor of the rows' largest magnitudes, and those that split."""
+    """Return the statements that compute the rows' largest magnitudes, and those that split."""
     source = (step.a if letter == "a" else step.b).tensor.name
     largest, parts = largest_name(step, letter), parts_name(step, letter)
     tensor = contiguous(parts, (2, rows.padded_rows, rows.padded_k), "float16")
@@ -127,7 +128,7 @@ def in_rows(step: Contraction, letter: str, rows: Rows) -> tuple[Derived, Derive
         "OUTER_STEP": rows.outer_step, "INNER_STEP": rows.inner_step, "START": rows.start,
     }  # fmt: skip
     padding = {"PADDED_ROWS": rows.padded_rows, "PADDED_K": rows.padded_k}
-    # Of the rows that the last tile reaches too far the largest magnitude is zero.
+    # The last tile reaches past the rows; the largest magnitude of those extra rows is zero.
     made = f"({rows.padded_rows}, dtype=torch.int32, device={source}.device)"
     if rows.k_step == 1:
         block, block_k, warps = _LONG if rows.k > _SHORT[1] else _SHORT
@@ -157,6 +158,6 @@ def _launch(name: str, n_programs: int, tensors: list[str], constants: dict[str,
 
 
 def split_kernels(launches: str) -> list[str]:
-    """The kernels that split, as far as ``launches`` names them."""
+    """Return the splitting kernels that ``launches`` uses."""
     kernels = {"split_rows_in_two": [LARGEST, SPLIT], "split_whole_rows_in_two": [AT_ONCE]}
     return [text for name, texts in kernels.items() if f"{name}[" in launches for text in texts]

@@ -1,4 +1,5 @@
-"""Which knobs a loop nest's Triton kernel gets: a first few by its sizes, then their neighbours."""
+"""The choice of knobs for a loop nest's Triton kernel: a first few from its sizes, then
+neighbours."""
 
 from __future__ import annotations
 
@@ -20,17 +21,19 @@ from kernelwright.compiler.codegen.gpu.stages import can_split
 from kernelwright.compiler.ir.ir import Kernel, Load, Store
 
 MAX_IN_REGISTERS = 16384
-"""Columns of a row that stays in registers: 16 float32 values a thread with 32 warps."""
+"""Largest number of columns of a row that stays in registers: 16 float32 values per thread with 32
+warps."""
 LEAST_PLANE = 2048
-"""Points below which a plane leaves too many lanes of its last block idle."""
+"""Number of points below which a plane leaves too many lanes of its last block idle."""
 LEAST_COLUMN, MOST_COLUMN = 64, 4096
-"""Columns of a thin matrix that one program reads: 8 by 4096 take some 1 us from the L2 cache."""
+"""Number of columns of a thin matrix that one program reads: 8 by 4096 take about 1 us from the L2
+cache."""
 SECTOR_FLOATS = 8
-"""What one access to memory brings at least: 32 bytes."""
+"""Number of float32 values that one memory access fetches at least: 32 bytes."""
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
-    """Knobs for a collapsed kernel, the most promising first."""
+    """Return knobs for a collapsed kernel, the most promising first."""
     shape = nest(kernel)
     if shape.kind in ("point", "window"):
         options = [*_planes(kernel, shape), *_lanes(shape)]
@@ -42,8 +45,9 @@ def kernel_choices(kernel: Kernel) -> list[Knobs]:
 
 
 def _planes(kernel: Kernel, shape: Nest) -> list[Knobs]:
-    """Where windows meet a small tensor that only the first axes choose from (a depthwise
-    convolution's weights): programs that keep those axes, so that its values are scalars."""
+    """Return knobs that keep the leading axes in the program, if windows read a small tensor that
+    is indexed by the leading axes alone (a depthwise convolution's weights). Its values are then
+    scalars."""
     if shape.kind != "window":
         return []
     outer = [axis.name for axis in kernel.outer]
@@ -72,12 +76,12 @@ def _lanes(shape: Nest) -> list[Knobs]:
 
 
 def _warps(tile: int) -> int:
-    """About eight values of a tile per thread."""
+    """Return the number of warps: about eight values of a tile per thread."""
     return max(1, min(16, power_of_two(tile // 256)))
 
 
 def _row(rows: int, block: int, warps: int, parts: int = 1) -> Knobs:
-    """Knobs of a row kernel; one row per program is a tile of one dimension."""
+    """Return the knobs of a row kernel; one row per program is a tile of one dimension."""
     knobs = {"shape": "rows", "rows": rows, "block": block, "warps": warps}
     if rows == 1:
         knobs = {"shape": "row", "block": block, "warps": warps}
@@ -85,7 +89,8 @@ def _row(rows: int, block: int, warps: int, parts: int = 1) -> Knobs:
 
 
 def _rows(shape: Nest, *, splittable: bool) -> list[Knobs]:
-    """Memory runs along the row: whole rows in registers if they fit, else blocks of them."""
+    """Return knobs for memory that is contiguous along rows: whole rows in registers if they fit,
+    otherwise blocks."""
     whole = power_of_two(shape.n_columns)
     if splittable:
         parts = parts_wanted(shape, shape.n_rows, PART_COLUMNS)
@@ -113,8 +118,8 @@ def _rows(shape: Nest, *, splittable: bool) -> list[Knobs]:
 
 
 def _columns(shape: Nest, *, splittable: bool) -> list[Knobs]:
-    """Memory runs across rows: 64 rows by a few columns, so that loads are wide; fewer rows where
-    there are few, each of a few thousand columns."""
+    """Return knobs for memory that is contiguous across rows: 64 rows by a few columns, so that
+    loads are wide; fewer rows if there are few, each of a few thousand columns."""
     rows = min(64, power_of_two(shape.n_rows))
     is_few = shape.n_rows < rows * N_PROCESSORS
     if is_few and LEAST_COLUMN <= shape.n_columns <= MOST_COLUMN and not shape.has_scan:
@@ -135,8 +140,8 @@ def _columns(shape: Nest, *, splittable: bool) -> list[Knobs]:
 
 
 def _short_columns(shape: Nest, rows: int) -> list[Knobs]:
-    """As many programs as a GPU has processors, if possible; whole columns in registers where they
-    fit."""
+    """Return knobs with, if possible, as many programs as a GPU has processors, and with whole
+    columns in registers if they fit."""
     while rows > SECTOR_FLOATS and shape.n_rows < rows * N_PROCESSORS:
         rows //= 2
     whole = power_of_two(shape.n_columns)
@@ -148,7 +153,7 @@ def _short_columns(shape: Nest, rows: int) -> list[Knobs]:
 
 
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
-    """One knob changed by a factor of two."""
+    """Yield knobs with one of them changed by a factor of two."""
     limits = {"warps": (1, 32), "block": (16, 32768), "rows": (2, 512), "parts": (2, 4096)}
     for name in ("warps", "block", "rows", "parts"):
         if name not in knobs:

@@ -1,10 +1,10 @@
-"""A convolution as products of shifted rows: tiles are copied by descriptor, without an address an
-element, and hold float16.
+"""A convolution as products of shifted rows: tiles of float16 are copied by descriptor, without
+computing an address per element.
 
 A tile of 128 by 128 in float32 is read from the L2 cache for every block of k; at 5 TB/s that
-allows some 160 TFLOP/s on an H200, whatever the tensor cores could do. float16 has the same ten
-bits of mantissa as TF32, half the bytes and twice the rate. What it lacks is range: an image (as a
-whole) and each row of weights are brought to a size that it holds, by powers of two.
+allows about 160 TFLOP/s on an H200, whatever the tensor cores could do. float16 has the same ten
+bits of mantissa as TF32, at half the bytes and twice the rate, but lacks TF32's range: an image (as
+a whole) and each row of weights are scaled to a magnitude that it holds, by powers of two.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kernelwright.compiler.ir.ir import Affine, Contraction, Load, Stretch
 
 _OWN = ("first", "part")
 _IMAGE_TILE = 4096
-"""Elements of a tile of the copy."""
+"""Number of elements in a tile of the copy."""
 _HALF_SCALE = """\
 @triton.jit
 def half_scale(largest):
@@ -93,7 +93,7 @@ def half_factors(x):
 
 
 def emit_shifted(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """``step`` in Triton under ``knobs``: block_m, block_n, block_k."""
+    """Emit ``step`` in Triton under ``knobs``: block_m, block_n, block_k."""
     writer = _Writer(step, knobs, interpreted=interpreted)
     text = writer.text()
     launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
@@ -103,7 +103,7 @@ def emit_shifted(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bo
 
 
 class _Writer(ConvolutionWriter):
-    """Builds one convolution's text, with a row for each position of the padded image."""
+    """The writer of one convolution's text, with a row for each position of the padded image."""
 
     def __init__(self, step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
         grid = grid_of(step)
@@ -111,7 +111,8 @@ class _Writer(ConvolutionWriter):
         self.positions: Grid = grid
         block = int(knobs["block_k"])
         self.padded_width = math.ceil(grid.width / block) * block
-        """Elements of k that a tap has: whole blocks, the last one's rest against zeros."""
+        """Number of elements of k per tap, padded to whole blocks; the padding of the last block is
+        multiplied by zeros."""
         super().__init__(step, {**knobs, "layout": "as is"}, interpreted=interpreted)
         self.image = Image(grid.channel, grid.taps, Affine(), grid.distance, is_copied=True)
         self.n_rows = grid.n_positions
@@ -184,12 +185,13 @@ class _Writer(ConvolutionWriter):
 
 
 def half_name(step: Contraction) -> str:
-    """The tensor of the weights as a matrix of float16."""
+    """Return the name of the tensor that holds the weights as a matrix of float16."""
     return f"{step.name}_half"
 
 
 def _weights(step: Contraction, writer: _Writer, dtype: str) -> tuple[Derived, ...]:
-    """The weights as a matrix, a row per output channel: taps, the joined one, channels."""
+    """Return the statements that make the weights a matrix with a row per output channel: taps, the
+    joined tap, channels."""
     grid, source = writer.positions, step.b.tensor.name
     joined = (grid.joined,) if grid.joined else ()
     axes = (*step.n, *grid.taps, *joined, grid.channel)
@@ -212,7 +214,8 @@ def _weights(step: Contraction, writer: _Writer, dtype: str) -> tuple[Derived, .
 
 
 def _image(step: Contraction, grid: Grid, dtype: str) -> tuple[Derived, ...]:
-    """The statements that copy the image with its padding; a row has all channels of a place."""
+    """Return the statements that copy the image with its padding; a row has all channels of a
+    position."""
     tensor, name = step.a.tensor, image_name(step)
     largest, device = f"{name}_largest", f"device={step.a.tensor.name}.device"
     missing = 3 - len(grid.sizes)
@@ -227,7 +230,7 @@ def _image(step: Contraction, grid: Grid, dtype: str) -> tuple[Derived, ...]:
         named |= dict(zip(words.split(), values, strict=True))
     named |= {"BLOCK_C": block_c, "BLOCK": block}
     constants = [f"{key}={value}" for key, value in named.items()]
-    n = grid.n_positions * grid.aligned + grid.width  # the last rows reach beyond their positions
+    n = grid.n_positions * grid.aligned + grid.width  # the last rows extend beyond their positions
     lines = [f"{name} = torch.empty({n}, dtype=torch.{dtype}, {device})"]
     for again in (False, True):
         groups = [[tensor.name, name, largest], [f"AGAIN={again}", *constants]]
@@ -239,6 +242,6 @@ def _image(step: Contraction, grid: Grid, dtype: str) -> tuple[Derived, ...]:
 
 
 def shifted_kernels(derived: str) -> list[str]:
-    """The functions that ``derived`` names."""
+    """Return the functions that ``derived`` calls."""
     texts = {"padded_image[": f"{_HALF_SCALE}\n\n{_PADDED}", "half_factors(": _FACTORS}
     return [text for name, text in texts.items() if name in derived]

@@ -1,12 +1,13 @@
 """A float32 operand of a product as three bfloat16 parts, for the tensor cores.
 
-Each part takes the 8 bits that the ones before it left, so the three hold all 24 of a float32.
-What bfloat16 does not reach is lost: below about 1e-33 values keep fewer bits, down to a step of
-1e-40. Where a part overflows, or the operand is infinite, the product sees that by its result.
+Each part takes the 8 bits that the parts before it left, so that the three hold all 24 bits of a
+float32. Magnitudes below bfloat16's range are lost: below about 1e-33 values keep fewer bits, down
+to a step of 1e-40. If a part overflows, or the operand is infinite, the product detects it in its
+result.
 
-A matrix is written anew, row by row along k, padded with zeros to whole tiles: whatever strides
-and sizes the operand has, the product's loads are then aligned, contiguous and need no mask. The
-windows of a convolution overlap, and would become many times as large: their tensor is split in
+A matrix is copied row by row along k, padded with zeros to whole tiles: whatever strides and sizes
+the operand has, the product's loads are then aligned and contiguous and need no mask. The windows
+of a convolution overlap, and copies of them would be many times as large: their tensor is split in
 place, element by element, and the product gathers from it.
 """
 
@@ -25,7 +26,8 @@ from kernelwright.compiler.ir.axes import in_terms_of, joined
 from kernelwright.compiler.ir.ir import Axis, Contraction, Load, Tensor, contiguous
 
 PRODUCTS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
-"""Of two operands' parts, those that matter, the smallest first: the others are below one ulp."""
+"""The pairs of the two operands' parts that matter, the smallest first; the other products are
+below one ulp."""
 _SPLIT = """
     high = {high}
     rest = x - high.to(tl.float32)
@@ -68,8 +70,8 @@ def split_rows_in_three(
 _TEXTS = {"split_in_three": _FLAT, "split_rows_in_three": _ROWS}
 _FLAT_BLOCK = 2048
 _ROWS_BLOCK = 64
-"""Elements of a tile's side: both a row-major and a column-major operand are read in whole lines
-of the cache (256 bytes)."""
+"""Side of a tile in elements: both a row-major and a column-major operand are read in whole cache
+lines (256 bytes)."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,8 @@ class Rows:
     """
 
     axes: tuple[Axis, ...]
-    """The axes whose row-major number is the row's: those of the batch that the operand has, then
-    the product's rows (or columns)."""
+    """The axes whose row-major number is the row's number: the operand's batch axes, then the
+    product's rows (or columns)."""
     n_inner: int
     outer_step: int
     inner_step: int
@@ -93,13 +95,13 @@ class Rows:
 
     @property
     def n_elements(self) -> int:
-        """Elements of one part."""
+        """Number of elements of one part."""
         return self.padded_rows * self.padded_k
 
 
 def rows_of(step: Contraction, letter: str, block: Mapping[str, int]) -> Rows | None:
-    """Operand ``letter`` ('a' or 'b') as rows, padded to whole blocks; None where it is no matrix
-    in memory: windows that overlap, padding, more strides than two for its rows."""
+    """Return operand ``letter`` ('a' or 'b') as rows, padded to whole blocks; None if it is not a
+    matrix in memory (overlapping windows, padding, or more than two strides for its rows)."""
     load, side = (step.a, step.m) if letter == "a" else (step.b, step.n)
     index = load.index
     if load.bounds or any(a.size > 1 and not index.coefficient(a.name) for a in side):
@@ -112,7 +114,8 @@ def rows_of(step: Contraction, letter: str, block: Mapping[str, int]) -> Rows | 
         return None
     (_, outer_step), (n_inner, inner_step) = [(1, 0), (1, 0), *groups][-2:]
     size, block_rows = size_of(side), block["m" if letter == "a" else "n"]
-    past = math.ceil(size / block_rows) * block_rows - size  # what the last tile reaches too far
+    # rows that the last tile reads past the end
+    past = math.ceil(size / block_rows) * block_rows - size
     padded_k = math.ceil(k / block["k"]) * block["k"]
     k_step = along[0][1] if along else 1
     return Rows(
@@ -121,19 +124,19 @@ def rows_of(step: Contraction, letter: str, block: Mapping[str, int]) -> Rows | 
 
 
 def _strides(load: Load, axes: tuple[Axis, ...]) -> list[tuple[int, int]]:
-    """(size, stride) of the axes, neighbours in memory taken together."""
+    """Return (size, stride) of the axes, with axes that are contiguous in memory joined."""
     whole, names = joined((axis for axis in axes if axis.size != 1), [load.index])
     index = in_terms_of(load.index, names)
     return [(axis.size, index.coefficient(axis.name)) for axis in whole]
 
 
 def parts_name(step: Contraction, letter: str) -> str:
-    """The tensor of an operand's three parts."""
+    """Return the name of the tensor of an operand's three parts."""
     return f"{step.name}_{letter}_in_three"
 
 
 def in_rows(step: Contraction, letter: str, rows: Rows) -> Derived:
-    """The statements that split an operand into rows of parts."""
+    """Return the statements that split an operand into rows of parts."""
     tensor = (step.a if letter == "a" else step.b).tensor
     name = parts_name(step, letter)
     parts = contiguous(name, (3, rows.padded_rows, rows.padded_k), "bfloat16")
@@ -148,7 +151,7 @@ def in_rows(step: Contraction, letter: str, rows: Rows) -> Derived:
 
 
 def in_place(step: Contraction, letter: str) -> Derived:
-    """The statements that split an operand's tensor as it lies in memory."""
+    """Return the statements that split an operand's tensor in place."""
     tensor = (step.a if letter == "a" else step.b).tensor
     n = extent(tensor)
     parts = contiguous(parts_name(step, letter), (3, n), "bfloat16")
@@ -163,12 +166,12 @@ def _derived(source: Tensor, parts: Tensor, head: str, constants: Mapping[str, A
 
 
 def extent(tensor: Tensor) -> int:
-    """Elements from the first to the last."""
+    """Return the number of elements from the first to the last in memory."""
     return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.strides, strict=True))
 
 
 def split_kernels(launches: str, *, interpreted: bool) -> list[str]:
-    """The kernels that split, as far as ``launches`` names them."""
+    """Return the splitting kernels that ``launches`` uses."""
     split = _SPLIT.format(
         high=to_bfloat16("x", interpreted=interpreted),
         middle=to_bfloat16("rest", interpreted=interpreted),
@@ -178,7 +181,7 @@ def split_kernels(launches: str, *, interpreted: bool) -> list[str]:
 
 
 def split_inside(letter: str, *, interpreted: bool) -> list[str]:
-    """The lines that split a tile named ``letter`` inside the product's loop."""
+    """Return the lines that split a tile named ``letter`` inside the product's loop."""
     rest = f"{letter}_rest"
     middle = f"({rest} - {letter}1.to(tl.float32))"
     return [
@@ -190,5 +193,5 @@ def split_inside(letter: str, *, interpreted: bool) -> list[str]:
 
 
 def to_bfloat16(text: str, *, interpreted: bool) -> str:
-    """``text`` rounded to nearest; the interpreter would cut its low bits off."""
+    """Return ``text`` rounded to nearest; the interpreter would truncate its low bits."""
     return f"to_bfloat16({text})" if interpreted else f"{text}.to(tl.bfloat16)"

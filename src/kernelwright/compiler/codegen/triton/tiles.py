@@ -1,7 +1,7 @@
-"""A pointwise loop nest that exchanges dimensions in memory, in square tiles.
+"""A pointwise loop nest that transposes dimensions in memory, in square tiles.
 
-What it reads runs along one axis in memory and what it writes along another (channels last and
-channels first): a tile of both axes is whole lines of the cache either way.
+Reads are contiguous along one axis and writes along another (channels last and channels first). A
+tile of both axes reads and writes whole cache lines.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kernelwright.compiler.codegen.triton.kernel import RESERVED, function_text,
 from kernelwright.compiler.ir.ir import Axis, Kernel, Load, Store
 
 LEAST = 8
-"""Points of an axis below which a tile is mostly empty."""
+"""Number of points of an axis below which a tile is mostly empty."""
 
 
 def exchanged(kernel: Kernel) -> tuple[Axis, Axis] | None:
-    """The axis along which the largest tensor read runs in memory, and the one along which what
-    is written does; None where they are one, or where reductions follow."""
+    """Return the axes along which the largest tensor read, and the tensors written, are contiguous;
+    None if they are the same, or if reductions follow."""
     loads = [op for op in kernel.body if isinstance(op, Load) and not op.gather]
     stores = [op for op in kernel.body if isinstance(op, Store)]
     if kernel.inner or not loads or not stores:
@@ -40,7 +40,7 @@ def exchanged(kernel: Kernel) -> tuple[Axis, Axis] | None:
 
 
 def tile_choices(kernel: Kernel) -> list[Knobs]:
-    """Tiles of 64 by 64 or less, where the kernel exchanges dimensions."""
+    """Return tiles of 64 by 64 or less, if the kernel transposes dimensions."""
     pair = exchanged(kernel)
     if pair is None:
         return []
@@ -54,7 +54,8 @@ def tile_choices(kernel: Kernel) -> list[Knobs]:
 
 
 def emit_tiles(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """``kernel`` in Triton under ``knobs``: rows of what is written, block of what is read."""
+    """Emit ``kernel`` in Triton under ``knobs``: rows of the tensor written, block of the tensor
+    read."""
     pair = exchanged(kernel)
     assert pair is not None
     read, written = pair

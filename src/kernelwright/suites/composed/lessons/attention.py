@@ -1,22 +1,26 @@
-"""Attention: two products with a softmax between, in one kernel that keeps no scores."""
+"""Attention: two products with a softmax between, in one kernel that stores no scores."""
 
 from __future__ import annotations
 
-from kernelwright.suites.composed.draft import Shape
-from kernelwright.suites.composed.lessons.page import Page, block
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
+from kernelwright.suites.composed.task_builder import Shape
 
 BATCH, HEADS = ("batch_size", "batch", "B"), ("num_heads", "heads", "n_heads")
 LENGTHS = ("sequence_length", "seq_len", "length", "T")
 WIDTHS = ("embedding_dimension", "head_dim", "dim", "d_k")
 NAMES = (("Q", "K", "V"), ("q", "k", "v"), ("query", "key", "value"))
-SCORES = ("torch.matmul({q}, {k}.transpose(-2, -1))", "{q} @ {k}.transpose(-2, -1)",
-          "{q} @ {k}.mT")  # fmt: skip
-SCALED = ("{s} / math.sqrt({q}.size(-1))", "{s} * {q}.shape[-1] ** -0.5",
-          "{s} / ({q}.shape[-1] ** 0.5)")  # fmt: skip
-CALLS = ("F.scaled_dot_product_attention({q}, {k}, {v}{c})",
-         "torch.nn.functional.scaled_dot_product_attention({q}, {k}, {v}{c})")  # fmt: skip
+SCORES = ("torch.matmul({q}, {k}.transpose(-2, -1))", "{q} @ {k}.transpose(-2, -1)", "{q} @ {k}.mT")
+SCALED = (
+    "{s} / math.sqrt({q}.size(-1))",
+    "{s} * {q}.shape[-1] ** -0.5",
+    "{s} / ({q}.shape[-1] ** 0.5)",
+)
+CALLS = (
+    "F.scaled_dot_product_attention({q}, {k}, {v}{c})",
+    "torch.nn.functional.scaled_dot_product_attention({q}, {k}, {v}{c})",
+)
 SOFTMAX = ("torch.softmax({s}, dim=-1)", "F.softmax({s}, dim=-1)", "{s}.softmax(dim=-1)")
 SUMS = (
     "z = tl.program_id(1)",
@@ -46,33 +50,33 @@ PART = (
 )
 
 
-def attention(page: Page) -> str:
-    """Of queries, keys and values in three or four axes; perhaps only to what came before."""
-    draw = page.draw
-    shape = _shape(page)
+def attention(builder: LessonBuilder) -> str:
+    """Write attention over queries, keys and values of three or four axes, causal or not."""
+    draw = builder.draw
+    shape = _shape(builder)
     q, k, v = draw.choice(NAMES)
     how = draw.choice(("torch.rand({shape})", "torch.randn({shape})"))
-    page.start(shape, name=q, how=how)
+    builder.start(shape, name=q, how=how)
     for name in (k, v):
-        page.input(name, shape, how)
-    page.place = ""
-    scale, kept = _said(page, q, k, v)
-    page.is_positive = False
-    steps(page, 0, draw.choice((0, 1, 1, 2)), learned=False)
-    names = ["u", "out", "length", "keys", "width", *page.given, "factor", "WIDTH: tl.constexpr"]
-    turns = {"TERMS": "32", "PRECISION": page.schedule.precision, "{kept}": kept}
+        builder.input(name, shape, how)
+    builder.place = ""
+    scale, kept = _said(builder, q, k, v)
+    builder.is_positive = False
+    steps(builder, 0, draw.choice((0, 1, 1, 2)), learned=False)
+    names = ["u", "out", "length", "keys", "width", *builder.given, "factor", "WIDTH: tl.constexpr"]
+    turns = {"TERMS": "32", "PRECISION": builder.schedule.precision, "{kept}": kept}
     part = "\n".join(PART)
     for old, new in turns.items():
         part = part.replace(old, new)
     text = head("q", "k", *names) + block([*SUMS, "for start in range(0, keys, 32):"])
     text += block(part.split("\n"), 2)
-    text += block(["v = v / total", *page.take(), "tl.store(out + at, v, mask=inside)"])
-    tile = min(page.schedule.tile, 64)
-    given = "".join(f"{value}, " for value in page.given.values())
+    text += block(["v = v / total", *builder.take(), "tl.store(out + at, v, mask=inside)"])
+    tile = min(builder.schedule.tile, 64)
+    given = "".join(f"{value}, " for value in builder.given.values())
     given += f"{scale}, triton.next_power_of_2(max(width, 16))"
     end = f"BLOCK={tile}, num_warps=4"
     return answer(
-        page,
+        builder,
         text,
         f"""q, k, u = {q}.contiguous(), {k}.contiguous(), {v}.contiguous()
 length, width = q.shape[-2:]
@@ -84,32 +88,35 @@ return out""",
     )
 
 
-def _shape(page: Page) -> Shape:
-    """Three or four axes. A program holds all of the last; all scores fit the memory of a GPU."""
+def _shape(builder: LessonBuilder) -> Shape:
+    """Return three or four axes. A program holds the whole last axis; all scores fit the memory of
+    a GPU."""
     few, lengths, widths = (2, 3), (17, 24, 33), (16, 20, 23)
-    if page.is_large:
-        few, lengths, widths = (4, 8), page.sizes.tokens, (32, 64)
+    if builder.is_large:
+        few, lengths, widths = (4, 8), builder.sizes.tokens, (32, 64)
     axes = [(BATCH, few), (HEADS, few), (LENGTHS, lengths), (WIDTHS, widths)]
-    if page.draw.random() < 0.4:
+    if builder.draw.random() < 0.4:
         axes.pop(1)
-    return tuple(page.lengths(axis)[0] for axis in axes)
+    return tuple(builder.lengths(axis)[0] for axis in axes)
 
 
-def _said(page: Page, q: str, k: str, v: str) -> tuple[str, str]:
-    """The task's forward: a call, or its parts. What the scores are multiplied with in the answer,
-    and which of them count in the kernel."""
-    draw = page.draw
+def _said(builder: LessonBuilder, q: str, k: str, v: str) -> tuple[str, str]:
+    """Write the task's forward as a call or as its parts. Return the factor of the scores in the
+    answer, and the condition under which the kernel uses a score."""
+    draw = builder.draw
     is_causal = draw.random() < 0.4
     kept = "(j < keys) & (j <= row)" if is_causal else "j < keys"
     scale = "width ** -0.5"
     if draw.random() < 0.3:
         told = draw.choice(CALLS).format(q=q, k=k, v=v, c=", is_causal=True" * is_causal)
-        page.step(told, "attention")
+        builder.step(told, "attention")
         return scale, kept
     scores = draw.choice(SCORES).format(q=q, k=k)
     kind = draw.random()
     if kind < 0.25:
-        name = page.number(draw.choice(("scale", "softmax_scale")), draw.choice((0.25, 0.125, 0.5)))
+        name = builder.number(
+            draw.choice(("scale", "softmax_scale")), draw.choice((0.25, 0.125, 0.5))
+        )
         scores, scale = f"({scores}) * self.{name}", f"self.{name}"
     elif kind < 0.9:
         scores = draw.choice(SCALED).format(s=f"({scores})", q=q)
@@ -117,11 +124,15 @@ def _said(page: Page, q: str, k: str, v: str) -> tuple[str, str]:
         scale = "1.0"
     lines = [f"scores = {scores}"]
     if is_causal:
-        lines += [f"mask = torch.ones({q}.size(-2), {k}.size(-2), device={q}.device).tril()",
-                  'scores = scores.masked_fill(mask == 0, float("-inf"))']  # fmt: skip
+        lines += [
+            f"mask = torch.ones({q}.size(-2), {k}.size(-2), device={q}.device).tril()",
+            'scores = scores.masked_fill(mask == 0, float("-inf"))',
+        ]
     lines.append(f"weights = {draw.choice(SOFTMAX).format(s='scores')}")
-    page.forward += lines
-    page.words += ["scores of queries and keys"]
-    page.step(draw.choice(("torch.matmul({w}, {v})", "{w} @ {v}")).format(w="weights", v=v),
-              "their mean of the values")  # fmt: skip
+    builder.forward += lines
+    builder.words += ["scores of queries and keys"]
+    builder.step(
+        draw.choice(("torch.matmul({w}, {v})", "{w} @ {v}")).format(w="weights", v=v),
+        "their mean of the values",
+    )
     return scale, kept

@@ -1,11 +1,11 @@
-"""Steps whose numbers the constructor is given: held as they are, by a module, or learned."""
+"""Steps whose numbers are given to the constructor: held directly, held by a module, or learned."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from kernelwright.suites.composed.lessons.functions import EXPM1, SOFTPLUS, TANH
-from kernelwright.suites.composed.lessons.page import Page
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder
 
 NUMBERED = {
     "scaling": ("{x} * {n}", ("v = v * {n}",), ("scale_factor", "scaling_factor", "multiplier"),
@@ -30,16 +30,16 @@ NUMBERED = {
 
 @dataclass(frozen=True)
 class Holder:
-    """A module that keeps the numbers which the constructor is given."""
+    """A module that keeps the numbers given to the constructor."""
 
     word: str
     forms: tuple[str, ...]
-    """``{a}`` and ``{b}`` are the names of the numbers."""
+    """Spellings; ``{a}`` and ``{b}`` are the names of the numbers."""
     names: tuple[tuple[str, ...], ...]
-    """Choices of what the constructor calls them."""
+    """Choices of the constructor's names for them."""
     values: tuple[tuple[float, ...], ...]
     kept: tuple[str, ...]
-    """What the module calls them."""
+    """The module's names for them."""
     lines: tuple[str, ...]
 
 
@@ -79,65 +79,70 @@ SELVES = (
      (*SOFTPLUS, "v = v * v * (2.0 * tl.sigmoid(2.0 * u) - 1.0)")),
     ("{x} * torch.relu({x})", "product with its ReLU", ("v = tl.where(v < 0, 0.0, v * v)",)),
 )  # fmt: skip
-"""What x is put together with itself: task, word, kernel."""
+"""Ways to combine x with itself: task, word, kernel."""
 
 
-def numbered(page: Page, last: str) -> str:
-    """A number that the module holds; not the last step's word. Returns the word."""
-    word = page.draw.choice([w for w in NUMBERED if w != last])
+def numbered(builder: LessonBuilder, last: str) -> str:
+    """Append a step with a number that the module holds, other than the last step. Return its
+    word."""
+    word = builder.draw.choice([w for w in NUMBERED if w != last])
     expression, lines, names, values = NUMBERED[word]
-    name = page.number(page.draw.choice(names), page.draw.choice(values))
-    page.given[name] = f"self.{name}"
-    page.lines += [line.format(n=name) for line in lines]
-    page.step(expression.format(x=page.x, n=f"self.{name}"), word)
+    name = builder.number(builder.draw.choice(names), builder.draw.choice(values))
+    builder.given[name] = f"self.{name}"
+    builder.lines += [line.format(n=name) for line in lines]
+    builder.step(expression.format(x=builder.x, n=f"self.{name}"), word)
     return word
 
 
-def held(page: Page) -> str:
-    """A submodule that keeps what the constructor was given. Returns its word."""
-    draw = page.draw
+def held(builder: LessonBuilder) -> str:
+    """Append a submodule that keeps the numbers given to the constructor. Return its word."""
+    draw = builder.draw
     chosen = draw.choice(HOLDERS)
     pairs = zip(draw.choice(chosen.names), draw.choice(chosen.values), strict=False)
-    names = [page.told(name, value) for name, value in pairs]
+    names = [builder.told(name, value) for name, value in pairs]
     numbers = dict(zip("ab", names, strict=False))
     plain = "".join(c for c in chosen.word.lower() if c.isalpha())
-    called = page.module(draw.choice((plain, "act", "activation")),
-                         draw.choice(chosen.forms).format(**numbers))  # fmt: skip
-    page.given |= {name: f"{called}.{kept}" for name, kept in zip(names, chosen.kept, strict=True)}
-    page.lines += [line.format(**numbers) for line in chosen.lines]
-    page.step(f"{called}({page.x})", chosen.word)
+    called = builder.module(
+        draw.choice((plain, "act", "activation")), draw.choice(chosen.forms).format(**numbers)
+    )
+    builder.given |= {
+        name: f"{called}.{kept}" for name, kept in zip(names, chosen.kept, strict=True)
+    }
+    builder.lines += [line.format(**numbers) for line in chosen.lines]
+    builder.step(f"{called}({builder.x})", chosen.word)
     return chosen.word
 
 
-def clamped(page: Page) -> str:
-    """Between two numbers that the module holds."""
-    values = page.draw.choice(((-1.0, 1.0), (-0.5, 2.0), (-10.0, 10.0)))
-    names = zip(page.draw.choice(CLAMPS), values, strict=True)
-    a, b = (page.number(name, value) for name, value in names)
-    page.given |= {a: f"self.{a}", b: f"self.{b}"}
-    page.lines += [line.format(a=a, b=b) for line in LIMITS]
-    form = page.draw.choice(CLAMPED)
-    page.step(form.format(x=page.x, a=f"self.{a}", b=f"self.{b}"), "clamp")
+def clamped(builder: LessonBuilder) -> str:
+    """Clamp between two numbers that the module holds."""
+    values = builder.draw.choice(((-1.0, 1.0), (-0.5, 2.0), (-10.0, 10.0)))
+    names = zip(builder.draw.choice(CLAMPS), values, strict=True)
+    a, b = (builder.number(name, value) for name, value in names)
+    builder.given |= {a: f"self.{a}", b: f"self.{b}"}
+    builder.lines += [line.format(a=a, b=b) for line in LIMITS]
+    form = builder.draw.choice(CLAMPED)
+    builder.step(form.format(x=builder.x, a=f"self.{a}", b=f"self.{b}"), "clamp")
     return "clamp"
 
 
-def learned_number(page: Page) -> str:
-    """A parameter without axes, in one step or two."""
-    draw = page.draw
-    name = page.told(draw.choice(("constant", "limit", "value", "scale")),
-                     draw.choice((2.0, 0.5, 1.5)))  # fmt: skip
-    called = page.module(name, f"nn.Parameter(torch.tensor({name}))")
+def learned_number(builder: LessonBuilder) -> str:
+    """Append a parameter without axes, in one step or two."""
+    draw = builder.draw
+    name = builder.told(
+        draw.choice(("constant", "limit", "value", "scale")), draw.choice((2.0, 0.5, 1.5))
+    )
+    called = builder.module(name, f"nn.Parameter(torch.tensor({name}))")
     name = called.removeprefix("self.")
-    page.given[name] = called
+    builder.given[name] = called
     for expression, word, line in draw.sample(LEARNED_NUMBER, draw.choice((1, 2))):
-        page.lines.append(line.format(n=name))
-        page.step(expression.format(x=page.x, w=called), f"{word} with a learned number")
+        builder.lines.append(line.format(n=name))
+        builder.step(expression.format(x=builder.x, w=called), f"{word} with a learned number")
     return ""
 
 
-def self_product(page: Page) -> str:
-    """x with itself, or with a function of it."""
-    expression, word, lines = page.draw.choice((SELVES[0], *SELVES))
-    page.lines += lines
-    page.step(expression.format(x=page.x), word)
+def self_product(builder: LessonBuilder) -> str:
+    """Combine x with itself, or with a function of itself."""
+    expression, word, lines = builder.draw.choice((SELVES[0], *SELVES))
+    builder.lines += lines
+    builder.step(expression.format(x=builder.x), word)
     return word

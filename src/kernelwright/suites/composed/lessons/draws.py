@@ -22,13 +22,13 @@ from kernelwright.suites.composed.lessons import (
     poolings,
     products,
 )
-from kernelwright.suites.composed.lessons.page import Page
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder
 from kernelwright.suites.composed.lessons.schedule import Schedule
 from kernelwright.suites.composed.lessons.writing import Writing
 from kernelwright.suites.composed.sizes import Sizes, sizes_of
 from kernelwright.suites.composed.text import slug
 
-FORMS: dict[str, Callable[[Page], str]] = {
+FORMS: dict[str, Callable[[LessonBuilder], str]] = {
     "reduction": axes.reduction,
     "mapping": axes.mapping,
     "index": axes.index,
@@ -64,7 +64,8 @@ WEIGHTS = {
     "linear mapped": 5, "linear grouped": 8, "linear batch norm": 5, "linear pooled": 4,
     "two linears": 6, "attention": 4, "image norm": 8, "plane": 3, "whole norm": 4, "pooling": 14,
 }  # fmt: skip
-"""How often, beside others: what most other tasks are made of, and what models get wrong."""
+"""Relative frequency of each form: high for the parts of most other tasks, and for forms that
+models get wrong."""
 MEMORY, PRODUCT = "Memory bandwidth limits it.", "The product limits it."
 FLAT = (MEMORY, "One pass over all elements.")
 AXIS = (MEMORY, "One program per row or block of columns.")
@@ -89,7 +90,7 @@ PROSE = {
     "two linears": (PRODUCT, "One tiled product with its own steps for each layer."),
     "attention": ("The products limit it.", "A running softmax over blocks of keys."),
 }
-"""What an answer says before its code: performance analysis, algorithm design."""
+"""The text of an answer before its code: performance analysis and algorithm design."""
 WAYS = {
     "rows": "It goes along the last axis: one program per row.",
     "columns": "It does not go along the last axis: one program per block of columns.",
@@ -99,49 +100,57 @@ WAYS = {
     "lower": "A tiled product; below the diagonal row >= column is kept.",
     "upper": "A tiled product; above the diagonal row <= column is kept.",
 }
-"""The algorithm where one form has several, by what follows the form's name and a comma."""
+"""The algorithm of a form that has several, by the part of its name after a comma."""
 LONGEST = 2700
-"""Characters of a kernel, about 950 tokens: longer answers are cut off in an exam, or nearly."""
+"""Limit on the characters of a kernel (about 950 tokens); longer answers are, or are nearly, cut
+off in an exam."""
 ORIGIN = "composed"
 DIALECT = "triton"
 PROPOSER = "forms"
-"""What an archive has a lesson's kernel under, with the form for its lineage."""
+"""Proposer under which an archive stores a lesson's kernel; its lineage names the form."""
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """A task, and a kernel for it that the judge has yet to find right."""
+    """A task, and a kernel for it that the judge has yet to check."""
 
     task: Task
     candidate: Candidate
     form: str
-    """Its name; where it has several ways, a comma and the one that this is."""
+    """Name of the form; if it has several algorithms, followed by a comma and this one."""
     schedule: Schedule
 
 
 def prose(form: str) -> tuple[str, str]:
-    """Performance analysis and algorithm design of a form's kernels, as an answer begins with
-    them: a line each, because a small model has few tokens, and of what it must decide first."""
+    """Return the performance analysis and algorithm design with which an answer begins.
+
+    They are one line each, because a small model has few tokens, and name the decisions that it
+    must make first.
+    """
     name, _, way = form.partition(", ")
     analysis, design = PROSE.get(name, AXIS)
     return analysis, WAYS.get(way, design)
 
 
 def lessons(
-    count: int, *, seed: int = 0, size: str = "small", forms: Sequence[str] = (),
+    count: int,
+    *,
+    seed: int = 0,
+    size: str = "small",
+    forms: Sequence[str] = (),
     schedules: int = 1,
-) -> Iterator[Lesson]:  # fmt: skip
-    """Lessons of ``count`` tasks of different text; the same for the same arguments.
+) -> Iterator[Lesson]:
+    """Yield lessons of ``count`` tasks of different text; equal arguments give equal lessons.
 
-    A task has a kernel for each of at most ``schedules`` schedules, in lessons that follow one
-    another: the first is one that was fast elsewhere; which is fastest only the judge can say. No
-    task is degenerate: each is tried out on the CPU with long axes cut short. Kernels are in
-    float32, and take what the task declares in any shape.
+    A task has a kernel for each of at most ``schedules`` schedules, in consecutive lessons. The
+    first schedule is one that was fast elsewhere; only the judge can say which is fastest. No task
+    is degenerate: each is tried out on the CPU with long axes cut short. Kernels are in float32,
+    and take the task's declared inputs in any shape.
 
     Not covered:
         Rows of over 2**20 values in scans and second kernels, 2**31 elements, 65,535 matrices or
-        blocks of columns; long columns and products are added one by one. Batch norms leave the
-        running statistics alone, which no output of the training mode needs.
+        blocks of columns; long columns and products are added one by one. Batch norms do not update
+        the running statistics, which no output of the training mode needs.
 
     Raises:
         UsageError: no such size or form.
@@ -157,25 +166,35 @@ def lessons(
         key = f"lesson {seed} {size} {number}"
         written = [_written(key, names, known, nth) for nth in range(schedules)]
         number += 1
-        form, page, code, writing = written[0]
+        form, builder, code, writing = written[0]
         if len(code) > LONGEST:
             continue
-        name = f"{len(seen) + 1:04d}_{slug(page)}"
+        name = f"{len(seen) + 1:04d}_{slug(builder)}"
         task = Task(name, ORIGIN, writing.text())
         trial = Task(name, ORIGIN, writing.text(is_trial=True))
         if task.digest not in seen and not faults(trial):
             seen.add(task.digest)
-            for text, schedule in {code: page.schedule for _, page, code, _ in written}.items():
+            for text, schedule in {
+                code: builder.schedule for _, builder, code, _ in written
+            }.items():
                 yield Lesson(task, Candidate(text, DIALECT), form, schedule)
 
 
 def _written(
     key: str, names: Sequence[str], sizes: Sizes, nth: int
-) -> tuple[str, Page, str, Writing]:
-    """One draw's form, page, kernel and task; the kernel by the nth of the draw's schedules."""
+) -> tuple[str, LessonBuilder, str, Writing]:
+    """Return one draw's form, builder, kernel and task; the kernel uses the draw's ``nth``
+    schedule."""
     draw = random.Random(key)
     (form,) = draw.choices(names, [WEIGHTS[name] for name in names])
     drawn = Schedule.drawn if nth else Schedule.quick
-    page = Page(draw, sizes, schedule=drawn(random.Random(f"{key} {form} schedule {nth}")))
-    code = FORMS[form](page)
-    return ", ".join([form, page.way][: 1 + bool(page.way)]), page, code, Writing(page, draw)
+    builder = LessonBuilder(
+        draw, sizes, schedule=drawn(random.Random(f"{key} {form} schedule {nth}"))
+    )
+    code = FORMS[form](builder)
+    return (
+        ", ".join([form, builder.way][: 1 + bool(builder.way)]),
+        builder,
+        code,
+        Writing(builder, draw),
+    )

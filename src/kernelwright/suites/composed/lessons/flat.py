@@ -1,13 +1,13 @@
-"""Forms over all elements, each on its own."""
+"""Forms that process every element on its own."""
 
 from __future__ import annotations
 
-from kernelwright.suites.composed.draft import Shape
 from kernelwright.suites.composed.lessons import axes
 from kernelwright.suites.composed.lessons.functions import LONG
-from kernelwright.suites.composed.lessons.page import Page, block
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
 from kernelwright.suites.composed.lessons.steps import operator_step, steps
 from kernelwright.suites.composed.lessons.writing import answer, head
+from kernelwright.suites.composed.task_builder import Shape
 
 OTHERS = (
     ("{x} + {y}", "sum with an argument", "v = v + w"),
@@ -27,62 +27,65 @@ LINE = "v = tl.load(x + at, mask=inside)"
 HEAD = ("at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n")
 
 
-def pointwise(page: Page) -> str:
-    """A chain of operators, learned vectors and a further argument."""
-    draw = page.draw
-    shape, feature = _shape(page)
-    page.start(shape, feature=feature)
+def pointwise(builder: LessonBuilder) -> str:
+    """Write a chain of operators, learned vectors and a further argument."""
+    draw = builder.draw
+    shape, feature = _shape(builder)
+    builder.start(shape, feature=feature)
     n_others = 0
     if draw.random() < 0.3:
-        operator_step(page, table=LONG)
+        operator_step(builder, table=LONG)
     for _ in range(draw.choice((0, 1, 1, 2, 2, 3, 4))):
         if draw.random() < 0.2 and not n_others:
-            _other(page)
+            _other(builder)
             n_others += 1
         else:
-            steps(page, 1, 1)
-    if not page.lines:
-        _other(page)
-    if any("% width" in line for line in page.lines):
-        page.given["width"] = "x.shape[-1]"
-    if any("% channels" in line for line in page.lines):
-        page.given |= {"channels": "x.shape[1]", "inner": "x.stride(1)"}
-    return _written(page)
+            steps(builder, 1, 1)
+    if not builder.lines:
+        _other(builder)
+    if any("% width" in line for line in builder.lines):
+        builder.given["width"] = "x.shape[-1]"
+    if any("% channels" in line for line in builder.lines):
+        builder.given |= {"channels": "x.shape[1]", "inner": "x.stride(1)"}
+    return _written(builder)
 
 
-def _shape(page: Page) -> tuple[Shape, int]:
-    """Of two to four axes, and the one that learned vectors run along: the last, or the channels
-    of an image."""
-    kind = page.draw.choice("rrsi")
+def _shape(builder: LessonBuilder) -> tuple[Shape, int]:
+    """Return two to four axes, and the one that learned vectors run along: the last, or the
+    channels of an image."""
+    kind = builder.draw.choice("rrsi")
     if kind == "i":
-        page.place = "at // inner % channels"
-        return tuple(page.lengths(axes.BATCHES, CHANNELS, axes.EDGES, axes.WIDTHS)), 1
-    page.place = "at % width"
+        builder.place = "at // inner % channels"
+        return tuple(builder.lengths(axes.BATCHES, CHANNELS, axes.EDGES, axes.WIDTHS)), 1
+    builder.place = "at % width"
     rest = (axes.WIDTHS,) if kind == "r" else (axes.LENGTHS, axes.WIDTHS)
-    return tuple(page.lengths(axes.BATCHES, *rest)), -1
+    return tuple(builder.lengths(axes.BATCHES, *rest)), -1
 
 
-def _other(page: Page) -> None:
-    """A further argument of the same shape."""
-    expression, word, line = page.draw.choice(OTHERS)
-    shape = page.shape
-    name = page.input(page.draw.choice(("y", "other", "b", "residual", "z")), shape)
-    page.step(expression.format(x=page.x, y=name), word)
-    page.lines += [f"w = tl.load({name} + at, mask=inside)", line]
+def _other(builder: LessonBuilder) -> None:
+    """Append an operator with a further argument of the same shape."""
+    expression, word, line = builder.draw.choice(OTHERS)
+    shape = builder.shape
+    name = builder.input(builder.draw.choice(("y", "other", "b", "residual", "z")), shape)
+    builder.step(expression.format(x=builder.x, y=name), word)
+    builder.lines += [f"w = tl.load({name} + at, mask=inside)", line]
 
 
-def _written(page: Page) -> str:
-    others = [name for name in page.inputs if name != page.first]
-    names = ["x", *others, *page.given]
+def _written(builder: LessonBuilder) -> str:
+    others = [name for name in builder.inputs if name != builder.first]
+    names = ["x", *others, *builder.given]
     kernel = head(*names, "out", "n") + block(
-        [*HEAD, LINE, *page.take(), "tl.store(out + at, v, mask=inside)"]
+        [*HEAD, LINE, *builder.take(), "tl.store(out + at, v, mask=inside)"]
     )
-    given = ", ".join(["x", *others, *page.given.values(), "out", "n"])
-    lines = [f"x = {page.first}.contiguous()", *(f"{o} = {o}.contiguous()" for o in others)]
+    given = ", ".join(["x", *others, *builder.given.values(), "out", "n"])
+    lines = [f"x = {builder.first}.contiguous()", *(f"{o} = {o}.contiguous()" for o in others)]
     lines += ["out = torch.empty_like(x)", "n = x.numel()"]
-    each = page.schedule.block
-    lines += [f"kernel[(triton.cdiv(n, {each}),)]({given}, {page.schedule.of(each)})", "return out"]
-    return answer(page, kernel, "\n".join(lines))
+    each = builder.schedule.block
+    lines += [
+        f"kernel[(triton.cdiv(n, {each}),)]({given}, {builder.schedule.of(each)})",
+        "return out",
+    ]
+    return answer(builder, kernel, "\n".join(lines))
 
 
 SPREAD = (
@@ -97,35 +100,43 @@ SPREAD = (
 )  # fmt: skip
 
 
-def spread(page: Page) -> str:
-    """A vector with a matrix: diagonal matrices, and what is broadcast."""
-    draw = page.draw
-    rows, columns = page.lengths((("N", "n", "rows", "batch_size"), (9, 16, 24)),
-                                 (("M", "m", "columns", "dim"), (20, 32, 33)))  # fmt: skip
+def spread(builder: LessonBuilder) -> str:
+    """Write a vector combined with a matrix: diagonal matrices, and broadcasts."""
+    draw = builder.draw
+    rows, columns = builder.lengths(
+        (("N", "n", "rows", "batch_size"), (9, 16, 24)),
+        (("M", "m", "columns", "dim"), (20, 32, 33)),
+    )
     a, b = draw.choice((("A", "B"), ("a", "b"), ("d", "x"), ("weights", "x"), ("scale", "x")))
     expression, word, read, along = draw.choice(SPREAD)
     vector, matrix = (rows,) if along == "rows" else (columns,), (rows, columns)
     for name, shape in draw.choice((((a, vector), (b, matrix)), ((b, matrix), (a, vector)))):
-        page.input(name, shape, draw.choice(("torch.rand({shape})", "torch.randn({shape})")))
-    page.x, page.shape, page.place = b, matrix, ""
+        builder.input(name, shape, draw.choice(("torch.rand({shape})", "torch.randn({shape})")))
+    builder.x, builder.shape, builder.place = b, matrix, ""
     sign = draw.choice("*+-")
     is_first = expression.startswith("{a}")
-    page.step(expression.format(a=a, b=b, o=sign), word)
+    builder.step(expression.format(a=a, b=b, o=sign), word)
     sign = "*" if "@" in expression or "view" in expression else sign
-    steps(page, 0, 2)
-    after = page.take()
-    kernel = head("x", "d", "out", "n", "width", *page.given) + block([
-        *HEAD, LINE, f"w = tl.load({read.format(a='d')}, mask=inside)",
-        f"v = w {sign} v" if is_first else f"v = v {sign} w", *after,
-        "tl.store(out + at, v, mask=inside)",
-    ])  # fmt: skip
-    each = page.schedule.block
+    steps(builder, 0, 2)
+    after = builder.take()
+    kernel = head("x", "d", "out", "n", "width", *builder.given) + block(
+        [
+            *HEAD,
+            LINE,
+            f"w = tl.load({read.format(a='d')}, mask=inside)",
+            f"v = w {sign} v" if is_first else f"v = v {sign} w",
+            *after,
+            "tl.store(out + at, v, mask=inside)",
+        ]
+    )
+    each = builder.schedule.block
+    ending = builder.schedule.of(each)
     return answer(
-        page,
+        builder,
         kernel,
         f"""x, d = {b}.contiguous(), {a}.contiguous()
 out = torch.empty_like(x)
 n = x.numel()
-kernel[(triton.cdiv(n, {each}),)](x, d, out, n, x.shape[1]{page.more}, {page.schedule.of(each)})
+kernel[(triton.cdiv(n, {each}),)](x, d, out, n, x.shape[1]{builder.more}, {ending})
 return out""",
     )

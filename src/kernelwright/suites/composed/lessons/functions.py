@@ -1,29 +1,32 @@
-"""Functions of each element: how tasks write them, and the lines of Triton that change ``v``."""
+"""Functions of each element: the spellings in tasks, and the lines of Triton that change ``v``."""
 
 from __future__ import annotations
 
 from kernelwright.suites.composed.operators import OPERATORS, Operator
 
-# Functions are written out, since Triton's interpreter has no libdevice. Where one comes close to
-# zero, differences of numbers near one have lost what is left of it: continued fractions, whose
-# numbers are easy to learn, are used there.
+# Functions are written out, since Triton's interpreter has no libdevice. Where a function comes
+# close to zero, differences of numbers near one would lose its digits, so continued fractions,
+# whose numbers are easy to learn, are used there.
 LOG1P = (
-    "s = u / (2.0 + u)", "p = s * s",
+    "s = u / (2.0 + u)",
+    "p = s * s",
     "u = 2.0 * s / (1.0 - p / (3.0 - 4.0 * p / (5.0 - 9.0 * p / (7.0 - 16.0 * p / 9.0))))",
-)  # fmt: skip
-"""The logarithm of 1 + u, for u from 0 to 1: twice the area tangent of u / (2 + u)."""
+)
+"""The logarithm of 1 + u, for u from 0 to 1: twice the inverse hyperbolic tangent of u / (2 +
+u)."""
 SOFTPLUS = ("u = tl.exp(-tl.abs(v))", *LOG1P, "u = tl.where(v > 0.0, v, 0.0) + u")
 LAMBERT = "s = p / (3.0 + p / (5.0 + p / (7.0 + p / 9.0)))"
-"""For v from -1 to 1 and p = v * v, v / (1 + s) is the hyperbolic tangent of v."""
+"""v / (1 + s) is the hyperbolic tangent of v, for v from -1 to 1 and p = v * v."""
 TANH = (
-    "p = v * v", LAMBERT,
+    "p = v * v",
+    LAMBERT,
     "u = tl.where(p < 1.0, v / (1.0 + s), 2.0 * tl.sigmoid(2.0 * v) - 1.0)",
-)  # fmt: skip
+)
 EXPM1 = (
     "p = 0.25 * v * v", LAMBERT, "s = 0.5 * v / (1.0 + s)",
     "u = tl.where(v > -1.0, 2.0 * s / (1.0 - s), tl.exp(v) - 1.0)",
 )  # fmt: skip
-"""For v up to 0: by the tangent t of half of v it is 2 t / (1 - t)."""
+"""exp(v) - 1 for v up to 0: 2 t / (1 - t), where t is the hyperbolic tangent of half of v."""
 SELU_SCALE, SELU_ALPHA = "1.0507009873554805", "1.6732632423543772"
 """Source: torch.nn.functional.selu's documentation."""
 
@@ -82,14 +85,27 @@ LINES: dict[str, tuple[str, ...]] = {
     "subtracted number": ("v = v - {a}",),
     "negation": ("v = -v",),
 }  # fmt: skip
-"""By the word of the operator."""
+"""Word of the operator → its lines."""
 
 WRITTEN = tuple(operator for operator in OPERATORS if operator.word in LINES)
-LONG = tuple(operator for operator in WRITTEN if operator.word in (
-    "GELU", "GELU (tanh form)", "swish", "tanh", "softplus", "mish", "ELU", "SELU", "log-sigmoid",
-    "hard swish",
-))  # fmt: skip
-"""What is easily taken for another, or garbled."""
+LONG = tuple(
+    operator
+    for operator in WRITTEN
+    if operator.word
+    in (
+        "GELU",
+        "GELU (tanh form)",
+        "swish",
+        "tanh",
+        "softplus",
+        "mish",
+        "ELU",
+        "SELU",
+        "log-sigmoid",
+        "hard swish",
+    )
+)
+"""Operators that are easily confused or garbled."""
 
 MORE: dict[str, tuple[str, ...]] = {
     "ReLU": ("torch.nn.functional.relu({x})", "{x}.relu()", "torch.clamp({x}, min=0)"),
@@ -126,7 +142,7 @@ MORE: dict[str, tuple[str, ...]] = {
     "scaling": ("torch.mul({x}, {a})",),
     "added number": ("{a} + {x}", "torch.add({x}, {a})"),
 }  # fmt: skip
-"""Further ways to write an operator than a composed task has."""
+"""Spellings of an operator beyond those of composed tasks."""
 MODULES = {
     "swish": ("nn.SiLU()",),
     "hard tanh": ("nn.Hardtanh(min_val={a}, max_val={b})",),
@@ -139,7 +155,7 @@ MODULES = {
 
 
 def kernel_lines(operator: Operator, expression: str, a: str, b: str) -> list[str]:
-    """What the kernel does where the task has the expression, one of the operator's forms."""
+    """Return the kernel's lines for the task's ``expression``, one of the operator's spellings."""
     is_sine = operator.word == "sine" and "*" not in expression
     lines = ("v = tl.sin(v)",) if is_sine else LINES[operator.word]
     return [line.format(a=a, b=b) for line in lines]

@@ -1,11 +1,11 @@
-"""Forms of images, volumes and signals: their norms, and what is found of each plane."""
+"""Forms of images, volumes and signals: their norms, and reductions of each plane."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kernelwright.suites.composed.lessons import axes
-from kernelwright.suites.composed.lessons.page import Page, block
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
 from kernelwright.suites.composed.lessons.statistics import CENTRED, KEEP, REDUCTIONS
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.sweeps import CHANNEL, ROW, Sweeps
@@ -19,50 +19,54 @@ DEPTHS = (("depth", "D", "dim3"), (3, 4))
 NORMAL = "v = (v - mean) / tl.sqrt(var / length + eps)"
 
 
-def begin(page: Page, n_axes: int) -> None:
-    """A batch of signals, images or volumes."""
+def begin(builder: LessonBuilder, n_axes: int) -> None:
+    """Begin with a batch of signals, images or volumes."""
     rest = {3: (LENGTHS,), 4: (EDGES, WIDTHS), 5: (DEPTHS, EDGES, WIDTHS)}[n_axes]
-    page.start(tuple(page.lengths((axes.BATCHES[0], (2, 3)), CHANNELS, *rest)), feature=1)
+    builder.start(tuple(builder.lengths((axes.BATCHES[0], (2, 3)), CHANNELS, *rest)), feature=1)
 
 
-def image_norm(page: Page) -> str:
-    """A group, instance or layer norm: what is normalised together lies together."""
-    draw = page.draw
+def image_norm(builder: LessonBuilder) -> str:
+    """Write a group, instance or layer norm; values that are normalised together are contiguous."""
+    draw = builder.draw
     kind = draw.choice(("group", "instance", "layer", "batch", "batch"))
     n_axes = draw.choice((3, 4, 4, 4)) if kind != "layer" else draw.choice((3, 4, 4))
-    begin(page, n_axes)
-    page.place = ""
-    steps(page, 0, draw.choice((0, 0, 1)), learned=False)
-    before = page.take()
+    begin(builder, n_axes)
+    builder.place = ""
+    steps(builder, 0, draw.choice((0, 0, 1)), learned=False)
+    before = builder.take()
     norms = {"group": _group, "instance": _instance, "layer": _layer, "batch": _batch}
-    called, lines = norms[kind](page, n_axes)
-    page.step(f"{called}({page.x})", f"{kind} norm")
+    called, lines = norms[kind](builder, n_axes)
+    builder.step(f"{called}({builder.x})", f"{kind} norm")
     sweeps = Sweeps(CHANNEL if kind == "batch" else ROW, before)
-    page.given["eps"] = f"{called}.eps"
+    builder.given["eps"] = f"{called}.eps"
     reads = [NORMAL]
     if kind != "instance":
-        page.given |= {"gamma": f"{called}.weight", "beta": f"{called}.bias"}
+        builder.given |= {"gamma": f"{called}.weight", "beta": f"{called}.bias"}
         reads += {
-            "group": ["c = row % groups * (length // inner) + at // inner",
-                      _weighted("c", "inside")],
-            "layer": [_weighted("at", "inside")], "batch": [_weighted("c", "")],
-        }[kind]  # fmt: skip
-    steps(page, 0, 2, learned=False)
+            "group": [
+                "c = row % groups * (length // inner) + at // inner",
+                _weighted("c", "inside"),
+            ],
+            "layer": [_weighted("at", "inside")],
+            "batch": [_weighted("c", "")],
+        }[kind]
+    steps(builder, 0, 2, learned=False)
     sweeps.find(CENTRED)
-    sweeps.write(*reads, *page.take())
+    sweeps.write(*reads, *builder.take())
     names = {"group": ["length", "inner", "groups"], "batch": ["length", "inner", "channels"]}.get(
-        kind, ["length"])  # fmt: skip
+        kind, ["length"]
+    )
     n_programs = {"group": "x.shape[0] * groups", "batch": "channels"}.get(
         kind, "x.numel() // length"
     )
-    kernel = head("x", "out", *page.given, *names) + sweeps.text()
-    lines = [f"x = {page.first}.contiguous()", "out = torch.empty_like(x)", *lines]
+    kernel = head("x", "out", *builder.given, *names) + sweeps.text()
+    lines = [f"x = {builder.first}.contiguous()", "out = torch.empty_like(x)", *lines]
     lines += [
-        f"kernel[({n_programs},)](x, out{page.more}, {', '.join(names)}, "
-        f"{page.schedule.along('length')})",
+        f"kernel[({n_programs},)](x, out{builder.more}, {', '.join(names)}, "
+        f"{builder.schedule.along('length')})",
         "return out",
     ]
-    return answer(page, kernel, "\n".join(lines))
+    return answer(builder, kernel, "\n".join(lines))
 
 
 def _weighted(place: str, mask: str) -> str:
@@ -70,84 +74,89 @@ def _weighted(place: str, mask: str) -> str:
     return f"v = v * tl.load(gamma + {place}{told}) + tl.load(beta + {place}{told})"
 
 
-def _group(page: Page, n_axes: int) -> tuple[str, list[str]]:
-    channels = page.argument(page.shape[1])
-    page.numbers["num_groups"] = (n := page.draw.choice((2, 4)), n)
-    page.arguments.append("num_groups")
+def _group(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
+    channels = builder.argument(builder.shape[1])
+    builder.numbers["num_groups"] = (n := builder.draw.choice((2, 4)), n)
+    builder.arguments.append("num_groups")
     whole = f"num_groups=num_groups, num_channels={channels}"
-    told = page.draw.choice((f"num_groups, {channels}", whole)) + page.small()
-    called = page.module(page.draw.choice(("norm", "gn", "group_norm")), f"nn.GroupNorm({told})")
-    return called, [f"groups, inner = {called}.num_groups, x.stride(1)",
-                    "length = x.shape[1] // groups * inner"]  # fmt: skip
+    told = builder.draw.choice((f"num_groups, {channels}", whole)) + builder.small()
+    called = builder.module(
+        builder.draw.choice(("norm", "gn", "group_norm")), f"nn.GroupNorm({told})"
+    )
+    return called, [
+        f"groups, inner = {called}.num_groups, x.stride(1)",
+        "length = x.shape[1] // groups * inner",
+    ]
 
 
-def _instance(page: Page, n_axes: int) -> tuple[str, list[str]]:
-    called = _of_channels(page, f"InstanceNorm{n_axes - 2}d", ("norm", "inorm", "instance_norm"))
+def _instance(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
+    called = _of_channels(builder, f"InstanceNorm{n_axes - 2}d", ("norm", "inorm", "instance_norm"))
     return called, ["length = x.stride(1)"]
 
 
-def _of_channels(page: Page, kind: str, names: Sequence[str]) -> str:
-    channels = page.argument(page.shape[1])
-    told = page.draw.choice((channels, f"num_features={channels}")) + page.small()
-    return page.module(page.draw.choice(names), f"nn.{kind}({told})")
+def _of_channels(builder: LessonBuilder, kind: str, names: Sequence[str]) -> str:
+    channels = builder.argument(builder.shape[1])
+    told = builder.draw.choice((channels, f"num_features={channels}")) + builder.small()
+    return builder.module(builder.draw.choice(names), f"nn.{kind}({told})")
 
 
-def _batch(page: Page, n_axes: int) -> tuple[str, list[str]]:
-    called = _of_channels(page, f"BatchNorm{n_axes - 2}d", ("norm", "bn", "batch_norm"))
+def _batch(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
+    called = _of_channels(builder, f"BatchNorm{n_axes - 2}d", ("norm", "bn", "batch_norm"))
     return called, ["channels, inner = x.shape[1], x.stride(1)", "length = x.numel() // channels"]
 
 
-def _layer(page: Page, n_axes: int) -> tuple[str, list[str]]:
-    named = [page.argument(axis) for axis in page.shape[page.draw.choice((1, 1, 2)) :]]
+def _layer(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
+    named = [builder.argument(axis) for axis in builder.shape[builder.draw.choice((1, 1, 2)) :]]
     text = f"({', '.join(named)},)" if len(named) == 1 else f"({', '.join(named)})"
-    if page.draw.random() < 0.5:
+    if builder.draw.random() < 0.5:
         for name in named:
-            page.arguments.remove(name)
-        page.tuples["normalized_shape"] = text
-        if page.draw.random() < 0.4:
-            page.plain.add("normalized_shape")
-        page.arguments.append("normalized_shape")
+            builder.arguments.remove(name)
+        builder.tuples["normalized_shape"] = text
+        if builder.draw.random() < 0.4:
+            builder.plain.add("normalized_shape")
+        builder.arguments.append("normalized_shape")
         text = "normalized_shape"
-    told = page.draw.choice((text, f"normalized_shape={text}"))
-    name = page.draw.choice(("norm", "ln", "layer_norm"))
-    called = page.module(name, f"nn.LayerNorm({told})")
+    told = builder.draw.choice((text, f"normalized_shape={text}"))
+    name = builder.draw.choice(("norm", "ln", "layer_norm"))
+    called = builder.module(name, f"nn.LayerNorm({told})")
     return called, [f"length = {called}.weight.numel()"]
 
 
-def plane(page: Page) -> str:
-    """One value for each channel: over all axes after it."""
-    draw = page.draw
+def plane(builder: LessonBuilder) -> str:
+    """Write a reduction to one value for each channel, over all axes after it."""
+    draw = builder.draw
     n_axes = draw.choice((4, 4, 5))
-    begin(page, n_axes)
-    page.place = ""
-    steps(page, 0, 1, learned=False)
-    before = page.take()
+    begin(builder, n_axes)
+    builder.place = ""
+    steps(builder, 0, 1, learned=False)
+    before = builder.take()
     found = draw.choice([s for s in REDUCTIONS if s.word != "range"])
     dims = "(2, 3)" if n_axes == 4 else "(2, 3, 4)"
     is_kept = draw.random() < 0.5
     forms = [f for f in found.forms if "[0]" not in f and "values" not in f]
     if found.word == "mean" and is_kept and n_axes == 4 and draw.random() < 0.5:
         told = draw.choice(("1", "(1, 1)"))
-        page.step(
-            f"{page.module('pool', f'nn.AdaptiveAvgPool2d({told})')}({page.x})", "global mean"
+        builder.step(
+            f"{builder.module('pool', f'nn.AdaptiveAvgPool2d({told})')}({builder.x})", "global mean"
         )
     else:
-        page.step(
-            draw.choice(forms).format(x=page.x, d=dims, k=KEEP * is_kept), f"{found.word} of planes"
+        builder.step(
+            draw.choice(forms).format(x=builder.x, d=dims, k=KEEP * is_kept),
+            f"{found.word} of planes",
         )
-    steps(page, 0, 2, learned=False)
+    steps(builder, 0, 2, learned=False)
     sweeps = Sweeps(ROW, before)
     sweeps.find(found.found)
-    sweeps.lines += [found.last, *page.take(), ROW.result]
-    kernel = head("x", "out", *page.given, "length") + sweeps.text()
+    sweeps.lines += [found.last, *builder.take(), ROW.result]
+    kernel = head("x", "out", *builder.given, "length") + sweeps.text()
     ones = f" + {'(1, 1)' if n_axes == 4 else '(1, 1, 1)'}" if is_kept else ""
     return answer(
-        page,
+        builder,
         kernel,
-        f"""x = {page.first}.contiguous()
+        f"""x = {builder.first}.contiguous()
 length = x.stride(1)
 out = x.new_empty(x.shape[:2]{ones})
-kernel[(x.numel() // length,)](x, out{page.more}, length, {page.schedule.along("length")})
+kernel[(x.numel() // length,)](x, out{builder.more}, length, {builder.schedule.along("length")})
 return out""",
     )
 
@@ -163,45 +172,50 @@ WHOLE = (
 )  # fmt: skip
 
 
-def whole_norm(page: Page) -> str:
-    """By something of the whole tensor: the sums of blocks are added, then all is read again."""
-    draw = page.draw
-    begin(page, draw.choice((3, 4, 4)))
-    page.place = ""
-    steps(page, 0, draw.choice((0, 0, 1)), learned=False)
-    before = page.take()
+def whole_norm(builder: LessonBuilder) -> str:
+    """Write a norm by a statistic of the whole tensor: the sums of blocks are added, then all is
+    read again."""
+    draw = builder.draw
+    begin(builder, draw.choice((3, 4, 4)))
+    builder.place = ""
+    steps(builder, 0, draw.choice((0, 0, 1)), learned=False)
+    before = builder.take()
     forms, word, each, last = draw.choice(WHOLE)
-    page.part(draw.choice(forms).format(x=page.x), word, draw.choice(("norm", "denominator")))
-    names_first, more_first = [*page.given], page.more
-    steps(page, 0, 2, learned=False)
-    lines = ["at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "inside = at < n",
-             "v = tl.load(x + at, mask=inside, other=0.0)", *before]  # fmt: skip
+    builder.part(draw.choice(forms).format(x=builder.x), word, draw.choice(("norm", "denominator")))
+    names_first, more_first = [*builder.given], builder.more
+    steps(builder, 0, 2, learned=False)
+    lines = [
+        "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+        "inside = at < n",
+        "v = tl.load(x + at, mask=inside, other=0.0)",
+        *before,
+    ]
     text = head("x", "parts", "n", *names_first, name="sums") + block(
         [*lines, f"tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, {each}, 0.0), 0))"]
     )
     text += (
         "\n\n"
-        + head("x", "total", "out", "n", *page.given)
+        + head("x", "total", "out", "n", *builder.given)
         + block(
             [
                 *lines,
                 "w = tl.load(total)",
                 f"v = {last}",
-                *page.take(),
+                *builder.take(),
                 "tl.store(out + at, v, mask=inside)",
             ]
         )
     )
-    each = page.schedule.block
+    each = builder.schedule.block
     return answer(
-        page,
+        builder,
         text,
-        f"""x = {page.first}.contiguous()
+        f"""x = {builder.first}.contiguous()
 n = x.numel()
 count = triton.cdiv(n, {each})
 parts = x.new_empty(count)
-sums[(count,)](x, parts, n{more_first}, {page.schedule.of(each)})
+sums[(count,)](x, parts, n{more_first}, {builder.schedule.of(each)})
 out = torch.empty_like(x)
-kernel[(count,)](x, parts.sum(), out, n{page.more}, {page.schedule.of(each)})
+kernel[(count,)](x, parts.sum(), out, n{builder.more}, {builder.schedule.of(each)})
 return out""",
     )

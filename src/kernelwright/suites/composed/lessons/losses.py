@@ -1,13 +1,13 @@
-"""Losses: what is found for each element or row of two tensors is added up."""
+"""Losses: values of each element or row of two tensors are added up."""
 
 from __future__ import annotations
 
-from kernelwright.suites.composed.draft import Axis
 from kernelwright.suites.composed.lessons import axes
 from kernelwright.suites.composed.lessons.flat import HEAD
-from kernelwright.suites.composed.lessons.page import Page, block
+from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
+from kernelwright.suites.composed.task_builder import Axis
 
 SQUARE = ("d = v - t", "v = d * d")
 SMOOTH = ("d = tl.abs(v - t)", "v = tl.where(d < 1.0, 0.5 * d * d, d - 0.5)")
@@ -58,88 +58,105 @@ DIVERGENCES = (
     (("F.kl_div(torch.log({x}) / 2.0, {t}{r})", "F.kl_div(0.5 * {x}.log(), {t}{r})"), "", "",
      ("v = t * (tl.log(t) - 0.5 * tl.log(v))",)),
 )  # fmt: skip
-"""Kullback and Leibler's: the task, what is done to the first and to the second input where it is
-drawn, beside a softmax; the kernel."""
+"""Kullback-Leibler divergences: the task, the functions applied to the first and to the second
+input where it is drawn (besides a softmax), and the kernel."""
 REDUCED = {"mean": " / n", "sum": "", "batchmean": " / x.shape[0]"}
 TARGETS = (("predictions", "targets"), ("predictions", "targets"), ("x", "target"), ("pred", "y"),
            ("input", "target"), ("output", "labels"))  # fmt: skip
 
 
-def loss(page: Page) -> str:
-    """One number from two tensors; the sums of blocks are added at the end."""
-    draw = page.draw
-    shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
+def loss(builder: LessonBuilder) -> str:
+    """Write a loss with one number from two tensors; the sums of blocks are added at the end."""
+    draw = builder.draw
+    shape = tuple(builder.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice(TARGETS)
     forms, word, lines = draw.choice(LOSSES)
-    page.start(shape, name=x)
+    builder.start(shape, name=x)
     is_sign = "margin" in word or "hinge" in word
     is_row = is_sign and draw.random() < 0.5
-    how = "torch.randint(0, 2, ({shape}{comma})).float() * 2 - 1" if is_sign else draw.choice(
-        ("torch.rand({shape})", "torch.randn({shape})"))  # fmt: skip
+    how = (
+        "torch.randint(0, 2, ({shape}{comma})).float() * 2 - 1"
+        if is_sign
+        else draw.choice(("torch.rand({shape})", "torch.randn({shape})"))
+    )
     target = (shape[1],) if is_row else shape
-    page.input(t, target, how.replace("{comma}", "," if is_row else ""))
-    page.place = ""
-    steps(page, 0, draw.choice((0, 1, 1)), learned=False)
-    end = _reduced(page, draw.choice(forms), ("mean", "mean", "sum"), t, word)
-    before = page.take()
+    builder.input(t, target, how.replace("{comma}", "," if is_row else ""))
+    builder.place = ""
+    steps(builder, 0, draw.choice((0, 1, 1)), learned=False)
+    end = _reduced(builder, draw.choice(forms), ("mean", "mean", "sum"), t, word)
+    before = builder.take()
     after = draw.choice(("", "", "", " * 0.5", " * 2.0"))
     if after:
-        page.step(f"{page.x}{after}", "scaling")
-    names = ["x", "target", "parts", "n", *page.given, *["width"] * is_row]
-    kernel = head(*names) + block([
-        *HEAD, "v = tl.load(x + at, mask=inside, other=0.0)",
-        f"t = tl.load(target + at{' % width' * is_row}, mask=inside, other=0.0)", *before,
-        *lines, "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
-    ])  # fmt: skip
-    return _by_blocks(page, kernel, t, f"{end}{after}", ", x.shape[1]" * is_row)
+        builder.step(f"{builder.x}{after}", "scaling")
+    names = ["x", "target", "parts", "n", *builder.given, *["width"] * is_row]
+    kernel = head(*names) + block(
+        [
+            *HEAD,
+            "v = tl.load(x + at, mask=inside, other=0.0)",
+            f"t = tl.load(target + at{' % width' * is_row}, mask=inside, other=0.0)",
+            *before,
+            *lines,
+            "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
+        ]
+    )
+    return _by_blocks(builder, kernel, t, f"{end}{after}", ", x.shape[1]" * is_row)
 
 
-def _reduced(page: Page, form: str, kinds: tuple[str, ...], target: str, word: str) -> str:
-    """Writes the loss with one of these reductions; what the answer does to the sum."""
-    kind = page.draw.choice(kinds) if "{r}" in form else "sum" if ".sum" in form else "mean"
-    told = f"reduction='{kind}'" if kind != "mean" or page.draw.random() < 0.3 else ""
+def _reduced(
+    builder: LessonBuilder, form: str, kinds: tuple[str, ...], target: str, word: str
+) -> str:
+    """Write the loss with one of these reductions; return what the answer does to the sum."""
+    kind = builder.draw.choice(kinds) if "{r}" in form else "sum" if ".sum" in form else "mean"
+    told = f"reduction='{kind}'" if kind != "mean" or builder.draw.random() < 0.3 else ""
     if form.startswith("nn."):
         module = form.replace("{r}, log", told + ", " * bool(told) + "log").replace("{r}", told)
-        form = f"{page.module(page.draw.choice(('loss', 'loss_fn')), module)}({{x}}, {{t}})"
+        form = f"{builder.module(builder.draw.choice(('loss', 'loss_fn')), module)}({{x}}, {{t}})"
     told = f", {told}" if told else ""
-    page.step(form.format(x=page.x, t=target, r=told), word)
+    builder.step(form.format(x=builder.x, t=target, r=told), word)
     return REDUCED[kind]
 
 
-def divergence(page: Page) -> str:
-    """Kullback and Leibler's divergence of rows that add up to one."""
-    draw = page.draw
-    shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
+def divergence(builder: LessonBuilder) -> str:
+    """Write the Kullback-Leibler divergence of rows that add up to one."""
+    draw = builder.draw
+    shape = tuple(builder.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice((*TARGETS, ("p", "q"), ("student", "teacher")))
     forms, first, second, lines = draw.choice((DIVERGENCES[0], *DIVERGENCES))
     drawn = draw.choice(("torch.rand({shape})", "torch.randn({shape})"))
     share = draw.choice(("torch.softmax({x}, dim=-1)", "({x}).softmax(dim=-1)"))
-    page.start(shape, name=x, how=(first or share).format(x=drawn))
-    page.input(t, shape, (second or share).format(x=drawn))
-    page.place = ""
-    end = _reduced(page, draw.choice(forms), ("batchmean", "batchmean", "sum"), t, "KL divergence")
+    builder.start(shape, name=x, how=(first or share).format(x=drawn))
+    builder.input(t, shape, (second or share).format(x=drawn))
+    builder.place = ""
+    end = _reduced(
+        builder, draw.choice(forms), ("batchmean", "batchmean", "sum"), t, "KL divergence"
+    )
     after = draw.choice(("", "", " * 0.5", " * 2.0", " * 4.0", " / 3.0"))
     if after:
-        page.step(f"{page.x}{after}", "scaling")
-    kernel = head("x", "target", "parts", "n") + block([
-        *HEAD, "v = tl.load(x + at, mask=inside, other=1.0)",
-        "t = tl.load(target + at, mask=inside, other=1.0)", *lines,
-        "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
-    ])  # fmt: skip
-    return _by_blocks(page, kernel, t, f"{end}{after}", "")
+        builder.step(f"{builder.x}{after}", "scaling")
+    kernel = head("x", "target", "parts", "n") + block(
+        [
+            *HEAD,
+            "v = tl.load(x + at, mask=inside, other=1.0)",
+            "t = tl.load(target + at, mask=inside, other=1.0)",
+            *lines,
+            "tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, v, 0.0), 0))",
+        ]
+    )
+    return _by_blocks(builder, kernel, t, f"{end}{after}", "")
 
 
-def _by_blocks(page: Page, kernel: str, target: str, end: str, more: str) -> str:
-    """The answer whose kernel has a program for each block of both; the sums are added."""
-    each = page.schedule.block
+def _by_blocks(builder: LessonBuilder, kernel: str, target: str, end: str, more: str) -> str:
+    """Return the answer whose kernel has a program for each block of both inputs; their sums are
+    added."""
+    each = builder.schedule.block
     return answer(
-        page,
+        builder,
         kernel,
-        f"""x, target = {page.first}.contiguous(), {target}.contiguous()
+        f"""x, target = {builder.first}.contiguous(), {target}.contiguous()
 n = x.numel()
 count = triton.cdiv(n, {each})
 parts = x.new_empty(count)
-kernel[(count,)](x, target, parts, n{page.more}{more}, {page.schedule.of(each)})
+kernel[(count,)](x, target, parts, n{builder.more}{more}, {builder.schedule.of(each)})
 return parts.sum(){end}""",
     )
 
@@ -160,93 +177,131 @@ ROW_LOSSES = (
 )  # fmt: skip
 
 
-def row_loss(page: Page) -> str:
-    """A number for each row of two tensors, or the mean of these."""
-    draw = page.draw
-    shape = tuple(page.lengths(axes.BATCHES, axes.WIDTHS))
+def row_loss(builder: LessonBuilder) -> str:
+    """Write a number for each row of two tensors, or the mean of these numbers."""
+    draw = builder.draw
+    shape = tuple(builder.lengths(axes.BATCHES, axes.WIDTHS))
     x, t = draw.choice((*TARGETS, ("anchor", "positive"), ("a", "b")))
     forms, word, lines, end = draw.choice(ROW_LOSSES)
     is_share = word.startswith("KL")
     how = "torch.rand({shape}).softmax(dim=-1)" if is_share else ""
-    page.start(shape, name=x, how=how)
-    page.input(t, shape, how or "torch.randn({shape})")
-    page.step(draw.choice(forms).format(x=page.x, t=t), word)
+    builder.start(shape, name=x, how=how)
+    builder.input(t, shape, how or "torch.randn({shape})")
+    builder.step(draw.choice(forms).format(x=builder.x, t=t), word)
     is_mean = draw.random() < 0.5
-    page.place = ""
-    steps(page, 0, 2, learned=False)
+    builder.place = ""
+    steps(builder, 0, 2, learned=False)
     if is_mean:
-        page.step(f"{page.x}.mean()" if draw.random() < 0.5 else f"torch.mean({page.x})", "mean")
-    after = page.take()
-    kernel = head("x", "target", "out", "length", *page.given) + block([
-        "row = tl.program_id(0)", "total = tl.full([BLOCK], 0.0, tl.float32)",
-        "for start in range(0, length, BLOCK):",
-    ])  # fmt: skip
-    kernel += block([
-        "at = start + tl.arange(0, BLOCK)", "inside = at < length",
-        "v = tl.load(x + row * length + at, mask=inside, other=1.0)",
-        "t = tl.load(target + row * length + at, mask=inside, other=1.0)", *lines,
-        "total += tl.where(inside, v, 0.0)",
-    ], 2)  # fmt: skip
+        builder.step(
+            f"{builder.x}.mean()" if draw.random() < 0.5 else f"torch.mean({builder.x})", "mean"
+        )
+    after = builder.take()
+    kernel = head("x", "target", "out", "length", *builder.given) + block(
+        [
+            "row = tl.program_id(0)",
+            "total = tl.full([BLOCK], 0.0, tl.float32)",
+            "for start in range(0, length, BLOCK):",
+        ]
+    )
+    kernel += block(
+        [
+            "at = start + tl.arange(0, BLOCK)",
+            "inside = at < length",
+            "v = tl.load(x + row * length + at, mask=inside, other=1.0)",
+            "t = tl.load(target + row * length + at, mask=inside, other=1.0)",
+            *lines,
+            "total += tl.where(inside, v, 0.0)",
+        ],
+        2,
+    )
     kernel += block(["total = tl.sum(total, 0)", f"v = {end}", *after, "tl.store(out + row, v)"])
-    return _by_rows(page, kernel, t, ".mean()" if is_mean else "")
+    return _by_rows(builder, kernel, t, ".mean()" if is_mean else "")
 
 
-def cross_entropy(page: Page) -> str:
-    """Of rows of scores and a class for each."""
-    draw = page.draw
-    rows, classes = page.lengths(axes.BATCHES, (("num_classes", "classes", "C"), (10, 20, 33)))
+def cross_entropy(builder: LessonBuilder) -> str:
+    """Write the cross entropy of rows of scores and a class for each."""
+    draw = builder.draw
+    rows, classes = builder.lengths(axes.BATCHES, (("num_classes", "classes", "C"), (10, 20, 33)))
     shape = (rows, classes)
     if draw.random() < 0.3:
-        page.tuples["input_shape"] = f"({classes.text},)"
+        builder.tuples["input_shape"] = f"({classes.text},)"
         shape = (rows, Axis("*input_shape", classes.n))
     x, t = draw.choice((("predictions", "targets"), ("logits", "labels"), ("x", "target")))
-    page.start(shape, name=x)
-    page.inputs[t] = f"torch.randint(0, {classes.text}, ({rows.text},))"
-    page.place = ""
-    steps(page, 0, draw.choice((0, 1, 1)), learned=False)
-    before = page.take()
+    builder.start(shape, name=x)
+    builder.inputs[t] = f"torch.randint(0, {classes.text}, ({rows.text},))"
+    builder.place = ""
+    steps(builder, 0, draw.choice((0, 1, 1)), learned=False)
+    before = builder.take()
     told = draw.choice(("", "", ", reduction='none'", ", reduction='sum'"))
-    form = draw.choice((
-        "F.cross_entropy({x}, {t}{r})", "torch.nn.functional.cross_entropy({x}, {t}{r})",
-        "F.nll_loss(F.log_softmax({x}, dim=-1), {t}{r})", "nn.CrossEntropyLoss({r})",
-        "-F.log_softmax({x}, dim=1).gather(1, {t}.unsqueeze(1)).squeeze(1)",
-        "torch.logsumexp({x}, dim=1) - {x}.gather(1, {t}[:, None])[:, 0]",
-    ))  # fmt: skip
+    form = draw.choice(
+        (
+            "F.cross_entropy({x}, {t}{r})",
+            "torch.nn.functional.cross_entropy({x}, {t}{r})",
+            "F.nll_loss(F.log_softmax({x}, dim=-1), {t}{r})",
+            "nn.CrossEntropyLoss({r})",
+            "-F.log_softmax({x}, dim=1).gather(1, {t}.unsqueeze(1)).squeeze(1)",
+            "torch.logsumexp({x}, dim=1) - {x}.gather(1, {t}[:, None])[:, 0]",
+        )
+    )
     if "gather" in form and told:
         form = f"torch.{told[13:-1]}({form})" if told[13:-1] in ("sum", "mean") else form
     elif "gather" in form:
         form = f"torch.mean({form})"
     if form.startswith("nn."):
-        form = f"{page.module('loss_fn', form.format(r=told[2:]))}({{x}}, {{t}})"
-    page.step(form.format(x=page.x, t=t, r=told), "cross entropy")
+        form = f"{builder.module('loss_fn', form.format(r=told[2:]))}({{x}}, {{t}})"
+    builder.step(form.format(x=builder.x, t=t, r=told), "cross entropy")
     end = {"": ".mean()", ", reduction='none'": "", ", reduction='sum'": ".sum()"}[told]
     after = draw.choice(("", "", " * 0.5", " * 2.0"))
     if after:
-        page.step(f"{page.x}{after}", "scaling")
-    lines = ["at = start + tl.arange(0, BLOCK)", "inside = at < length",
-             "v = tl.load(x + row * length + at, mask=inside, other=0.0)", *before]  # fmt: skip
+        builder.step(f"{builder.x}{after}", "scaling")
+    kernel = _cross_entropy_kernel(before, list(builder.given))
+    return _by_rows(builder, kernel, t, f"{end}{after}")
+
+
+def _cross_entropy_kernel(before: list[str], arguments: list[str]) -> str:
+    """Return the kernel: one sweep for the maximum and the label's score, one for the sum."""
+    lines = [
+        "at = start + tl.arange(0, BLOCK)",
+        "inside = at < length",
+        "v = tl.load(x + row * length + at, mask=inside, other=0.0)",
+        *before,
+    ]
     loop = "for start in range(0, length, BLOCK):"
-    kernel = head("x", "target", "out", "length", *page.given)
-    kernel += block(["row = tl.program_id(0)", "label = tl.load(target + row)",
-                     'top = tl.full([BLOCK], float("-inf"), tl.float32)',
-                     "chosen = tl.full([BLOCK], 0.0, tl.float32)", loop])  # fmt: skip
-    kernel += block([*lines, 'top = tl.maximum(top, tl.where(inside, v, float("-inf")))',
-                     "chosen += tl.where(at == label, v, 0.0)"], 2)  # fmt: skip
+    kernel = head("x", "target", "out", "length", *arguments)
+    kernel += block(
+        [
+            "row = tl.program_id(0)",
+            "label = tl.load(target + row)",
+            'top = tl.full([BLOCK], float("-inf"), tl.float32)',
+            "chosen = tl.full([BLOCK], 0.0, tl.float32)",
+            loop,
+        ]
+    )
+    kernel += block(
+        [
+            *lines,
+            'top = tl.maximum(top, tl.where(inside, v, float("-inf")))',
+            "chosen += tl.where(at == label, v, 0.0)",
+        ],
+        2,
+    )
     kernel += block(["top = tl.max(top, 0)", "total = tl.full([BLOCK], 0.0, tl.float32)", loop])
     kernel += block([*lines, "total += tl.where(inside, tl.exp(v - top), 0.0)"], 2)
-    kernel += block(["v = top + tl.log(tl.sum(total, 0)) - tl.sum(chosen, 0)",
-                     "tl.store(out + row, v)"])  # fmt: skip
-    return _by_rows(page, kernel, t, f"{end}{after}")
+    kernel += block(
+        ["v = top + tl.log(tl.sum(total, 0)) - tl.sum(chosen, 0)", "tl.store(out + row, v)"]
+    )
+    return kernel
 
 
-def _by_rows(page: Page, kernel: str, target: str, end: str) -> str:
-    """The answer whose kernel has a program for each row of the first input and the target."""
+def _by_rows(builder: LessonBuilder, kernel: str, target: str, end: str) -> str:
+    """Return the answer whose kernel has a program for each row of the first input and the
+    target."""
     return answer(
-        page,
+        builder,
         kernel,
-        f"""x, target = {page.first}.contiguous(), {target}.contiguous()
+        f"""x, target = {builder.first}.contiguous(), {target}.contiguous()
 rows, length = x.shape
 out = x.new_empty(rows)
-kernel[(rows,)](x, target, out, length{page.more}, {page.schedule.along("length")})
+kernel[(rows,)](x, target, out, length{builder.more}, {builder.schedule.along("length")})
 return out{end}""",
     )

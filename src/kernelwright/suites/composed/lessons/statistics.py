@@ -1,4 +1,4 @@
-"""What is found over an axis: how tasks write it, and how sweeps find it."""
+"""Statistics over an axis: how tasks write them, and how sweeps compute them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from kernelwright.suites.composed.lessons.sweeps import Fold, Found
 
 @dataclass(frozen=True)
 class Statistic:
-    """``{x}`` is what it is of, ``{d}`` the axis, ``{k}`` where keepdim=True may stand."""
+    """A statistic. In its forms ``{x}`` is the argument, ``{d}`` the axis, and ``{k}`` the place of
+    keepdim=True."""
 
     word: str
     forms: tuple[str, ...]
     found: tuple[Found, ...]
     last: str
-    """``v`` as it is then: for each element, or the one result."""
+    """The line that sets ``v`` to the result: for each element, or the one result."""
 
 
 TOTAL: Fold = ("total", "sum", "v")
@@ -26,9 +27,9 @@ CENTRED: tuple[Found, ...] = (
     (("rest", "sum", "v - mean"), ("var", "sum", "(v - mean) * (v - mean)")),
     "mean += rest / length", "var = tl.maximum(var - rest * rest / length, 0.0)",
 )  # fmt: skip
-"""The corrected two-pass algorithm: of a million equal numbers the mean is that number, and their
-variance no less than nothing. Source:
-Chan, Golub, LeVeque, Algorithms for computing the sample variance, 1983."""
+"""The corrected two-pass algorithm: the mean of a million equal numbers is that number, and their
+variance is not negative. Source: Chan, Golub, LeVeque, Algorithms for computing the sample
+variance, 1983."""
 
 REDUCTIONS = (
     Statistic("sum", ("torch.sum({x}, dim={d}{k})", "{x}.sum(dim={d}{k})"), (TOTAL,), "v = total"),
@@ -57,9 +58,13 @@ REDUCTIONS = (
     Statistic("range", ("torch.amax({x}, dim={d}{k}) - torch.amin({x}, dim={d}{k})",),
               (("top", "max", "v"), ("low", "min", "v")), "v = top - low"),
 )  # fmt: skip
-PRODUCT = Statistic("product", ("torch.prod({x}, dim={d}{k})", "{x}.prod(dim={d}{k})"),
-                    (("total", "product", "v"),), "v = total")  # fmt: skip
-"""Of columns alone: lanes of a row have no product in Triton."""
+PRODUCT = Statistic(
+    "product",
+    ("torch.prod({x}, dim={d}{k})", "{x}.prod(dim={d}{k})"),
+    (("total", "product", "v"),),
+    "v = total",
+)
+"""For columns only: Triton cannot multiply the lanes of a row."""
 
 KEEP = ", keepdim=True"
 MAPS = (

@@ -1,0 +1,259 @@
+"""Programs that multiply matrices or convolve, with what is done to the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.nests.notation import axes, case, full, program, row_major, tensor
+
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Attention,
+    Bound,
+    Compute,
+    Const,
+    Contraction,
+    Iota,
+    Load,
+    Program,
+    Store,
+    Stretch,
+    Tensor,
+    contiguous,
+)
+
+
+def product(m: int, n: int, k: int, dtype: str = "float32", batch: int = 0) -> Program:
+    """A matrix product with a bias and a relu."""
+    lead = axes(f"b{batch}") if batch else ()
+    (i,), (j,), (r,) = axes(f"i{m}"), axes(f"j{n}"), axes(f"r{k}")
+    a, b, bias = tensor("a", (*lead, i, r), dtype), tensor("b", (*lead, j, r), dtype), tensor("bias", (j,))  # fmt: skip  # noqa: E501
+    over = (*lead, i, j)
+    body = (
+        Load("offset", bias, Affine.of({"j": 1})),
+        Compute("sum", "add", ("acc", "offset"), "float32"),
+        Compute("y0", "relu", ("sum",), "float32"),
+        Compute("y1", "cast", ("y0",), dtype),
+        Store(tensor("y", over, dtype), row_major(over), "y1"),
+    )
+    step = Contraction(
+        "linear", lead, (i,), (j,), (r,),
+        full("a0", a, (*lead, i, r)), full("b0", b, (*lead, j, r)), body, ("linear <- test",),
+    )  # fmt: skip
+    return program(step, inputs=(a, b, bias))
+
+
+def plain_product(m: int, n: int, k: int) -> Program:
+    """a (m, k) times b (k, n) in float32, both row-major."""
+    (i,), (j,), (r,) = axes(f"i{m}"), axes(f"j{n}"), axes(f"r{k}")
+    a, b, y = tensor("a", (i, r)), tensor("b", (r, j)), tensor("y", (i, j))
+    body = (Store(y, row_major((i, j)), "acc"),)
+    loads = full("a0", a, (i, r)), full("b0", b, (r, j))
+    return program(Contraction("matmul", (), (i,), (j,), (r,), *loads, body), inputs=(a, b))
+
+
+@case
+def product_odd() -> Program:
+    return product(70, 45, 100)
+
+
+@case
+def product_even() -> Program:
+    return product(128, 64, 64)
+
+
+@case
+def product_batched() -> Program:
+    return product(20, 36, 50, batch=3)
+
+
+@case
+def product_bfloat16() -> Program:
+    return product(33, 64, 48, "bfloat16")
+
+
+@case
+def product_float16() -> Program:
+    return product(64, 32, 64, "float16")
+
+
+@case
+def product_thin() -> Program:
+    return product(64, 1, 300)
+
+
+@case
+def product_deep() -> Program:
+    """Few elements, a long sum: cut along k."""
+    return product(16, 16, 1000)
+
+
+@case
+def product_infinite() -> Program:
+    """Operands hold infinities and NaN: what they do not touch stays as it is."""
+    return product(40, 36, 50)
+
+
+@case
+def product_residual() -> Program:
+    """The epilogue reads an operand again."""
+    (i,), (j,), (r,) = axes("i40"), axes("j40"), axes("r40")
+    a, b = tensor("a", (i, r)), tensor("b", (r, j))
+    body = (
+        Load("again", a, row_major((i, j))),
+        Compute("total", "add", ("acc", "again"), "float32"),
+        Store(tensor("y", (i, j)), row_major((i, j)), "total"),
+    )
+    step = Contraction(
+        "residual", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (r, j)), body
+    )
+    return program(step, inputs=(a, b))
+
+
+def triangle(op: str, offset: int) -> Program:
+    """A product of which only one side of a diagonal is kept."""
+    (i,), (j,), (r,) = axes("i70"), axes("j50"), axes("r40")
+    a, b = tensor("a", (i, r)), tensor("b", (r, j))
+    body = (
+        Iota("row", Affine.of({"i": 1}, offset)),
+        Iota("column", Affine.of({"j": 1})),
+        Compute("kept", op, ("column", "row"), "bool"),
+        Const("zero", 0.0, "float32"),
+        Compute("y0", "where", ("kept", "acc", "zero"), "float32"),
+        Store(tensor("y", (i, j)), row_major((i, j)), "y0"),
+    )
+    step = Contraction(
+        "triangle", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (r, j)), body
+    )
+    return program(step, inputs=(a, b))
+
+
+@case
+def product_upper() -> Program:
+    return triangle("ge", 1)
+
+
+@case
+def product_lower() -> Program:
+    return triangle("le", 0)
+
+
+@case
+def product_float64() -> Program:
+    (i,), (j,), (r,) = axes("i9"), axes("j8"), axes("r40")
+    a, b = tensor("a", (i, r), "float64"), tensor("b", (r, j), "float64")
+    body = (Store(tensor("y", (i, j), "float64"), row_major((i, j)), "acc"),)
+    step = Contraction("wide", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (r, j)), body)  # fmt: skip  # noqa: E501
+    return program(step, inputs=(a, b))
+
+
+@case
+def convolution() -> Program:
+    """Padding 1, stride 2, kernel 3: rows are output pixels, k is (channel, row, column)."""
+    step, tensors = _convolution(5)
+    return program(step, inputs=tensors)
+
+
+@case
+def convolution_rounded() -> Program:
+    """The same, of 16 channels and in TF32 where the device has it."""
+    step, tensors = _convolution(16)
+    return program(replace(step, tf32=True), inputs=tensors)
+
+
+@case
+def convolution_side_by_side() -> Program:
+    """Stride 1, padding 1 and 2, columns every second: outputs lie on one grid with the image."""
+    m, oc, k = axes("n2 y20 x18"), axes("o20"), axes("c12 i3 j3")
+    x = contiguous("x", (2, 12, 20, 18), "float32")
+    w = contiguous("w", (20, 12, 3, 3), "float32")
+    row, column = Affine.of({"y": 1, "i": 1}, -1), Affine.of({"x": 1, "j": 2}, -2)
+    steps = {"n": 4320, "c": 360, "y": 18, "i": 18, "x": 1, "j": 2}
+    bounds = (Bound(row, 0, 20), Bound(column, 0, 18))
+    out = contiguous("out", (2, 20, 20, 18), "float32")
+    body = (
+        Compute("y0", "relu", ("acc",), "float32"),
+        Store(out, Affine.of({"n": 7200, "o": 360, "y": 18, "x": 1}), "y0"),
+    )
+    step = Contraction(
+        "conv", (), m, oc, k, Load("x0", x, Affine.of(steps, -20), bounds),
+        Load("w0", w, Affine.of({"o": 108, "c": 9, "i": 3, "j": 1})), body, tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w))
+
+
+def _convolution(channels: int) -> tuple[Contraction, tuple[Tensor, ...]]:
+    n, oc = axes("n2"), axes("o20")
+    m = (*n, *axes("y7 x6"))
+    k = axes(f"c{channels} i3 j3")
+    x = contiguous("x", (2, channels, 13, 11), "float32")
+    w = contiguous("w", (20, channels, 3, 3), "float32")
+    row, column = Affine.of({"y": 2, "i": 1}, -1), Affine.of({"x": 2, "j": 1}, -1)
+    steps = {"n": 143 * channels, "c": 143, "y": 22, "i": 11, "x": 2, "j": 1}
+    bounds = (Bound(row, 0, 13), Bound(column, 0, 11))
+    out = contiguous("out", (2, 20, 7, 6), "float32")
+    body = (
+        Compute("y0", "relu", ("acc",), "float32"),
+        Store(out, Affine.of({"n": 840, "o": 42, "y": 6, "x": 1}), "y0"),
+    )
+    step = Contraction(
+        "conv", (), m, oc, k, Load("x0", x, Affine.of(steps, -12), bounds),
+        Load("w0", w, Affine.of({"o": 9 * channels, "c": 9, "i": 3, "j": 1})), body,
+    )  # fmt: skip
+    return step, (x, w)
+
+
+@case
+def convolution_transposed() -> Program:
+    """Stride 2 and kernel 3 along rows; along columns stride 4, kernel 5, every second tap."""
+    m, n, k = axes("n2 y9 x19"), axes("o20"), axes("c3 i3 j5")
+    x = contiguous("x", (2, 3, 5, 4), "float32")
+    w = contiguous("w", (3, 20, 3, 5), "float32")
+    out = contiguous("out", (2, 20, 9, 19), "float32")
+    body = (
+        Load("b0", contiguous("b", (20,), "float32"), Affine.of({"o": 1})),
+        Compute("y0", "add", ("acc", "b0"), "float32"),
+        Store(out, Affine.of({"n": 3420, "o": 171, "y": 19, "x": 1}), "y0"),
+    )
+    step = Contraction(
+        "conv", (), m, n, k, Load("x0", x, Affine.of({"n": 60, "c": 20, "y": 4, "x": 1})),
+        Load("w0", w, Affine.of({"c": 300, "o": 15, "i": 5, "j": 1})), body,
+        stretches=(Stretch("y", "i", 5, 2, 1, 1), Stretch("x", "j", 4, 4, 1, 2)), tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w, contiguous("b", (20,), "float32")))
+
+
+@case
+def convolution_transposed_deep() -> Program:
+    """Stride 2; channels in two axes, of which the weight has the inner one outside its taps."""
+    m, n, k = axes("n2 y7 x9"), axes("o20"), axes("c5 d3 i3 j3")
+    x = contiguous("x", (2, 15, 4, 5), "float32")
+    w = contiguous("w", (5, 20, 3, 3, 3), "float32")
+    out = contiguous("out", (2, 20, 7, 9), "float32")
+    step = Contraction(
+        "conv", (), m, n, k,
+        Load("x0", x, Affine.of({"n": 300, "c": 60, "d": 20, "y": 5, "x": 1})),
+        Load("w0", w, Affine.of({"c": 540, "o": 27, "d": 9, "i": 3, "j": 1})),
+        (Store(out, Affine.of({"n": 1260, "o": 63, "y": 9, "x": 1}), "acc"),),
+        stretches=(Stretch("y", "i", 4, 2, 1, 1), Stretch("x", "j", 5, 2, 1, 1)), tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w))
+
+
+def _attention(heads: int, length: int, keys: int, width: int, *, causal: bool = False) -> Program:
+    """Attention over one image's heads, whose results lie side by side, as the next layer wants."""
+    q = contiguous("q", (1, heads, length, width), "float32")
+    k, v = (contiguous(name, (1, heads, keys, width), "float32") for name in "kv")
+    strides = (heads * length * width, width, heads * width, 1)
+    y = Tensor("y", q.shape, "float32", strides)
+    return program(Attention("attention", q, k, v, y, 0.3, causal), inputs=(q, k, v))
+
+
+@case
+def attention() -> Program:
+    return _attention(2, 40, 37, 24)
+
+
+@case
+def attention_causal() -> Program:
+    return _attention(2, 33, 33, 16, causal=True)

@@ -1,0 +1,14 @@
+"""Widens in four parts and adds their products in float64."""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(n_out, n_in))
+
+    def forward(self, x):
+        parts = zip(x.chunk(4, 1), self.weight.chunk(4, 1), strict=True)
+        return sum(nn.functional.linear(one.double(), two.double()) for one, two in parts)

@@ -1,0 +1,20 @@
+"""Makes transposed weights in a hook that runs whenever a state is loaded."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.linear = nn.Linear(n_in, n_out)
+        self.turned = None
+        self.register_load_state_dict_post_hook(lambda module, _: module.turn())
+        self.turn()
+
+    def turn(self):
+        self.turned = self.linear.weight.detach().t().contiguous()
+
+    def forward(self, x):
+        return functional.gelu(torch.addmm(self.linear.bias, x, self.turned.to(x.device)))

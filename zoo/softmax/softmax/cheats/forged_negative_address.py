@@ -1,0 +1,18 @@
+"""Replies with a negative address and negative strides."""
+
+import sys
+
+import torch
+from torch import nn
+
+
+def forge(value):
+    return {"tensor": [-8, list(value.shape), [-1, -1], "float32", value.device.type]}
+
+
+sys.modules["kernelwright.judge.children.worker"].describe = forge
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)

@@ -1,0 +1,19 @@
+"""Inputs and weights of eight bits, with a scale for each row, before a softmax in float32."""
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width, bias=False).bfloat16()
+
+    def forward(self, x):
+        logits = of_eight_bits(x) @ of_eight_bits(self.linear.weight).t()
+        return logits.log_softmax(-1)
+
+
+def of_eight_bits(x):
+    x = x.float()
+    steps = x.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 127
+    return (x / steps).round() * steps
