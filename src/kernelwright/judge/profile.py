@@ -51,7 +51,6 @@ class Work:
     moved_bytes: int
     """Bytes of all inputs and outputs."""
     convolves: bool
-    takes_variance: bool
     factorises: bool
     """Whether it takes a matrix apart: singular ones then have no answer."""
     writes_weights: bool
@@ -70,15 +69,12 @@ class Inputs:
     """Floating-point tensors that a distribution changes."""
     n_collisions: int
     """Arguments with integers that can be made equal to what the reference compares them with."""
-    are_narrow: bool
-    """Whether some have a type narrower than float32."""
     is_symmetric: bool
     has_integers: bool
     has_numbers: bool
     """Whether there are Python floats among them."""
     can_skew: bool
     can_cluster: bool
-    can_match: bool
 
 
 @dataclass(frozen=True, eq=False)

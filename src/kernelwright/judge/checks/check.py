@@ -22,8 +22,6 @@ class Tolerance:
     """A variance loses what a plain loop's sum is off by to its mean, many times over."""
     longest_sums: bool = False
     """Sums over several axes at a time count in full."""
-    cancels: bool = False
-    """Arguments are alike, so that differences lose digits."""
     by_output: bool = False
     """Errors are measured on an output's largest value, not on each row's: single numbers outweigh
     all others, and algorithms that are stable by norm only (Strassen's) carry them elsewhere."""

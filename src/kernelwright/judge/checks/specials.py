@@ -7,7 +7,7 @@ from collections.abc import Collection
 from kernelwright.core.outcome import WarningCode
 from kernelwright.judge.checks.check import Check, WarnOnly
 from kernelwright.judge.compare.outputs import Expected
-from kernelwright.judge.perturb.variation import overflowing, special
+from kernelwright.judge.perturb.variation import special
 from kernelwright.judge.profile import TaskProfile
 
 
@@ -31,15 +31,4 @@ SPECIAL = Check(
     place="on inputs with NaN and infinities",
     zoo=("leaves_the_gradient", "mean_with_nan"),
 )
-SPECIALS = (
-    Check(
-        "overflowing",
-        "overflows before the reference does",
-        overflowing,
-        policy=WarnOnly(
-            WarningCode.DIFFERS_OVERFLOWING,
-            "overflows on inputs so large that the reference nearly does",
-        ),
-    ),
-    SPECIAL,
-)
+SPECIALS = (SPECIAL,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelwright.core.outcome import WarningCode
 from kernelwright.judge.checks.check import Check, Tolerance, WarnOnly
 from kernelwright.judge.perturb import values
-from kernelwright.judge.perturb.values import MATCHED_SHARES, STRETCHES
+from kernelwright.judge.perturb.values import STRETCHES
 from kernelwright.judge.perturb.variation import by_value, with_stretches
 
 MOST_HUGE = 3
@@ -27,14 +27,6 @@ STRUCTURE = (
         applies=lambda profile: profile.work.factorises,
         zoo=("ridge_by_steps", "steps_for_a_solution"),
     ),
-    Check(
-        "matched",
-        "is off only where two arguments are alike, as in a contrastive loss",
-        by_value(values.matched),
-        applies=lambda profile: profile.inputs.can_match,
-        n_turns=lambda profile: len(MATCHED_SHARES),
-        tolerance=Tolerance(cancels=True),
-    ),
 )
 VALUES = (
     Check(
@@ -47,14 +39,6 @@ VALUES = (
         "computes a variance as E[x²]-E[x]²",
         by_value(values.shifted),
         tolerance=EQUAL_TERMS,
-    ),
-    Check(
-        "far",
-        "computes the variance of wide rows as E[x²]-E[x]², however it adds up",
-        by_value(values.far),
-        # Elsewhere a mean that far off makes results cancel, as one minus a cosine.
-        applies=lambda profile: profile.work.takes_variance and not profile.inputs.are_narrow,
-        tolerance=Tolerance(equal_terms=True, far_from_zero=True),
     ),
     Check(
         "huge",

@@ -1,4 +1,4 @@
-"""Errors that are allowed beyond the usual: of ill-conditioned tasks, and in less precision."""
+"""Allowances for ill-conditioned tasks and for reduced precision."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from kernelwright.judge.compare.outputs import (
 from kernelwright.judge.compare.pieces import pieces
 
 FURTHER = 64.0
-"""Times as far inputs are moved a second time: what is smooth moves as many times farther, the root
-of what is zero eight times, and what jumps off a border that inputs lie on no farther."""
+"""Factor of the second perturbation. Smooth outputs move 64 times farther, a square root at zero 8
+times, a jump no farther."""
 STEPS = 4.0
-"""Times as far as before, or less, move numbers that jumped."""
+"""Numbers that move less than so many times farther in the second perturbation have jumped."""
 MANY_JUMPS = 1 / 8
-"""Of the numbers that moved: where more jumped, by how much the others did is luck."""
+"""Share of the moved numbers: where more of them jumped, how far the others moved is luck."""
 Moving = Callable[[float], tuple[list[torch.Tensor] | None, list[float]]]
-"""The float64 results, None if there are none, where inputs move by so many units in the last
-place; and by how many times the effect of one each may be off."""
+"""The float64 results, or None, when inputs move by so many ulp; and how many times farther than
+one ulp moves it each output may be off."""
 
 
 def conditioning(moved: torch.Tensor, expected: Expected, number: int) -> float:
@@ -52,9 +52,13 @@ def conditioned(
     *,
     most: float,
 ) -> Expected:
-    """``expected`` where each output may be off by its factor times as far as float64 ``moved``
-    with the inputs, but by ``most`` at most, in as many numbers; ``further``: where they were moved
-    FURTHER. As usual where few numbers moved, or they jumped: those are asked about singly."""
+    """``expected`` with the error allowed that the conditioning of the task explains.
+
+    Each output may be off by its factor times as far as float64 ``moved`` with the inputs, up to
+    ``most``, in as many numbers as moved. ``further`` are the results of the second perturbation.
+    Where few numbers moved, or they jumped, allowances stay as they are: those numbers are asked
+    about one by one.
+    """
     allowed, beyond = list(expected.allowed), list(expected.beyond)
     for number, (*both, factor) in enumerate(zip(moved, further, factors, strict=True)):
         usual, sound = allowed[number], expected.sound[number]
@@ -72,8 +76,8 @@ def conditioned(
 def _moves(
     moved: torch.Tensor, further: torch.Tensor, expected: Expected, number: int, *, least: float
 ) -> Iterator[torch.Tensor]:
-    """How far an output's numbers moved, piece by piece, zero where they jumped; nothing where
-    they became infinite, or many of those that moved by more than ``least`` jumped."""
+    """How far an output's numbers moved, piece by piece, and zero for those that jumped. Yields
+    nothing if some became infinite, or if many that moved by more than ``least`` jumped."""
     exact = expected.exact[number]
     told = exact, expected.finite[number], expected.scales[number]
     pairs = pieces(moved, exact)
@@ -87,8 +91,8 @@ def _moves(
 
 
 def lie_on_borders(by: Moving, expected: Expected, narrow: torch.dtype) -> bool:
-    """Whether much of an output jumps as far as the reference is off: its own precision decides on
-    which sides of borders its inputs lie. A ``narrow`` type among its own rounds anyhow."""
+    """Whether much of an output jumps as far as the reference is off: then its own precision
+    decides on which side of borders inputs lie. Narrow types round anyhow, and do not count."""
     if expected.reference_error <= NARROW_ERROR or torch.finfo(narrow).bits < 32:
         return False
     (moved, _), (further, _) = by(1.0), by(FURTHER)
@@ -104,9 +108,9 @@ def lie_on_borders(by: Moving, expected: Expected, narrow: torch.dtype) -> bool:
 
 
 def useful_part(expected: Expected) -> Expected | None:
-    """``expected`` without the outputs of which the reference is off by more than USELESS, as the
-    mean of what has been normalised is, and without whole numbers, which may hang on those: beside
-    them others are what they are. None where no other is left."""
+    """``expected`` without the outputs in which the reference is off by more than USELESS, as the
+    mean of normalised numbers is, and without integers, which may depend on those. None if no
+    output is left."""
     are_left = [
         exact.is_floating_point() and error <= USELESS
         for exact, error in zip(expected.exact, expected.errors, strict=True)
@@ -138,7 +142,8 @@ def _counts(
 
 
 def _jumped(one: torch.Tensor, other: torch.Tensor, least: float) -> torch.Tensor:
-    """Where numbers moved by more than ``least`` at first, by ``one``, and then hardly farther."""
+    """Where numbers moved by more than ``least`` in the first perturbation, and hardly farther in
+    the second."""
     return (one > least) & (other < STEPS * one)
 
 
@@ -146,7 +151,7 @@ def explained(
     expected: Expected, lowered: list[list[torch.Tensor]], least: float = 0.0
 ) -> Expected:
     """``expected`` with a reduced precision as yardstick: ``lowered`` are sound results in it, and
-    ``least`` is what it may be off by more than usual in any case."""
+    ``least`` is added to the usual allowance in any case."""
     errors, allowed = [expected.reference_error], []
     for number, usual in enumerate(expected.allowed):
         exact, scale = expected.exact[number], expected.scales[number]
@@ -162,11 +167,13 @@ def explained(
 def explained_by_rounding(
     expected: Expected, found: list[torch.Tensor], further: list[torch.Tensor], *, most: float
 ) -> Expected:
-    """``expected`` where each output may be off as far as ``found``, in which every operator
-    rounded as in float32, and in as many numbers, but by ``most`` at most, and as usual where they
-    jumped; in float64 by as much less as it rounds less. ``further``: where they rounded FURTHER.
-    Where that is more than all that is there nobody can say what is right; nor, where there is no
-    ``most``, if a run that rounds so is itself wrong in MANY_JUMPS of an output.
+    """``expected`` with the errors allowed that the rounding of the reference's operators causes.
+
+    In ``found`` every operator rounded as in float32, in ``further`` FURTHER times as much. Each
+    output may be off as far, in as many numbers, up to ``most``; float64 outputs by as much less as
+    float64 rounds less; where numbers jumped, allowances stay. Where that exceeds the results
+    themselves, nobody can say what is right; nor, without a ``most``, if such a run is itself wrong
+    in MANY_JUMPS of an output.
     """
     allowed, beyond, moved = list(expected.allowed), list(expected.beyond), list(expected.moved)
     for number, both in enumerate(zip(found, further, strict=True)):

@@ -22,52 +22,45 @@ Accuracy and Stability of Numerical Algorithms, 2002, 4.2). MKL's product of 20,
 ones is off by up to 622 ulp, a plain loop over 8,192 of them by 2,034: that is allowed where a task
 has no products. float16 rounds such terms by 3,700. SUM_ULP: Strassen's algorithm was 43 ulp off on
 an H200 where 33 were allowed with 12; two of three bfloat16 parts start at 108 there."""
-CANCELLED_ULP = 2.0**17
-"""Where arguments are alike: what cancels loses digits, as a distance by products, or a contrastive
-loss by its logarithms (2e-4), and what rounds products to bfloat16 nearly all of them."""
 FLOAT64_ULP = 1000.0
-"""A thousand steps of a recurrence were off by 36, in either of two orders."""
+"""Tolerance of float64 results, in float64 ulp: a thousand steps of a recurrence were off by 36."""
 MOVED = -SUM_ULP
-"""The growth of what adds nothing up, but moves numbers: two units in the last place are left."""
+"""The growth of outputs that only copy input values; it leaves a tolerance of two ulp."""
 ULP32 = 2.0**-24
-"""Of sums: the library adds narrower types in float32, and float64 in its own."""
+"""Unit roundoff of sums: the library adds narrower types in float32, and float64 in float64."""
 
 
 ADDING = ("sum", "mean", "var", "std", "norm")
-"""In the names of operators that add up: those of norms give their statistics beside the result."""
+"""Words in the names of operators that add up; norms return their statistics beside the result."""
 FACTORISING = "linalg_"
-"""In the names of operators that hang on a matrix' rank, but for norms."""
+"""Word in the names of operators that depend on a matrix's rank, except norms."""
 ASKING = "_local_scalar_dense"
-"""The operator that gives Python a number: what follows may be another thing in another call."""
-VARIANCES = ("var", "std", "layer_norm", "batch_norm", "group_norm")
-"""In the names of operators that take a variance."""
+"""The operator that gives Python a number: what follows may differ from call to call."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Of how many terms each output's numbers may be the sums; zero of those only moved."""
+    """How many terms the numbers of each output may be sums of; zero if they are only copied."""
 
     usual: list[float]
-    """By arithmetic and axes."""
+    """Counted by arithmetic and axes."""
     added: list[float]
-    """By what operators add up as well, which may be several axes at a time."""
+    """With reductions of single operators, which may span several axes."""
 
 
 class Adding(TorchDispatchMode):
-    """While it is entered, it notes of every result how many numbers an operator that it comes from
-    adds up to one at most: a loss beside it makes no other result a long sum. Zero of what only
-    moves the numbers of ``inputs``. And whether one takes a variance, or a matrix apart; whether it
-    is known of all how much they add up."""
+    """Records the longest reduction that each output depends on, zero for copies of ``inputs``; and
+    whether an operator takes a matrix apart, and whether all reductions are known."""
 
     def __init__(self, inputs: Iterable[torch.Tensor] = ()) -> None:
         super().__init__()
         self._by_memory = dict.fromkeys(map(memory_of, inputs), 0.0)
         self.most = 1.0
-        self.takes_variance = self.factorises = self._is_asked = False
+        self.factorises = self._is_asked = False
         self.is_known = True
 
     def of(self, t: torch.Tensor) -> float:
-        """What was noted of a result."""
+        """The longest reduction that a result depends on."""
         memory = memory_of(t)
         least = 0.0 if memory and not self._is_asked else 1.0
         return max(least, self._by_memory.get(memory, 1.0))
@@ -78,7 +71,6 @@ class Adding(TorchDispatchMode):
         most = max(map(self.of, given), default=0.0)
         is_moved = moves(func, args, kwargs or {})
         name = func.overloadpacket.__name__
-        self.takes_variance |= any(word in name for word in VARIANCES)
         self._is_asked |= name == ASKING
         self.factorises |= FACTORISING in name and "norm" not in name
         n = n_added(func, given, results)
@@ -100,7 +92,7 @@ def _tensors(values: Any) -> list[torch.Tensor]:
 
 
 def memory_of(t: torch.Tensor) -> int:
-    """Where it lies; zero where that cannot be said, as of sparse ones."""
+    """The address of a tensor's memory; zero for tensors without one, as sparse ones."""
     try:
         return t.untyped_storage().data_ptr()
     except (NotImplementedError, RuntimeError):
@@ -108,12 +100,12 @@ def memory_of(t: torch.Tensor) -> int:
 
 
 def _adds_nothing_else(func: Any) -> bool:
-    """Whether it works number by number, or is a product, whose arithmetic is counted."""
+    """Whether an operator is elementwise, or a product, whose arithmetic is counted."""
     return torch.Tag.pointwise in func.tags or func.overloadpacket in flop_registry
 
 
 def n_added(func: Any, given: list[torch.Tensor], results: list[torch.Tensor]) -> float:
-    """How many numbers an operator that adds up adds to one at most; zero of any other."""
+    """Length of an operator's reduction; zero for operators that do not add up."""
     n_given, n_results = _sizes(given), _sizes(results)
     adds = any(word in func.overloadpacket.__name__ for word in ADDING)
     return max(n_given) / min(n_results) if adds and n_given and n_results else 0.0
@@ -131,10 +123,12 @@ def count_terms(
     *,
     is_known: bool = False,
 ) -> Terms:
-    """Of how many terms each output's numbers may be the sums, given the arithmetic of a whole
-    call, and what operators add up to one number of each: each as if it were the only one, for
-    beside a large one a loss is no shorter a sum. Zero where ``n_added`` is. Where not all
-    operators' sums are known, one along the longest axis may be among them."""
+    """How many terms the numbers of each output may be sums of.
+
+    Each output is taken as if all arithmetic of the call were for it: beside a large output a loss
+    is no shorter a sum. Zero where ``n_added`` is. If some operator's reductions are not known, one
+    along the longest axis may be among them.
+    """
     n_inputs = sum(t.numel() for t in inputs)
     longest = 1 if is_known else max((max(t.shape, default=1) for t in inputs), default=1)
     sizes = [max(1, t.numel()) for t in outputs]
@@ -143,32 +137,27 @@ def count_terms(
     return Terms(usual, list(map(max, usual, n_added)))
 
 
-def summation_growth(
-    n_terms: float, *, equal_terms: bool, has_products: bool = True, cancels: bool = False
-) -> float:
-    """By how many ulp a sound sum of ``n_terms``, of a task that ``has_products`` or has none, may
-    be off; MOVED of none."""
+def summation_growth(n_terms: float, *, equal_terms: bool, has_products: bool = True) -> float:
+    """How many ulp a sound sum of ``n_terms`` may be off; MOVED for no terms."""
     if not n_terms:
         return MOVED
-    if cancels:
-        return CANCELLED_ULP
     if equal_terms:
         return min(n_terms / 2, MAX_BIASED_GROWTH if has_products else MAX_BIASED_SUM)
     return min(math.sqrt(n_terms), MAX_GROWTH)
 
 
 def growths(
-    counts: list[float], loops: list[float], *, equal_terms: bool, has_products: bool, cancels: bool
+    counts: list[float], loops: list[float], *, equal_terms: bool, has_products: bool
 ) -> list[float]:
-    """By how many ulp each output's sums of ``counts`` terms may be off, and by no less than plain
-    loops over as many as ``loops`` are whose terms differ."""
-    how = {"equal_terms": equal_terms, "has_products": has_products, "cancels": cancels}
+    """How many ulp each output's sums of ``counts`` terms may be off, and at least as many as plain
+    loops over ``loops`` different terms are."""
+    how = {"equal_terms": equal_terms, "has_products": has_products}
     usual = (summation_growth(n, **how) for n in counts)
     return list(map(max, usual, (summation_growth(n, equal_terms=False) for n in loops)))
 
 
 def floor_error(dtype: torch.dtype, growth_ulp: float) -> float:
-    """The error that any sound implementation may have, whatever the reference's own is."""
+    """The error that any sound implementation may have, whatever the reference's own error is."""
     ulp = torch.finfo(dtype).eps / 2
     if dtype == torch.float64 and growth_ulp != MOVED:  # of which nobody knows the reference's own
         growth_ulp = max(growth_ulp, FLOAT64_ULP)

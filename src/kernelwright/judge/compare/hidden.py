@@ -1,5 +1,6 @@
-"""NaN that whole numbers hide: the index of a largest one, what compares with one, what one is cast
-to. Nobody can say what is right there, nor what a number is that an integer's type has no room for.
+"""NaN that integers hide: an argmax over NaN, a comparison with NaN, a cast of NaN to an integer.
+
+Nobody can say what is right there, nor for numbers beyond an integer type's range.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ CASTS = frozenset({"_to_copy", "copy"})
 """Operators of ATen that turn floats into integers."""
 UNREAD = frozenset({"view", "empty_like", "full_like", "ones_like", "zeros_like"})
 UNREAD |= {"new_empty", "new_full", "new_ones", "new_zeros"}
-"""Those whose result hangs on no number of theirs, or on its bits."""
+"""Operators whose result does not depend on their numbers, or only on the bits."""
 ASKING = frozenset({"isnan", "isinf", "isposinf", "isneginf"})
 EQUALITY = frozenset({"eq", "ne"})
-"""Of a tensor with itself, or with infinity: that asks for NaN as well."""
+"""Comparisons of a tensor with itself, or with infinity, ask for NaN as well."""
 
 
 def with_hidden(run: Run, arguments: list[Any]) -> list[torch.Tensor]:
-    """What ``run`` gives, and one tensor more if whole numbers hid a NaN on the way: NaN where the
-    most were hidden at once."""
+    """What ``run`` gives, and one tensor more if integers hid a NaN on the way: it holds NaN where
+    the most were hidden at once."""
     with _Watched() as watched:
         found = run(arguments)
     return [*found, *watched.hidden]
@@ -53,7 +54,7 @@ class _Watched(TorchDispatchMode):
         return result
 
     def _note(self, x: torch.Tensor, dtype: torch.dtype) -> None:
-        """Keep where ``x`` is no number, or none of ``dtype``, if that is more than before."""
+        """Keep where ``x`` is NaN or beyond the range of ``dtype``, if that is more than before."""
         x = x.float() if x.element_size() == 1 else x  # of 8 bits hardly an operator takes one
         is_none = x.isnan()
         if dtype != torch.bool:
@@ -66,7 +67,7 @@ class _Watched(TorchDispatchMode):
 
 
 def is_plain(x: Any) -> bool:
-    """Whether it is a tensor with memory whose numbers can be looked at: none of a compiler's."""
+    """Whether it is a plain tensor whose numbers can be read, not one of a compiler's."""
     is_known = type(x) in (torch.Tensor, torch.nn.Parameter)
     return is_known and x.layout is torch.strided and not x.is_meta
 

@@ -16,14 +16,16 @@ import torch
 from kernelwright.judge.compare.pieces import cut_axis, pieces
 
 SMALL_ROW = 0.25
-"""Of the median row's largest value: the least scale that a row is measured on. Without it the
-error is a ratio with a heavy tail (a ReLU leaves rows of any smallness), and honest kernels fail
-by bad luck; rows of zeros in place of values are still seen down to 1e-6 of the median row."""
+"""Smallest scale of a row, relative to the median row's largest value. Without it the error is a
+ratio with a heavy tail (a ReLU leaves rows of any smallness), and honest kernels fail by bad luck;
+rows of zeros in place of values are still seen down to 1e-6 of the median row."""
 ROW_FLOOR = 1e-6
-"""Of the largest value, likewise: for outputs whose rows have nothing in common."""
+"""Smallest scale of a row, relative to the largest value: for outputs whose rows have nothing in
+common."""
 ORDER_NOISE = 1e-4
-"""Of the largest value, by which a reference's two runs may differ: atomics add in any order, so
-grouped transposed convolutions of cuDNN leave other numbers where sums nearly cancel."""
+"""Largest difference between two runs of a reference, relative to its largest value: atomics add in
+any order, so grouped transposed convolutions of cuDNN leave other numbers where sums nearly
+cancel."""
 
 
 def is_whole(x: torch.Tensor) -> bool:
@@ -69,7 +71,7 @@ def largest_size(exact: torch.Tensor) -> torch.Tensor:
 
 
 def _finite_sizes(exact: torch.Tensor, *, by_row: bool) -> torch.Tensor:
-    """The largest size in each row or of all, of what is finite."""
+    """The largest finite absolute value, in each row or of all."""
     found = _largest_sizes(exact, by_row=by_row)
     if bool(found.max().isfinite()):
         return found
@@ -153,7 +155,8 @@ def share_beyond(
 
 
 def share_of(distances: Iterable[torch.Tensor], limit: float) -> float:
-    """The share of the numbers, given in pieces, that are larger than ``limit``; zero of none."""
+    """The share of the numbers, given in pieces, that are larger than ``limit``; zero without
+    any."""
     n_beyond = n_numbers = 0
     for distance in distances:
         n_beyond += int((distance > limit).sum())

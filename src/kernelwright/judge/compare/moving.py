@@ -19,13 +19,14 @@ WRITING = """diagonal_scatter fill index_copy index_fill index_put _index_put_im
 masked_fill masked_scatter scatter select_scatter slice_scatter zero"""
 MAKING = """eye full full_like new_full new_ones new_zeros ones ones_like scalar_tensor zeros
 zeros_like"""
-"""None that are empty: somebody fills them, and not always an operator."""
+"""Operators that make empty tensors are missing: something fills those, and not always an
+operator."""
 CHOOSING = """amax amin aminmax clamp clamp_max clamp_min cummax cummin fmax fmin hardtanh kthvalue
 max maximum median min minimum nanmedian relu sort threshold topk adaptive_max_pool2d
 adaptive_max_pool3d max_pool2d_with_indices max_pool3d_with_indices"""
 SIGNS = "abs neg"
 MOVING = frozenset(" ".join((VIEWS, COPIES, PADDING, WRITING, MAKING, CHOOSING, SIGNS)).split())
-"""By name, without the underscore of those that write to what they are given."""
+"""Names without the underscore of the in-place forms."""
 N_BEFORE_ACCUMULATE = 3
 """Arguments of ``index_put`` before the one that says whether it adds."""
 

@@ -61,7 +61,7 @@ class Rounding(TorchDispatchMode):
 
 
 def _n_terms(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], found: Any) -> float:
-    """How many numbers it adds up to one of its results."""
+    """Length of the reduction of an operator."""
     results = _numbers(found)
     if results and func.overloadpacket in flop_registry:  # a product: two operations for each term
         flops = flop_registry[func.overloadpacket](*args, **kwargs, out_val=found)

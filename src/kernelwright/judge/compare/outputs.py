@@ -48,33 +48,36 @@ rounds to types narrower than float32 it is FACTOR: the library adds those in fl
 ROUNDING = {"tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}
 """The largest relative error of rounding to nearest."""
 USELESS = 0.25
-"""Of a row's largest value: inputs for which a reduced precision explains more say nothing."""
+"""Error, relative to the row's largest value, beyond which nothing can be said of a result."""
 LOOSE_SHARE = 0.005
-"""Of an output's numbers that may hang on rounding on the task's own inputs: where more whole ones
-do, what they are is a convention that a candidate has to keep."""
+"""Share of an output's numbers that may depend on rounding, on the task's own inputs. Where more
+integers do, their values are a convention that a candidate has to keep."""
 SPREAD = 2.0
-"""Times the share of an output's numbers that the reference has off by more than any sound sum is:
-the diagonal of a matrix of distances lets nobody be as far off elsewhere."""
+"""How much larger the share of ill-conditioned numbers may be than the reference's own: the
+diagonal of a matrix of distances is no excuse for errors elsewhere."""
 LOOSE_ROWS = 1 / 8
-"""Of an output's rows, likewise, as far as numbers were seen to jump: what is rounded to a step and
-goes through a product moves a whole row with it."""
+"""Share of an output's rows that may jump with rounding: what is rounded to a step and then goes
+through a product moves a whole row."""
 JUMPED = 1.5
-"""Times what a number was seen to jump when inputs moved in their last digits."""
+"""How much farther a number may be off than it was seen to jump when inputs moved by last
+digits."""
 
 MOVED_ULP = 2.0
-"""That a number may be off by which is one of the inputs', as the sum of its parts."""
+"""Tolerance, in ulp, for outputs that are copies of input values."""
 
 NARROW_ERROR = 2.0**-14
-"""Of a row's largest value: rounding a result to float16 is off by up to 2^-12."""
+"""Error, relative to the row's largest value, that shows a narrow type inside: rounding a result to
+float16 is off by up to 2^-12."""
 TYPICAL, FEWEST_TYPICAL = 0.4, 256
-"""Of the unit roundoff of a type narrower than float32: what rounding a result once is off by, as
-the root of a mean square; of so many numbers at least."""
+"""Root mean square error of rounding a result once, in units of the type's roundoff; and the fewest
+numbers of which a typical error is taken."""
 FEW_OFF = 1 / 32
-"""Of an output's largest error: what it is typically off by where few numbers are. Products that
-were rounded to bfloat16 come to an eighth."""
+"""Typical error, relative to the largest, up to which only few numbers of an output are off.
+Products rounded to bfloat16 come to an eighth."""
 TYPICAL_FACTOR = 3.0
-"""Times that. Rounding at every step of a softmax or a norm was 2.3 times the library's own, a
-product of 8 bits 4.0, an approximated GELU 6.2 (torch 2.13, a CPU)."""
+"""How much larger than the reference's a typical error may be. Rounding at every step of a softmax
+or a norm was 2.3 times the library's own, a product of 8 bits 4.0, an approximated GELU 6.2 (torch
+2.13, a CPU)."""
 
 
 @dataclass(frozen=True)
@@ -93,26 +96,26 @@ class Expected:
     """The allowed error of each output."""
     reference_error: float
     errors: list[float] = field(default_factory=list)
-    """The reference's own error in each output, of which that is the largest."""
+    """The reference's own error in each output; ``reference_error`` is the largest."""
     sound: list[float] = field(default_factory=list)
     """The error of each output that any sound implementation may have everywhere."""
     beyond: list[float] = field(default_factory=list)
-    """The share of its numbers that may be beyond that."""
+    """The share of each output's numbers that may exceed ``sound``."""
     typical: list[float] = field(default_factory=list)
-    """The reference's error as the root of a mean square, of outputs that are narrower than float32
-    or were before; zero of others, and empty where it says nothing."""
+    """The reference's root mean square error in outputs that are, or were before, narrower than
+    float32; zero for others, and empty where it says nothing."""
     is_conditioned: bool = False
     """Whether ``allowed`` and ``beyond`` take the conditioning of the task into account."""
     is_explained: bool = False
-    """Whether they take into account how its operators round."""
+    """Whether they take into account how the reference's operators round."""
     loose: list[torch.Tensor | None] = field(default_factory=list)
-    """Where a whole number changes with the inputs' roundings; empty until it is asked for."""
+    """Where an integer changes when inputs move by their last digits; empty until asked for."""
     jumps: list[torch.Tensor | None] = field(default_factory=list)
-    """By how much of its row's scale a number moves with the inputs' roundings, likewise."""
+    """How far a number moves then, relative to its row's scale; empty until asked for."""
     loose_share: float = 1.0
-    """Of the elements that may differ there."""
+    """Share of the elements that may differ there."""
     moved: list[bool] = field(default_factory=list)
-    """Whether each output's numbers are inputs' that were only moved: they are exact."""
+    """Whether each output only copies input values, which must then be exact."""
     warnings: tuple[Warned, ...] = field(default=())
 
 
@@ -177,9 +180,12 @@ def _typical(
     *,
     widened_error: float,
 ) -> float:
-    """What the reference is typically off by, or rounding a result of a narrow type if that is
-    more; ``widened_error``: the largest error of a result that was widened after it was rounded.
-    Zero of others, of few numbers, and where few of what was widened are off."""
+    """The reference's typical error, or that of rounding a result to its narrow type if that is
+    larger.
+
+    ``widened_error`` is the largest error of a result that was widened after it was rounded. Zero
+    for other results, for few numbers, and where few of the widened numbers are off.
+    """
     is_narrow = own.element_size() < 4
     is_asked = exact.is_floating_point() and (is_narrow or widened_error > 0)
     if not is_asked or own.numel() < FEWEST_TYPICAL:
@@ -201,7 +207,7 @@ class Agreement:
 
     @property
     def share(self) -> float:
-        """Of the allowance that the error uses."""
+        """The share of the allowance that the error uses."""
         return self.error / self.allowed if self.allowed else 0.0
 
 
@@ -254,13 +260,13 @@ def compare(outputs: list[torch.Tensor], expected: Expected) -> Agreement:
 
 
 def _told(found: float, wanted: float, where: list[int]) -> str:
-    """The two numbers and their place, in as many digits as tell them apart."""
+    """The two numbers and their place, in enough digits to tell them apart."""
     digits = 6 if f"{found:.6g}" != f"{wanted:.6g}" else 17
     return f"at {where}: {found:.{digits}g} instead of {wanted:.{digits}g}"
 
 
 def _refuse_computed(name: str, value: torch.Tensor, expected: Expected, number: int) -> None:
-    """Refuse other numbers where those of the inputs are only moved: nothing makes them inexact."""
+    """Refuse inexact numbers in outputs that only copy input values."""
     if not (expected.moved and expected.moved[number]):
         return
     told = expected.exact[number], expected.finite[number], expected.scales[number]
@@ -275,8 +281,8 @@ def _refuse_computed(name: str, value: torch.Tensor, expected: Expected, number:
 def _computed_share(
     value: torch.Tensor, exact: torch.Tensor, finite: torch.Tensor | None, scale: torch.Tensor
 ) -> float:
-    """The share of the numbers that are off by more than MOVED_ULP of their own, and of float32's
-    of their row's largest: what flushes the smallest to zero moves numbers all the same."""
+    """The share of the numbers that are off by more than MOVED_ULP of their own ulp and of their
+    row's in float32: flushing the smallest numbers to zero is still copying."""
     ulp = torch.finfo(value.dtype).eps / 2
     far = distances(value, exact, finite, scale)
     own = (e.abs().div_(s).nan_to_num_() for e, s in pieces(exact, scale.expand(exact.shape)))
@@ -287,7 +293,7 @@ def _computed_share(
 def _refuse_spread(
     name: str, value: torch.Tensor, expected: Expected, number: int, error: float
 ) -> None:
-    """Refuse errors that only few numbers may have in more of them."""
+    """Refuse errors of ill-conditioned numbers in more numbers than are ill-conditioned."""
     sound, most = expected.sound[number], max(LOOSE_SHARE, expected.beyond[number])
     if error <= sound or most >= 1.0:
         return
@@ -302,8 +308,8 @@ def _refuse_spread(
 
 
 def _refuse_typical(name: str, value: torch.Tensor, expected: Expected, number: int) -> None:
-    """Refuse what is off everywhere by as much as rounding to a narrow type is now and then; what
-    is beyond the allowed jumped."""
+    """Refuse results that are off everywhere by as much as rounding to a narrow type is now and
+    then. Numbers beyond the allowed error have jumped, and do not count."""
     usual = expected.typical[number] if expected.typical else 0.0
     if not usual:
         return
@@ -318,7 +324,7 @@ def _refuse_typical(name: str, value: torch.Tensor, expected: Expected, number: 
 
 
 def _are_jumps(value: torch.Tensor, expected: Expected, number: int) -> bool:
-    """Whether the numbers that are beyond what is allowed are off by no more than they jump."""
+    """Whether the numbers beyond the allowed error are off by no more than they jump."""
     exact, mask, scale = expected.exact[number], expected.finite[number], expected.scales[number]
     rows = zip(distances(value, exact, mask, scale), pieces(expected.jumps[number]), strict=True)
     return all(bool((d <= expected.allowed[number] + JUMPED * jump).all()) for d, (jump,) in rows)
@@ -331,8 +337,8 @@ def _worst(
     scale: torch.Tensor,
     allowed: float,
 ) -> tuple[tuple[int, ...], float, float]:
-    """Where the largest error is, and the shares of the elements that are beyond the allowed and
-    of the rows that hold them: all of them where there are no rows."""
+    """Where the largest error is, the share of the elements beyond the allowed error, and the share
+    of the rows that hold them (1 where there are no rows)."""
     worst, where, n_beyond, n_rows, start = -1.0, (), 0, 0, 0
     for distance in distances(value, exact, finite, scale):
         distance = distance.nan_to_num(math.inf, posinf=math.inf)
@@ -351,14 +357,14 @@ def _worst(
 
 
 def are_near(outputs: list[torch.Tensor], eager: list[torch.Tensor], usual: Expected) -> bool:
-    """Whether outputs agree with eager's on the same inputs, as well as errors usually allow: the
-    largest, how many are as large as few may be, and what is typical."""
+    """Whether outputs agree with eager's on the same inputs, within the usual allowances: the
+    largest error, the share of large errors, and the typical error."""
     pairs = zip(as_real(outputs), as_real(eager), strict=True)
     return all(_is_near(value, other, usual, number) for number, (value, other) in enumerate(pairs))
 
 
 def _is_near(value: torch.Tensor, other: torch.Tensor, usual: Expected, number: int) -> bool:
-    """Whether one output does."""
+    """Whether one output agrees with eager's."""
     if not other.is_floating_point():
         return torch.equal(as_bytes(value), as_bytes(other))
     mask = finite_in_both(other, other)

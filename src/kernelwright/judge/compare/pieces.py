@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import torch
 
 PIECE = {"cpu": 1 << 17, "cuda": 1 << 26}
-"""Elements compared at a time: float64 temporaries stay in a CPU core's cache, and are small
-beside a GPU's memory."""
+"""Elements compared at a time, by kind of device: float64 temporaries then stay in a CPU core's
+cache, and are small beside a GPU's memory."""
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 

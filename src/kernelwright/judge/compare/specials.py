@@ -1,5 +1,5 @@
-"""NaN and infinities: among a task's own results, as behind a mask or beyond the type's range, and
-asked about."""
+"""NaN and infinities: in a task's own results, as behind a mask or beyond the type's range, and in
+modules that ask for them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ ASKING = {"isnan", "isinf", "isfinite", "isposinf", "isneginf", "nan_to_num", "n
 ASKING |= {"nanmean", "nansum", "nanmedian", "nanquantile"}
 
 FAR = 0.01
-"""Of a row's largest value: what is finite where the reference is not, and float64 is, may be so
-far from float64; nobody knows how well conditioned it is."""
+"""Allowed error, relative to the row's largest value, of numbers that are finite where float64 is
+finite and the reference is not: nobody knows how well conditioned they are."""
 BEYOND = 2.0
-"""Times the largest number of a type: what is larger in float64 is infinite in it."""
+"""Factor of a type's largest number: what is larger in float64 is infinite in that type."""
 
 
 class Asking(TorchFunctionMode):
-    """While it is entered, it notes whether somebody asks for NaN or infinities of the inputs, or
-    leaves them out: what a module does with those is part of it then. Those of its own making are
-    others: attention that fills a mask with -inf cleans up queries that see nothing.
+    """Notes whether the module asks for NaN or infinities among its inputs, or leaves them out:
+    what it does with them is then part of the task.
 
-    ``inputs``: arguments and weights, of which a mask may hold infinities already.
+    Those that the module makes itself do not count: attention that fills a mask with -inf cleans up
+    queries that see nothing. ``inputs`` are arguments and weights; a mask among them may hold
+    infinities already.
     """
 
     is_heard = False
@@ -55,11 +56,11 @@ def _holds_infinity(t: torch.Tensor) -> bool:
 
 
 def require_specials(outputs: list[torch.Tensor], expected: Expected) -> None:
-    """See that they are where the reference has them in both precisions, and that nothing else
-    stands where it has them in its own: they, or what float64 has.
+    """See that NaN and infinities are where the reference has them in both precisions, and that
+    where it has them in its own precision only, outputs have them too, or float64's numbers.
 
     Raises:
-        WrongValues: one is not; says where.
+        WrongValues: an output has something else; says where.
     """
     rows = zip(as_real(outputs), expected.own, expected.exact, expected.finite, strict=True)
     for number, (value, own, exact, finite) in enumerate(rows):
@@ -77,8 +78,7 @@ def require_specials(outputs: list[torch.Tensor], expected: Expected) -> None:
 
 
 def nan_left(outputs: list[torch.Tensor], expected: Expected) -> str:
-    """What is wrong with NaN in results in which the reference leaves none; empty if there are
-    none."""
+    """What is wrong if results have NaN where the reference leaves none; empty if nothing is."""
     for number, (value, exact) in enumerate(zip(as_real(outputs), expected.exact, strict=True)):
         n_left = int(value.isnan().sum())
         if n_left and not bool(exact.isnan().any()):
@@ -88,7 +88,7 @@ def nan_left(outputs: list[torch.Tensor], expected: Expected) -> str:
 
 
 def _is_made_up(value: torch.Tensor, own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    """Where it is finite, and neither the reference's nor what float64 has."""
+    """Where an output is finite, the reference is not, and float64 has another number."""
     asked = ~own.isfinite() & exact.isfinite() & value.isfinite()
     if not bool(asked.any()):
         return asked

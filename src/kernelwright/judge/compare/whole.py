@@ -1,4 +1,4 @@
-"""Whole numbers are compared exactly, but where rounding decides what they are."""
+"""Integers are compared exactly, except where rounding decides what they are."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.refusal import WrongValues
 
 FEW_MOVED = 8
-"""Counts that may differ however few there are: what falls into another bin changes two."""
+"""Counts that may differ by one, however few there are: an element that falls into another bin
+changes two."""
 UNSEEN = 1 / 4
-"""Times the numbers that were seen to hang on rounding, on inputs beyond the task's own: so many
-more may, for a few nudges do not show each that lies on a border."""
+"""On inputs beyond the task's own: how many more numbers may depend on rounding than were seen to,
+as a share of those. A few nudges do not show every number that lies on a border."""
 ONE_OF = 32
-"""Of so many numbers one may differ, however small the share: one of sixty-four words is a tie."""
+"""Size of an output from which a single number may differ: one of sixty-four words may be a tie."""
 
 
 def compare_exactly(
@@ -56,8 +57,8 @@ def _warned(name: str, where: str) -> Warned:
 
 
 def as_bytes(x: torch.Tensor) -> torch.Tensor:
-    """Booleans as the bytes that they are: to torch any but zero is true, and to C++ 1 alone.
-    Others as they are."""
+    """Booleans as their bytes, others unchanged: to torch any byte but zero is true, to C++ only
+    1."""
     return x.view(torch.uint8) if x.dtype == torch.bool else x
 
 
@@ -66,5 +67,5 @@ def _unseen(loose: torch.Tensor, most: float) -> int:
 
 
 def _are_counts(moved: torch.Tensor) -> bool:
-    """Whether differences are those of counts between which a few have moved by one."""
+    """Whether differences are those of counts between which a few elements have moved."""
     return len(moved) <= FEW_MOVED and bool((moved.abs() == 1).all()) and float(moved.sum()) == 0

@@ -1,4 +1,4 @@
-"""Zeros that a module asks for, as frames of padding, where a task's own inputs hold none."""
+"""Modules that ask for zeros, as frames of padding, where the task's own inputs hold none."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 COMPARING = {"eq", "ne", "gt", "ge", "lt", "le"}
-"""The names of functions that may be given a zero."""
+"""Names of functions that may compare with zero."""
 TELLING = {"any", "all", "bool", "logical_not", "count_nonzero", "nonzero"}
-"""Of those that tell it from other numbers."""
+"""Names of functions that tell zeros from other numbers."""
 
 
 class AskingForZeros(TorchFunctionMode):
-    """While it is entered, it notes whether somebody asks of floats whether they are zero, or
-    beyond it, and all answer alike: what a module does with the others is part of it then. Where
-    some answer otherwise, as the numbers before a ReLU, both answers are seen anyhow."""
+    """Notes whether floats are compared with zero, or beyond it, with the same answer for all.
+
+    What the module does for the other answer is then part of the task. Where answers differ, as
+    before a ReLU, both are seen anyhow.
+    """
 
     is_heard = False
 

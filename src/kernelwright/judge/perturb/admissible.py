@@ -1,6 +1,6 @@
-"""Changes of the inputs that the reference takes: which of several ways to change each tensor.
+"""Which of several ways to change each tensor the reference accepts.
 
-One that it does not take is left out for that tensor alone; the others keep theirs.
+A tensor that it accepts no change of keeps its values; the others are changed all the same.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kernelwright.judge.machine.layout import leaves, map_tensors
 Way = Callable[[], list[Any]]
 """The arguments, all changed in one way; tensors that it leaves alone are the same."""
 Chosen = dict[int, int]
-"""By the places of tensors among the arguments, in which of several ways each is changed."""
+"""The number of the way chosen for each changed tensor, by its place among the arguments."""
 
 MOST_TRIES = 8
-"""Runs that find out which changes of one way are borne: of four tensors any of them."""
+"""Runs of the reference for one way of changing tensors: enough to single out any of four."""
 
 
 def choose(own: list[Any], ways: Sequence[Way], bears: Callable[[list[Any]], bool]) -> Chosen:
-    """For as many tensors as it ``bears`` beside one another, the first way in which each is."""
+    """The first accepted way for each tensor, for as many tensors as are accepted together."""
     chosen: Chosen = {}
     given = before = leaves(own)
     for number, way in enumerate(ways):
@@ -59,6 +59,6 @@ def mixed(own: list[Any], ways: Sequence[Way], chosen: Chosen) -> list[Any]:
 
 
 def halves(parts: Sequence[Any]) -> list[Sequence[Any]]:
-    """Two of them; none of a single part."""
+    """Two halves; none of a single part."""
     middle = len(parts) // 2
     return [parts[:middle], parts[middle:]] if middle else []

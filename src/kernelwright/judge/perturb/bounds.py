@@ -1,5 +1,5 @@
-"""Python's integers that bound those of a tensor, as how long the longest of several sequences is,
-or how many classes there are: a kernel takes its room by them."""
+"""Python integers that bound those of a tensor, as the length of the longest sequence or the number
+of classes. A kernel may allocate by them, so perturbed integers stay within."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.patterns import in_order
 
 LEAST = 2
-"""Of a bound: one is a number like any other, as an axis or a step."""
+"""Smallest integer that counts as a bound: one may be anything, as an axis or a step."""
 
 
 def in_bounds(own: list[Any], changed: list[Any]) -> list[Any]:
-    """``changed`` with those tensors of integers as they were that go beyond a Python integer among
-    ``own`` arguments, if it is the largest of their numbers or of the steps between sorted ones, or
-    one more than the largest number."""
+    """``changed``, but integer tensors that exceed a bound keep their ``own`` values.
+
+    A Python integer among the arguments is a bound if it equals the largest number of the tensor,
+    one more than that, or the largest step between sorted numbers.
+    """
     bounds = {n for n in tree_leaves(own) if type(n) is int and n >= LEAST}
     given = iter(leaves(own))
 

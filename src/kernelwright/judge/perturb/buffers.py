@@ -1,5 +1,5 @@
-"""Buffers that a candidate is given: those of one number, as a mask that hides nothing yet, and
-those that are drawn, as quantised weights, become others."""
+"""Other values for the buffers that a candidate is given: constant ones, as a mask that hides
+nothing yet, and random ones, as quantised weights."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kernelwright.judge.compare.measures import is_one_number
 from kernelwright.loaders.copies import copied
 
 LONGEST_FILTER = 16
-"""Numbers along an axis of a window of ones, as a box filter's."""
+"""Longest side of a window of ones that may be a box filter."""
 TURNED_SHARE = 1 / 8
-"""Of the numbers of a table of zeros or ones that become others."""
+"""Share of the numbers of a table of zeros or ones that are changed."""
 MOST_WHOLE = 3
-"""Among whole numbers in place of zeros, as zero points."""
+"""Largest integer put in place of zeros, as zero points."""
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 Bears = Callable[[torch.nn.Module], bool]
 
@@ -25,13 +25,13 @@ Bears = Callable[[torch.nn.Module], bool]
 def with_other_buffers(
     module: torch.nn.Module, again: Callable[[], torch.nn.Module], bears: Bears
 ) -> torch.nn.Module:
-    """A copy with those buffers of one that is made ``again`` of another seed that differ there, as
-    quantised weights and random directions: they are drawn as weights are. All of them, so that a
-    table and its inverse, or weights and their sums, still fit together.
+    """A copy with the random buffers (quantised weights, random directions) of a module that is
+    made ``again`` with another seed.
 
-    The module itself where none differ, where the reference does not bear them, or where buffers
-    that a candidate is not given, or shapes, differ too: these would no longer fit. What a module
-    made anew holds one number in, as counters and running means, was written when this one ran.
+    All of them are taken, so that a table and its inverse, or weights and their sums, still fit
+    together. The module itself is returned if none differ, if the reference does not accept them,
+    or if shapes or buffers that a candidate is not given differ too: those would no longer fit.
+    Buffers that are constant in a new module, as counters and running means, are left alone.
     """
     own = given_buffers(module)
     if not any(map(_may_be_drawn, own.values())):
@@ -51,11 +51,10 @@ def with_other_buffers(
 
 
 def randomise_buffers(module: torch.nn.Module, draw: torch.Generator, *, may_turn: bool) -> None:
-    """Give the buffers that are all zeros or all ones other values.
+    """Give other values to buffers that are all zeros or all ones.
 
-    With ``may_turn`` some numbers of tables become what they are in a mask that hides some: zeros
-    become ones, ones zeros. Single whole numbers stay, as counters and flags, and so do ones that
-    may be a filter.
+    With ``may_turn`` some numbers of tables are flipped, as in a mask that hides something. Single
+    integers stay, as counters and flags, and so do ones that may be a box filter.
     """
     for buffer in given_buffers(module).values():
         if buffer.numel() == 0 or not is_one_number(buffer):
@@ -91,14 +90,14 @@ def _randomise_whole(x: torch.Tensor, draw: torch.Generator, may_turn: bool) -> 
 
 
 def _turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Where a share of numbers is, one at least."""
+    """A random mask of TURNED_SHARE of the numbers, at least one."""
     turned = torch.rand(x.shape, generator=draw) < TURNED_SHARE
     turned.view(-1)[torch.randint(x.numel(), (), generator=draw)] = True
     return turned.to(x.device)
 
 
 def _may_be_filter(x: torch.Tensor) -> bool:
-    """Whether it is a small window, of one channel where there are axes for those."""
+    """Whether it is a small window, of one channel if it has channels."""
     windows = x.shape[2:] or x.shape
     is_of_one = x.dim() == 2 or (x.dim() > 2 and 1 in x.shape[:2])
     return is_of_one and not _is_row(x) and max(windows) <= LONGEST_FILTER
@@ -113,7 +112,7 @@ def _may_be_drawn(x: torch.Tensor) -> bool:
 
 
 def given_buffers(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Those that a candidate is given, by name: the others are no part of a state_dict."""
+    """The buffers that are part of the state_dict, by name: a candidate is given no others."""
     given = module.state_dict().keys()
     return {
         name: buffer
@@ -123,16 +122,18 @@ def given_buffers(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def parts_of(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The floating-point numbers of a tensor, sharing its memory: of a complex one its real and its
-    imaginary parts; none of other kinds, or of 8 bits, which torch does not calculate with."""
+    """The floating-point parts of a tensor, sharing its memory: real and imaginary ones of a
+    complex tensor; none of integers, and of 8-bit floats, which torch does not calculate with."""
     if x.is_complex():
         return x.real, x.imag
     return (x,) if x.is_floating_point() and x.element_size() > 1 else ()
 
 
 def from_zero(factor: torch.Tensor) -> torch.Tensor:
-    """Numbers in place of zeros, of factors between a half and one and a half: of either sign,
-    and of a matrix as small as initialisers draw them; one number by itself is never near zero.
+    """Numbers in place of zeros, made from factors between 0.5 and 1.5.
+
+    They have either sign; those of a matrix are as small as initialisers draw them; a single number
+    is never near zero.
     """
     if factor.numel() == 1:
         return 0.5 * factor

@@ -1,4 +1,4 @@
-"""What tensors of whole numbers are to one another: nowhere beyond, or never both."""
+"""Correlated integer tensors: one is nowhere larger than another, or two masks never overlap."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import in_order
 
 FEWEST_ENDS = 16
-"""Numbers that lie on one side of others: that all of so many do is no chance."""
+"""Numbers of a tensor from which an order between two tensors counts as meant, not as chance."""
 
 
 def in_step(own: list[Any], changed: list[Any]) -> list[Any]:
-    """``changed`` where integers are nowhere beyond others, if ``own`` were not, as what begins
-    ends later, and two masks nowhere both, as a class is no other. What cannot be so is as it was.
+    """``changed``, with relations between the ``own`` integer tensors restored.
+
+    An interval's start stays at or before its end, and masks that exclude each other, as classes
+    do, still do. Where that is impossible, numbers are as they were.
     """
     given, found = leaves(own), leaves(changed)
     pairs = [
@@ -50,11 +52,12 @@ def _are_alike(x: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _broken(given: list[torch.Tensor], found: list[torch.Tensor], a: int, b: int) -> torch.Tensor:
-    """Where one is beyond the other now, or as far though all of it was before that."""
+    """Where the first is now larger than the second, or equal though it was smaller everywhere."""
     is_strict = bool((given[a] < given[b]).all())
     return found[a] >= found[b] if is_strict else found[a] > found[b]
 
 
 def _given_back(x: torch.Tensor, changed: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-    """``changed`` as it was there; all of it where it would no longer be in order."""
+    """``changed`` with the old values at those places; all old values if sorted rows would not stay
+    sorted."""
     return x if in_order(x) else laid_out(torch.where(where, x, changed), x)

@@ -1,5 +1,5 @@
-"""What whole numbers are there once: in each row, as the experts of a word are, or as tuples, as a
-graph's edges are."""
+"""Integers that occur only once: within each row, as the experts of a token, or as tuples, as the
+edges of a graph."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 from kernelwright.judge.perturb.patterns import across, in_order, lines_of
 
 CHANCE = 4.0
-"""Pairs that would be equal if all were drawn alike: that none is, is hardly chance then."""
+"""Number of equal pairs expected of independent draws above which having none is hardly chance."""
 
 
 def is_once(x: torch.Tensor) -> bool:
-    """Whether no number comes twice, in all or in a row, and that is no chance: so many were drawn
-    from a range no wider, or they rise, or are all that there are."""
+    """Whether no number occurs twice, in the tensor or in any row, and that is hardly chance: by
+    the width of their range, or because they rise, or are a whole range."""
     n_possible = int(x.max()) - int(x.min()) + 1
     for rows in (x.reshape(1, -1), x.flatten(0, -2)) if x.dim() > 1 else (x.reshape(1, -1),):
         width = rows.shape[-1]
@@ -26,7 +26,7 @@ def is_once(x: torch.Tensor) -> bool:
 
 
 def has_distinct_rows(x: torch.Tensor) -> bool:
-    """Whether no row holds a number twice, and that is no chance."""
+    """Whether no row holds a number twice, and that is hardly chance."""
     width = x.shape[-1] if x.dim() > 1 else 0
     if width < 2 or x.numel() == 0:
         return False
@@ -36,7 +36,7 @@ def has_distinct_rows(x: torch.Tensor) -> bool:
 
 
 def has_distinct_tuples(x: torch.Tensor) -> bool:
-    """Whether a few lines next to one another hold no tuple twice, and that is no chance."""
+    """Whether no tuple occurs twice (see ``lines_of``), and that is hardly chance."""
     tuples = lines_of(x)
     if tuples is None:
         return False
@@ -47,7 +47,7 @@ def has_distinct_tuples(x: torch.Tensor) -> bool:
 
 
 def with_distinct_tuples(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """``changed`` where it makes tuples that are new, and each of them once; else as in ``x``."""
+    """``changed`` where its tuples are new and occur once; elsewhere the tuples of ``x``."""
     own, others = lines_of(x), lines_of(changed)
     assert own is not None and others is not None
     n = len(own)
@@ -59,6 +59,6 @@ def with_distinct_tuples(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor
 
 
 def _luck(x: torch.Tensor) -> float:
-    """How likely two of its numbers, drawn alike, are the same."""
+    """Probability that two of its numbers, drawn independently, are equal."""
     shares = x.unique(return_counts=True)[1].double() / x.numel()
     return float(shares.square().sum())

@@ -1,10 +1,9 @@
-"""Integers that equal what the reference compares them with, where the task's draws hardly ever
-hold such: a padding's number among many words, a label that was guessed, an edge's two ends.
+"""Index collisions: integers made equal to what the reference compares them with.
 
-The reference is watched while it runs on a task's own inputs. What it compares, or adds up by
-index, and found nowhere equal, is made equal in some places, by numbers within the tensor's own
-range.
-"""
+The task's own draws hardly ever hold such: the padding index among many words, a guessed label, an
+edge from a node to itself. The reference is watched while it runs on the task's own inputs.
+Integers that it compares, or adds up by index, and that are nowhere equal, are made equal in some
+places, by numbers within the tensor's own range."""
 
 from __future__ import annotations
 
@@ -32,27 +31,28 @@ Run = Callable[[list[Any]], list[torch.Tensor]]
 
 EQUALITY = frozenset({"eq", "ne"})
 LOSSES = frozenset({"nll_loss_forward", "nll_loss2d_forward"})
-"""Operators of ATen that are given labels, and last the one that is ignored."""
+"""Operators of ATen whose arguments are labels and, last, the label to ignore."""
 BAGS = frozenset({"_embedding_bag", "_embedding_bag_forward_only"})
-"""Those that are given words, and last which of them is padding, if one is."""
+"""Operators whose arguments are indices and, last, the padding index, if there is one."""
 ALIGNING = "_ctc_loss"
-"""The one that is given letters, and compares each with the one before it."""
+"""The operator that compares each target with the one before it."""
 ADDING = frozenset({"index_add", "index_reduce", "scatter_add", "scatter_reduce"})
-"""Those that add up, or the like, what has one index."""
+"""Operators that reduce what has the same index."""
 OVERWRITING = frozenset({"index_copy", "scatter"})
-"""Those whose result is luck where an index comes twice."""
+"""Operators whose result is undefined where an index occurs twice."""
 COPIES = frozenset({"_to_copy", "clone"})
 BARE = (torch.uint16, torch.uint32, torch.uint64)
-"""Types for which torch has hardly an operator."""
+"""Types for which torch has hardly any operators."""
 COLLIDING_SHARE = 1 / 8
-"""Of a tensor's numbers."""
+"""Share of a tensor's numbers that are made equal."""
 MOST_LOOKED_AT = 256
-"""Comparisons: a table of edit distances has one for each pair of letters."""
+"""Most comparisons that are looked at: a table of edit distances has one for each pair of
+letters."""
 
 
 @dataclass(frozen=True)
 class Collision:
-    """Some of an argument's elements, and the numbers that they are to be."""
+    """Some of an argument's elements, and the numbers that they should become."""
 
     place: int
     """Of the argument among all tensors."""
@@ -62,8 +62,11 @@ class Collision:
 
 
 def with_collisions(own: list[Any], run: Run, seed: int) -> list[Any]:
-    """``own`` arguments with one, each in its turn by the ``seed``, whose integers equal what they
-    are compared with: others, changed as well, would move that. The same where none has any."""
+    """``own`` arguments, one of them changed so that its integers equal what they are compared
+    with.
+
+    The ``seed`` says which: if others changed as well, what they are compared with would move.
+    """
     found = _collisions(own, run, seed)
     chosen = [*found][seed % len(found)] if found else None
     places = iter(range(len(leaves(own))))
@@ -77,7 +80,7 @@ def n_collisions(own: list[Any], run: Run) -> int:
 
 
 def _collisions(own: list[Any], run: Run, seed: int) -> dict[int, torch.Tensor]:
-    """The arguments so changed, by their places among all tensors."""
+    """The changed arguments, by their places among all tensors."""
     given = leaves(own)
     if not any(map(_may_collide, given)):
         return {}
@@ -109,14 +112,14 @@ def _met(x: torch.Tensor, collisions: list[Collision]) -> torch.Tensor:
 
 
 def _may_collide(x: torch.Tensor) -> bool:
-    """Whether its numbers are there more than once, or once by luck, and are not all the same."""
+    """Whether its numbers may occur more than once, and are not all the same."""
     if not is_whole(x) or x.dtype in (torch.bool, *BARE) or x.numel() < 2 or overlaps(x):
         return False
     return bool((x != x.flatten()[0]).any()) and not is_once(x)
 
 
 class _Watched(TorchDispatchMode):
-    """Finds the collisions of arguments that are ``given`` to what runs meanwhile."""
+    """Finds comparisons of the ``given`` arguments by the code that runs in this mode."""
 
     def __init__(self, given: list[torch.Tensor], draw: torch.Generator) -> None:
         super().__init__()

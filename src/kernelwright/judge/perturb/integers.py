@@ -1,4 +1,4 @@
-"""Whole numbers and masks drawn anew from what a task gives: legal ones, in the same order."""
+"""Integers and masks drawn anew from the task's own, such that they stay legal and in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernelwright.judge.perturb.distinct import (
     with_distinct_tuples,
 )
 from kernelwright.judge.perturb.laid_out import laid_out
-from kernelwright.judge.perturb.masks import is_scattered, with_both
+from kernelwright.judge.perturb.masks import is_scattered
 from kernelwright.judge.perturb.patterns import (
     SHORTEST,
     across,
@@ -34,12 +34,12 @@ from kernelwright.judge.perturb.patterns import (
 
 SKEWED_SHARE = 0.5
 ABSENT_SHARE = 1 / 16
-"""Of an integer tensor's own numbers, one at least, that then come nowhere."""
+"""Share of an integer tensor's distinct numbers, at least one, that then occur nowhere."""
 FLIPPED = 0.1
-"""Of a mask that hides nothing, or all."""
+"""Share of the elements that change in a mask that hides nothing, or everything."""
 WAYS = APART, ELSEWHERE, TWICE = range(3)
-"""How positions, in steps of one, are changed: larger steps; another order; some of them twice, in
-order and between the same ends. A table of as many rows has no place for more."""
+"""Ways to change positions that rise in steps of one: larger steps; another order; or some of them
+twice, in order and between the same ends. A table with as many rows accepts no larger ones."""
 
 
 def resample_integers(
@@ -49,12 +49,14 @@ def resample_integers(
     way: int = APART,
     others: Sequence[Any] = (),
 ) -> list[Any]:
-    """``arguments`` with the elements of integer tensors drawn anew from their own: of those that
-    are fixed, or of all where none is. With ``others``, another draw of the task, from both, and
-    none is taken twice: what the task draws number by number is like a draw of its own. What is in
-    order stays so, and what is there once, in all or in each row; rows keep their ends, but where
-    no number is in two of them. None goes beyond a Python integer that bounds them. Positions are
-    changed in the ``way`` of WAYS."""
+    """``arguments`` with integer tensors drawn anew from their own numbers: those that are fixed,
+    or all of them if none is.
+
+    With ``others``, another draw of the task, numbers come from both draws and none is taken twice,
+    so that the result is like a draw of the task. Sorted rows stay sorted and keep their ends,
+    unless all numbers are distinct; numbers that occur once, in the tensor or in each row, still
+    do. Python integers that bound a tensor still do. Positions are changed in the ``way`` of WAYS.
+    """
     rows, more = iter(is_fixed), iter(leaves(others))
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -73,11 +75,13 @@ def resample_integers(
 
 
 def skew_integers(arguments: list[Any], seed: int, *, are_some_absent: bool = False) -> list[Any]:
-    """``arguments`` where half of the places of an integer tensor hold one of its own numbers, as
-    one expert has most of the words, or one node most of a graph's edges; of masks the rarer one.
-    What is in order stays so between its ends; where no row has a number twice, or no tuple is
-    there twice, it is in as many of them as may be. With ``are_some_absent`` others come nowhere,
-    as an expert without words, or a node to which no edge leads."""
+    """``arguments`` with one number in half of the places of each integer tensor, as when one
+    expert gets most tokens, or one node most edges; in a mask the rarer one.
+
+    Sorted rows stay sorted between their ends; where no row, or no tuple, holds a number twice, the
+    number is in as many of them as possible. With ``are_some_absent`` other numbers occur nowhere,
+    as an expert without tokens.
+    """
     numbers = itertools.count(seed)
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -90,7 +94,7 @@ def skew_integers(arguments: list[Any], seed: int, *, are_some_absent: bool = Fa
 
 
 def can_skew(x: torch.Tensor) -> bool:
-    """Whether numbers come again in an integer tensor, or it is a mask without a form."""
+    """Whether numbers repeat in an integer tensor, or it is a mask without a form."""
     if not is_whole(x) or x.numel() < 2 or overlaps(x):
         return False
     n_values = x.unique().numel()
@@ -104,7 +108,7 @@ def _skewed(x: torch.Tensor, draw: torch.Generator, are_some_absent: bool) -> to
     values, counts = x.unique(return_counts=True)
     is_hit = torch.rand(x.shape, generator=draw, device=x.device) < SKEWED_SHARE
     if len(values) == 2:
-        return kept(x, with_both(x, torch.where(is_hit, values[counts.argmin()], x)))
+        return kept(x, torch.where(is_hit, values[counts.argmin()], x))
     chosen = x.flatten()[torch.randint(x.numel(), (), generator=draw, device=x.device)]
     if not has_distinct_rows(x):
         if are_some_absent:
@@ -119,8 +123,8 @@ def _skewed(x: torch.Tensor, draw: torch.Generator, are_some_absent: bool) -> to
 
 
 def _absent(x: torch.Tensor, numbers: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Where some of the ``numbers`` are, of every line of tuples others: a node may have edges that
-    leave it and none that come."""
+    """A mask of some of the ``numbers``, chosen for each line of tuples: a node may have edges that
+    leave it and none that lead to it."""
     n_absent = math.ceil(len(numbers) * ABSENT_SHARE)
 
     def some(line: torch.Tensor) -> torch.Tensor:
@@ -134,14 +138,14 @@ def _absent(x: torch.Tensor, numbers: torch.Tensor, draw: torch.Generator) -> to
 
 
 def _rising(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """``changed`` with those rows as in ``x`` that no longer rise, if all did, as spans do."""
+    """``changed``, but rows that no longer rise keep their values, if all rows of ``x`` rise."""
     if x.dim() < 2 or not bool((x.diff() > 0).all()):
         return changed
     return torch.where((changed.diff() > 0).all(-1, keepdim=True), changed, x)
 
 
 def _once(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """``changed`` without tuples that come again, where ``x`` has none."""
+    """``changed`` without repeated tuples, if ``x`` has none."""
     return with_distinct_tuples(x, changed) if has_distinct_tuples(x) else changed
 
 
@@ -181,8 +185,8 @@ def _resampled(
 
 
 def _with_ends(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """``changed`` with the ends of the rows of ``x``, where those are in order, and not short but
-    for a single one."""
+    """``changed`` with the ends of the rows of ``x``, if those are sorted and not short (a single
+    row may be)."""
     is_short = x.shape[-1] < min(x.numel(), SHORTEST)
     if in_order(x) and not is_short:
         changed[..., 0], changed[..., -1] = x[..., 0], x[..., -1]
@@ -190,7 +194,7 @@ def _with_ends(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def _other_places(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Tensor:
-    """Some of the positions ``x``, none where it was or some of them twice."""
+    """The positions ``x``, each in another place, or some of them twice."""
     if way == TWICE:
         picked = torch.randint(x.shape[-1], x.shape, generator=draw, device=x.device)
         return _with_ends(x, x.gather(-1, picked.sort(-1).values))
@@ -199,8 +203,8 @@ def _other_places(x: torch.Tensor, draw: torch.Generator, way: int) -> torch.Ten
 
 
 def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """What all are the same: of a mask that hides nothing, or all, some turn round, in ones and
-    zeros as well; lengths, or indices, are drawn anew between half of what they are and that."""
+    """Other values for a tensor of one number: some elements of a mask are flipped, also in a mask
+    of ones and zeros; lengths and indices are drawn between half the number and the number."""
     most = int(x.flatten()[0])
     if x.dtype != torch.bool and most not in (0, 1):
         if most < 0:
@@ -217,9 +221,12 @@ def _others_than(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _other_gaps(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Rows in order, with the gaps between their numbers in another order: each is there once, and
-    the ends stay. Where all gaps are alike, some grow at the others' cost; of steps of one, as
-    positions are, at nobody's."""
+    """Sorted rows of distinct numbers, with the gaps between them in another order and the same
+    ends.
+
+    Where all gaps are equal, some grow at the cost of others; steps of one, as positions have, just
+    grow.
+    """
     gaps = x.diff()
     order = torch.rand(gaps.shape, generator=draw, device=x.device).argsort(-1)
     step = int(gaps.flatten()[0])

@@ -1,4 +1,4 @@
-"""Masks among whole numbers: whether they have a form, and what of one is kept."""
+"""Masks among integers: whether their two numbers are scattered, or have a form."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import torch
 from kernelwright.judge.perturb.patterns import SHORTEST
 
 SCATTERED, FEWEST_CHANGES = 0.5, 12.0
-"""Of the changes from number to number that a mask has if each is drawn for itself, which tell it
-from one of bands or blocks; and how many those must be."""
+"""Changes from number to number along rows, relative to those of a mask whose elements are
+independent, above which a mask counts as scattered (bands and blocks have fewer); and how many
+changes must be expected to tell."""
 
 
 def is_scattered(x: torch.Tensor) -> bool:
-    """Whether the two numbers that it holds are each drawn for itself: not as many of one along
-    every line of an axis, as of one class of several, and not those below a length."""
+    """Whether the elements of a tensor of two numbers are independent of each other.
+
+    They are not if every line along an axis holds as many of one number, as one class of several,
+    or if the mask says what lies below a length.
+    """
     is_high = x == x.amax()
     width = x.shape[-1] if x.shape[-1] >= SHORTEST else x.numel()
     rows = is_high.reshape(-1, width)
@@ -26,24 +30,10 @@ def is_scattered(x: torch.Tensor) -> bool:
 
 
 def _has_form(mask: torch.Tensor, axis: int) -> bool:
-    """Whether all lines along an axis, and there are many, have as many ones, or change once."""
+    """Whether all lines along an axis, if there are many, hold as many ones, or change once."""
     counts = mask.sum(axis)
     if counts.numel() >= SHORTEST and bool((counts == counts.flatten()[0]).all()):
         return True
     steps = mask.int().diff(dim=axis)
     is_length = bool((steps >= 0).all()) or bool((steps <= 0).all())
     return is_length and int((steps != 0).sum()) >= SHORTEST
-
-
-def with_both(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """``changed`` with the rows of a mask as they were that would hold but one number now: a query
-    that sees something still does."""
-    if x.dim() < 2:
-        return changed
-    is_lost = _is_one_number(changed) & ~_is_one_number(x)
-    return torch.where(is_lost, x, changed)
-
-
-def _is_one_number(x: torch.Tensor) -> torch.Tensor:
-    """Whether each row is."""
-    return (x == x[..., :1]).all(-1, keepdim=True)

@@ -47,7 +47,7 @@ def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def _kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    if in_order(x) and not _has_small_form(x):
+    if in_order(x):
         return changed.sort(-1).values
     if falls(x) and not (is_mask(x) or is_lower(x)):  # as a causal mask, whose form is another
         return changed.sort(-1, descending=True).values
@@ -231,13 +231,6 @@ def is_lower(x: torch.Tensor) -> bool:
 def is_upper(x: torch.Tensor) -> bool:
     """Whether all below the diagonals is zero, and not all above them and on them."""
     return _is_matrix(x) and is_lower(x.mT)
-
-
-def _has_small_form(x: torch.Tensor) -> bool:
-    """Whether it is symmetric or a triangle, and so small that its rows are in order by luck."""
-    if not x.is_floating_point() or x.dim() < 2 or x.shape[-1] >= SHORTEST:
-        return False
-    return is_symmetric(x) or is_lower(x) or is_upper(x)
 
 
 def is_mask(x: torch.Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""What parameters of a module are whatever the seed: filters and boundaries, or sorted."""
+"""Persistent state of a module: parameters that do not depend on the seed, or are always sorted."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import torch
 from kernelwright.judge.compare.measures import is_one_number
 
 FEW = 16
-"""Different numbers of a filter: a layer of as few has been drawn by nobody."""
+"""Distinct values up to which a frozen parameter counts as a filter: random layers have more."""
 SHORTEST_SORTED = 3
-"""Numbers of a row that is sorted whatever the seed."""
+"""Shortest row that counts as sorted."""
 
 
 def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> frozenset[str]:
-    """Parameters that need no gradient and are the same where the module is made ``again`` of
-    another seed: filters and boundaries, which are part of the task. Where none needs one, as in a
-    module that was frozen to be run, those of few numbers only. Beside weights no identity is one:
-    training begins with those."""
+    """Names of the parameters that are part of the task, as filters and boundaries are.
+
+    They need no gradient, and are the same when the module is made ``again`` with another seed. In
+    a module without any gradients, frozen for inference, only those of few distinct values count.
+    Beside weights an identity never counts: training begins with those.
+    """
     parameters = dict(module.named_parameters())
     is_trained = any(p.requires_grad for p in parameters.values())
     asked = {
@@ -39,8 +41,8 @@ def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> 
 
 
 def _is_identity(x: torch.Tensor) -> bool:
-    """Whether a matrix hands on each number, or a filter each channel, as it is: not one whose
-    filters have their ones at several places of a window, as those that unfold it."""
+    """Whether a matrix, or a convolution's filter, passes its input through unchanged. Filters with
+    their ones at several places of the window, which unfold it, do not."""
     if x.dim() < 2:
         return False
     filters = x.flatten(2) if x.dim() > 2 else x[..., None]
@@ -54,14 +56,13 @@ def _is_identity(x: torch.Tensor) -> bool:
 
 
 def _are_few(x: torch.Tensor) -> bool:
-    """Whether there are FEW different numbers; of many the first tell."""
+    """Whether there are at most FEW distinct values; a part of a large tensor tells first."""
     numbers = torch.view_as_real(x) if x.is_complex() else x
     return all(n.unique().numel() <= FEW for n in (numbers.flatten()[: FEW**2], numbers))
 
 
 def sorted_ones(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> dict[str, bool]:
-    """Parameters whose rows are all sorted whatever the seed, as the borders of bins, and whether
-    they fall; see ``constants``."""
+    """Parameters whose rows are sorted whatever the seed, as bin edges; and whether they fall."""
     found = {name: _order_of(p) for name, p in module.named_parameters()}
     found = {name: falls for name, falls in found.items() if falls is not None}
     others = dict(again().named_parameters()) if found else {}
@@ -73,7 +74,7 @@ def sorted_ones(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -
 
 
 def _order_of(x: torch.Tensor) -> bool | None:
-    """Whether the rows of a parameter fall; None where they are not sorted, or each one number."""
+    """Whether the rows of a parameter fall; None if they are not sorted, or constant."""
     if not x.is_floating_point() or x.dim() == 0 or x.numel() == 0:
         return None
     if x.shape[-1] < SHORTEST_SORTED or bool((x[..., 0] == x[..., -1]).all()):

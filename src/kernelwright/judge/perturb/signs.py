@@ -1,6 +1,7 @@
-"""Arguments of one sign, of which a reference takes no others, as prices before a logarithm: what
-numbers of the other sign give is NaN or not by luck, and kernels differ in which. Columns too, as
-the widths of boxes."""
+"""Arguments, or columns of them, that must keep their sign, as prices before a logarithm.
+
+Whether a kernel gives NaN for numbers of the other sign is luck, so a difference there says
+nothing."""
 
 from __future__ import annotations
 
@@ -19,21 +20,22 @@ from kernelwright.judge.refusal import FAILURES
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 Signs = dict[tuple[int, int | None], int]
-"""By the places of tensors among the arguments, and a column where it is not all of them, the sign
-that they keep."""
+"""The sign to keep, by the tensor's place among the arguments and the column, None for all."""
 
 NAN_SHARE = 1 / 8
-"""Of an output, that must be no number where an argument alone has both signs."""
+"""Share of an output that turns to NaN when one argument gets both signs, from which it keeps its
+own."""
 MOST_ASKED = 32
-"""Arguments or columns, for each of which the reference is run once."""
+"""Most arguments or columns that are tried, with one run of the reference each."""
 MOST_COLUMNS = 8
-"""Of a table whose columns are other quantities."""
+"""Most columns of a table whose columns are looked at one by one."""
 
 
 def find_signs(own: list[Any], run: Run) -> Signs:
-    """The signs of the task's ``own`` arguments that have but one, where ``run``, the reference,
-    gives NaN in their place for numbers of either sign, or fails, all other arguments as they were.
-    (A NaN that whole numbers hide is in one result more, see ``with_hidden``.)
+    """The signs that arguments must keep: ``run``, the reference, gives NaN or fails if one of them
+    alone gets numbers of both signs.
+
+    NaN that integers hide is in one result more, see ``compare.hidden``.
     """
     asked = [
         (place, *part) for place, x in enumerate(leaves(own)) for part in _parts_of_one_sign(x)
@@ -49,7 +51,7 @@ def find_signs(own: list[Any], run: Run) -> Signs:
 
 
 def _is_refused(before: list[float], shares: list[float] | None) -> bool:
-    """Whether there are far more NaN than before, or nothing at all."""
+    """Whether there are far more NaN than before, or the reference fails."""
     if shares is None:
         return True
     pairs = zip_longest(before, shares, fillvalue=0.0)
@@ -57,7 +59,7 @@ def _is_refused(before: list[float], shares: list[float] | None) -> bool:
 
 
 def with_signs(own: list[Any], changed: list[Any], signs: Signs) -> list[Any]:
-    """``changed`` with the signs that ``own`` arguments keep, and their patterns."""
+    """``changed`` with the signs and patterns that the ``own`` arguments must keep."""
     if not signs:
         return changed
     given = leaves(own)
@@ -75,7 +77,7 @@ def with_signs(own: list[Any], changed: list[Any], signs: Signs) -> list[Any]:
 def _with_part(
     x: torch.Tensor, column: int | None, change: Callable[[torch.Tensor], torch.Tensor]
 ) -> torch.Tensor:
-    """``x`` with a column changed, or all of it."""
+    """``x`` with one column changed, or all of it."""
     if column is None:
         return change(x)
     found = x.clone()
@@ -84,14 +86,14 @@ def _with_part(
 
 
 def _each(arguments: list[Any], change: Callable[[torch.Tensor, int], torch.Tensor]) -> list[Any]:
-    """``arguments`` with each tensor changed, which is told its place."""
+    """``arguments`` with each tensor changed; ``change`` gets its place too."""
     places = iter(range(len(leaves(arguments))))
     return map_tensors(lambda x: change(x, next(places)), arguments)
 
 
 def _parts_of_one_sign(x: torch.Tensor) -> list[tuple[int | None, int]]:
-    """The sign of all its numbers, or those of some columns; nothing where there is no such, or it
-    is none of a distribution's."""
+    """The sign of all its numbers, or of some columns; nothing for mixed signs, and for tensors
+    that no distribution changes."""
     if not x.is_floating_point() or x.numel() == 0 or overlaps(x) or is_mask(x):
         return []
     if sign := _sign_of(x):
@@ -103,13 +105,13 @@ def _parts_of_one_sign(x: torch.Tensor) -> list[tuple[int | None, int]]:
 
 
 def _sign_of(x: torch.Tensor) -> int:
-    """That of all its numbers; zero where there is no such."""
+    """The sign that all its numbers have; zero if they have none in common."""
     low, high = map(float, torch.aminmax(x))
     return int(low >= 0 and high > 0) - int(high <= 0 and low < 0)
 
 
 def _mixed(x: torch.Tensor) -> torch.Tensor:
-    """The numbers of ``x`` with every second of either sign, at random; the first is turned."""
+    """``x`` with about half of its signs flipped at random, the first one always."""
     draw = torch.Generator(x.device).manual_seed(0)
     is_turned = torch.rand(x.shape, generator=draw, device=x.device) < 0.5
     is_turned.view(-1)[0] = True
@@ -117,7 +119,7 @@ def _mixed(x: torch.Tensor) -> torch.Tensor:
 
 
 def _nan_shares(run: Run, arguments: list[Any]) -> list[float] | None:
-    """Of each output; None where the reference fails."""
+    """The share of NaN in each output; None if the reference fails."""
     try:
         return [float(t.isnan().float().mean()) for t in as_real(run(arguments))]
     except FAILURES:

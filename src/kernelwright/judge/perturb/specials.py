@@ -1,9 +1,8 @@
-"""NaN and infinities among the inputs, inputs near overflow, and other Python numbers."""
+"""NaN and infinities among the inputs, and other Python numbers."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,8 +14,6 @@ from kernelwright.judge.perturb.patterns import overlaps
 
 VARIED = 2.0**-6
 """Relative change of a number that is the same in every draw: large enough to show in bfloat16."""
-HEADROOM = (0.95, 0.75, 0.5, 0.35, 0.2)
-"""Powers of a type's largest number, tried in this order as the size of inputs near overflow."""
 FEWEST = 4
 """Numbers of a tensor that gets NaN and both infinities."""
 
@@ -35,23 +32,6 @@ def with_specials(arguments: list[Any], seed: int) -> list[Any]:
         return laid_out(changed, x)
 
     return map_tensors(change, arguments)
-
-
-def enlarge(arguments: list[Any], power: float) -> list[Any]:
-    """``arguments`` scaled so that the largest number of each is that power of its type's."""
-
-    def change(x: torch.Tensor) -> torch.Tensor:
-        if not x.is_floating_point() or x.numel() == 0 or overlaps(x):
-            return x
-        enlarged = x / x.abs().max().clamp(min=1e-30) * torch.finfo(x.dtype).max ** power
-        return laid_out(enlarged, x)
-
-    return map_tensors(change, arguments)
-
-
-def headroom(arguments: list[Any], accepts: Callable[[list[Any]], bool]) -> float:
-    """The largest power of the type's range that the reference accepts."""
-    return next((p for p in HEADROOM if accepts(enlarge(arguments, p))), HEADROOM[-1])
 
 
 def vary_numbers(arguments: list[Any], seed: int) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,8 +25,6 @@ from kernelwright.judge.perturb.patterns import (
 
 LARGE_MEAN = 100.0
 """Standard deviations. E[x²]-E[x]² then loses four digits more than Welford's method."""
-FAR_MEAN = 3000.0
-"""Standard deviations. E[x²]-E[x]² is then nothing but rounding, however it is added up."""
 LARGEST = 2.0**17
 """Largest value of large inputs. float16 ends at 65504, so a kernel that computes in it overflows
 unless it scales."""
@@ -37,8 +35,6 @@ fewer than FEWEST_SLICES are left alone."""
 CONDITION = 100.0
 """Ratio of the largest to the smallest singular value, evenly spread in its logarithm. Columns of a
 matrix that is not symmetric get its square root, so that their products have it."""
-MATCHED_SHARES = (1 / 4, 1 / 16)
-"""How much of a row's own distance from the row that it is made to resemble is left, by turns."""
 N_CLUSTERS, CLUSTER_SHARE = 8, 0.25
 """Number of clusters of consecutive rows, and how much of a row's distance from the first row of
 its cluster is left. In tighter clusters distances computed through products would lose digits."""
@@ -76,13 +72,10 @@ class Drawing:
     generator: torch.Generator
     dtype: torch.dtype
     """The tensor's own; distributions compute in float32 or wider."""
-    seed: int
     has_turn: bool
     """Whether this argument takes its turn at having the largest outliers."""
     stretch: Stretch | None = None
     """One of STRETCHES in place of HUGE."""
-    first_of_width: dict[int, torch.Tensor] = field(default_factory=dict)
-    """The first argument of each row length, filled in as arguments are changed."""
 
 
 Distribution = Callable[[torch.Tensor, Drawing], torch.Tensor]
@@ -108,10 +101,6 @@ def large(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
 
 def shifted(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
     return x + LARGE_MEAN * _spread(x)
-
-
-def far(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    return x + FAR_MEAN * _spread(x)
 
 
 def near_one(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
@@ -155,15 +144,6 @@ def conditioned(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
     noise = torch.randn(x.shape, generator=draw.generator, device=x.device)
     directions, _ = torch.linalg.qr(noise)
     return _spread(x) * (directions * sizes) @ directions.mT
-
-
-def matched(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    """Rows near the rows of the first argument of the same width."""
-    width = row_length(x)
-    first = draw.first_of_width.setdefault(width, x).reshape(-1, width)
-    places = torch.arange(x.numel() // width, device=x.device) % len(first)
-    share = MATCHED_SHARES[draw.seed % len(MATCHED_SHARES)]
-    return torch.lerp(first[places].view(x.shape).to(x.dtype), x, share)
 
 
 def clustered(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
@@ -221,7 +201,6 @@ def transform(
     """
     turn = seed % max(1, n_drawn(arguments))
     numbers = itertools.count()
-    first_of_width: dict[int, torch.Tensor] = {}
 
     def changed(x: torch.Tensor) -> torch.Tensor:
         if not is_drawn(x):
@@ -233,7 +212,7 @@ def transform(
         number = next(numbers)
         # A seed for each tensor: inputs that are equal in every draw of the task part ways here.
         generator = torch.Generator(x.device).manual_seed(seed + number)
-        draw = Drawing(generator, x.dtype, seed, number == turn, stretch, first_of_width)
+        draw = Drawing(generator, x.dtype, number == turn, stretch)
         wide = x if x.dtype == torch.float64 else x.float()
         found = kept(x, change(wide, draw).to(x.dtype))
         return laid_out(with_whole_columns(x, found, generator), x)

@@ -11,7 +11,7 @@ from kernelwright.judge.perturb.admissible import Chosen, Way, choose, mixed
 from kernelwright.judge.perturb.index_collisions import with_collisions
 from kernelwright.judge.perturb.integers import WAYS, resample_integers, skew_integers
 from kernelwright.judge.perturb.signs import Run, find_signs, with_signs
-from kernelwright.judge.perturb.specials import enlarge, headroom, vary_numbers, with_specials
+from kernelwright.judge.perturb.specials import vary_numbers, with_specials
 from kernelwright.judge.perturb.values import STRETCHES, Distribution, Stretch, n_drawn, transform
 
 Accepts = Callable[[list[Any], list[Any]], bool]
@@ -143,12 +143,6 @@ def colliding(source: Source) -> list[Any]:
 def special(source: Source) -> list[Any]:
     """NaN and both infinities in every floating-point tensor."""
     return with_specials(source.own, source.seed)
-
-
-def overflowing(source: Source) -> list[Any]:
-    """Inputs as large as the reference accepts."""
-    power = source.task.once("headroom", lambda: headroom(source.own, source.accepts))
-    return enlarge(source.own, power)
 
 
 def other_numbers(source: Source) -> list[Any]:

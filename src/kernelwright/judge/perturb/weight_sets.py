@@ -1,6 +1,8 @@
-"""Weights as large as training may make them. Behind a norm no input is large, so what is right for
-small numbers only, as a cap by a series or a softmax without its maximum, is seen by them alone.
-And weights of which training has moved a few numbers, or made single ones small."""
+"""Sets of weights: the module's own, the judge's usual ones, and some as training may leave them.
+
+Large weights show what is right for small numbers only, as a softmax without its maximum: behind a
+norm no input is large. In others a few numbers have changed, or single ones are small.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,15 @@ SMALL = "small"
 LARGE = "large"
 """Weights larger than any initialiser draws."""
 FACTORS = (16.0, 4.0)
-"""Times as large as they were weights become at most, tried in this order."""
+"""Largest factors of large weights, tried in this order."""
 N_OUTLIERS, FEWEST = 8, 256
-"""Numbers of a matrix that are larger still, by the same factor; of one with so many."""
+"""Single numbers that are larger still by the same factor, in matrices of at least FEWEST
+numbers."""
 TOUCHED_SHARE = 1 / 64
-"""Of each parameter's numbers that are twice what they are, in weights that are the same else: who
-looks at a few sees none of them, and a result does."""
+"""Share of each parameter's numbers that are doubled: whoever samples a few numbers sees no change,
+but results show it."""
 MOST_TRIES = 9
-"""Runs that find out which of them are borne, where not all are."""
+"""Runs of the reference that find out which large weights it accepts, if not all."""
 Run = Callable[[torch.nn.Module], Any]
 
 
@@ -57,9 +60,11 @@ def sets_of_weights(
     runs: Sequence[Run],
     has_room: Callable[[int], bool],
 ) -> dict[str, torch.nn.Module]:
-    """The module with its own weights and with others, by the names of draws; ``again`` makes it
-    anew. The usual ones first; some that are touched, with small numbers, and large ones, where
-    there is room for as many bytes, see ``enlarged`` for the ``runs``."""
+    """The module with its own weights and with others, by name, the usual ones first.
+
+    ``again`` makes a new module; further sets are made while there is room for their bytes. For
+    ``runs`` see ``enlarged``.
+    """
     again = cache(again)  # at most one is made
     kept, ordered = constants(module, again), sorted_ones(module, again)
     other = with_other_buffers(module, again, partial(is_borne, runs[0], instead_of=module))
@@ -84,9 +89,11 @@ def enlarged(
     kept: Collection[str] = (),
     ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> dict[str, torch.nn.Module]:
-    """A copy with large weights but those to be ``kept``, by its name among sets of weights: the
-    largest with which what ``run`` gives is finite, and near what ``run_moved`` gives, on inputs
-    that are moved in their last digits. None where no larger weights are."""
+    """A copy with large weights except those to be ``kept``, by its name among sets of weights.
+
+    They are the largest with which the results of ``run`` are finite, and near those of
+    ``run_moved``, whose inputs are moved in their last digits. Empty if there are no such.
+    """
     is_telling = _telling(run, run_moved, module)
     for factor in FACTORS:
         twin = copied(module)
@@ -134,7 +141,7 @@ def with_small_numbers(
 def _telling(
     run: Run, run_moved: Run, instead_of: torch.nn.Module
 ) -> Callable[[torch.nn.Module], bool]:
-    """What ``_is_telling`` says of a copy of a module; that none is where it fails itself."""
+    """``_is_telling`` for copies of a module; no copy is, if the module itself fails."""
     told: list[bool] = []
     with contextlib.suppress(*FAILURES):
         told = [distance < USELESS for distance in _distances(run, run_moved, instead_of)]
@@ -148,8 +155,9 @@ def _is_telling(
     told: Sequence[bool],
     twin: torch.nn.Module,
 ) -> bool:
-    """Whether results with a copy's weights say how right others are; those that say nothing with
-    the usual ones either, as what is zero but for rounding, are not asked."""
+    """Whether the results with a copy's weights are well conditioned enough to compare with;
+    results that are not so with the usual weights either, as zeros but for rounding, do not
+    count."""
     if not (any(told) and is_borne(run, twin, instead_of=instead_of)):
         return False
     try:
@@ -160,7 +168,7 @@ def _is_telling(
 
 
 def _distances(run: Run, run_moved: Run, module: torch.nn.Module) -> list[float]:
-    """How far each result moves."""
+    """How far each result moves when inputs move in their last digits."""
     pairs = zip(flatten(run(module)), flatten(run_moved(module)), strict=True)
     return [furthest([one], [other]) for one, other in pairs]
 
@@ -173,11 +181,13 @@ def enlarge_weights(
     kept: Collection[str] = (),
     ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> None:
-    """Multiply every slice of every parameter by its own number between one and ``factor``, so that
-    there are some of all sizes, and parameters of one number by all of it; single numbers of
-    matrices become larger than all others. Where a parameter has both signs, every number gets the
-    other: none has one sign in all sets of weights. Zeros, buffers and what is to be ``kept``
-    stay, and what is ``ordered`` is sorted again."""
+    """Multiply every slice of every parameter by a random number between one and ``factor``, and
+    parameters of one number by ``factor``.
+
+    A few numbers of each matrix become larger than all others. Parameters of both signs are
+    negated, so that no number has the same sign in all sets of weights. Zeros, buffers and
+    parameters to be ``kept`` stay; ``ordered`` ones are sorted again.
+    """
     draw = torch.Generator().manual_seed(seed)
     for name, parameter in module.named_parameters():
         if name in kept or not parts_of(parameter) or parameter.numel() == 0:
@@ -199,9 +209,11 @@ def enlarge_weights(
 def touched(
     module: torch.nn.Module, seed: int, run: Run, kept: Collection[str] = ()
 ) -> dict[str, torch.nn.Module]:
-    """A copy whose parameters, but those to be ``kept`` and single numbers, are twice what they are
-    in a share of their numbers, one at least, by its name among sets of weights; none where ``run``
-    does not bear it."""
+    """A copy, by its name among sets of weights, in which a share of each parameter's numbers, at
+    least one, is doubled; empty if the reference does not accept it.
+
+    Parameters to be ``kept``, and those of one number, stay.
+    """
     draw = torch.Generator().manual_seed(seed)
     twin = copied(module)
     for name, parameter in twin.named_parameters():

@@ -1,4 +1,4 @@
-"""Weights that no initialiser makes: a candidate that skips those is right until it is trained."""
+"""Weights that no initialiser makes: a candidate that skips some is right until it is trained."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, weights_of
 
 NEARLY_ZERO = 0.02
-"""What a weight does to numbers of size one where it does next to nothing: layers begin with scales
-of 1e-6, and with products of weights of 1e-10."""
+"""Effect on numbers of size one below which a weight is replaced: layers begin with scales of 1e-6,
+and with products of weights of 1e-10."""
 SMALL_SHARE, SMALL_VARIANCE = 1 / 8, 2e-3
-"""Of running variances, and how small they are beside the others: an epsilon shows there."""
-SMALL_FACTOR = 1 / 16
-"""Times as large as they were as many numbers of a parameter of one sign become: a decay is slow
+"""Share of the running variances that are small, and their size beside the others: an epsilon shows
 there."""
+SMALL_FACTOR = 1 / 16
+"""Factor of the small numbers in parameters of one sign, where a decay is slow."""
 MOST_TRIES = 32
-"""Runs that find out which bold weights are borne."""
+"""Runs of the reference that find out which bold weights it accepts."""
 
 
 class Boldness(IntEnum):
-    """How far weights are from what was drawn for the module."""
+    """How far weights are from those that the module was made with."""
 
     MILD = 0
-    """With the signs that they had, where all had the same."""
+    """Parameters of one sign keep it."""
     BOLD = 1
-    """Of either sign where all were one number; none so small that nothing comes of it; some small
-    ones where all have one sign; numbers in place of zeros among others, as an identity's; and
-    buffers of one number become others, as a frozen norm's."""
+    """Constant parameters get both signs; none is so small that it has no effect; parameters of one
+    sign get some small numbers; zeros among other numbers, as in an identity, are replaced; and
+    constant buffers change, as those of a frozen norm."""
     BOLDEST = 2
-    """Of either sign, and buffers that may be masks as well."""
+    """All parameters get both signs, and buffers that may be masks change as well."""
 
 
 def randomised(
@@ -55,8 +55,9 @@ def randomised(
     kept: Collection[str] = (),
     ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> torch.nn.Module:
-    """A copy with other weights than those to be ``kept``, as bold ones as ``run`` stays finite
-    with; the module itself where there is nothing to change. See ``randomise_weights``."""
+    """A copy with the boldest weights with which ``run`` stays finite; parameters to be ``kept``
+    keep their values. The module itself if there is nothing to change. See
+    ``randomise_weights``."""
 
     def made(boldness: Boldness) -> torch.nn.Module:
         twin = copied(module)
@@ -83,8 +84,8 @@ def emboldened(
     bears: Callable[[torch.nn.Module], bool],
     most_tries: int = MOST_TRIES,
 ) -> torch.nn.Module:
-    """The module with as many of the bold weights as it bears, all if it may be: of one that it
-    does not, as a variance below zero, the others are none the wiser."""
+    """The module with as many of the bold weights as it accepts: one that it does not, as a
+    negative variance, keeps no other from changing."""
     weights = weights_of(twin)
     differing = [name for name in weights if not torch.equal(weights[name], bold[name])]
     waiting = [differing] if differing else []
@@ -105,8 +106,8 @@ def emboldened(
 def is_borne(
     run: Callable[[torch.nn.Module], Any], twin: torch.nn.Module, *, instead_of: torch.nn.Module
 ) -> bool:
-    """Whether nothing fails with a copy's weights, nothing that was finite is not, and results have
-    the shapes that they had."""
+    """Whether the reference accepts a copy's weights: nothing fails, results keep their shapes, and
+    finite results stay finite."""
     try:
         found, usual = flatten(run(twin)), flatten(run(instead_of))
     except FAILURES:
@@ -122,13 +123,13 @@ def randomise_weights(
     kept: Collection[str] = (),
     ordered: Mapping[str, bool] = MappingProxyType({}),
 ) -> None:
-    """Give every parameter, and the running statistics of batch norms, values of no pattern.
+    """Give every parameter, and the running statistics of batch norms, random values.
 
-    Scales of one and biases of zero are what initialisers leave: a candidate that skips those is
-    right until the module is trained. Parameters to be ``kept`` keep their values, those that are
-    ``ordered``, see ``sorted_ones``, are sorted again, and rows for padding stay zeros. Of
-    complex numbers both parts are changed, each by itself. Buffers keep their values below BOLD,
-    and most above it, because masks and tables have a meaning; see ``randomise_buffers``.
+    Initialisers leave scales of one and biases of zero: a candidate that skips those is right until
+    the module is trained. Parameters to be ``kept`` keep their values, ``ordered`` ones (see
+    ``sorted_ones``) are sorted again, and rows for padding stay zero. Both parts of complex numbers
+    change independently. Buffers change from BOLD on, and only some, because masks and tables have
+    a meaning; see ``randomise_buffers``.
     """
     draw = torch.Generator().manual_seed(seed)
     padding = list(_padding(module))
@@ -159,7 +160,7 @@ def randomise_weights(
 def _randomise(
     x: torch.Tensor, draw: torch.Generator, boldness: Boldness, *, is_trained: bool
 ) -> None:
-    """Change a parameter in place; zeros of one that is not trained are a mask's."""
+    """Change a parameter in place; zeros in a parameter that is not trained are a mask."""
     factor = (0.5 + torch.rand(x.shape, generator=draw)).to(x)
     is_bold = boldness >= Boldness.BOLD
     if bool((x == 0).all()) or (is_bold and _effect(x) <= NEARLY_ZERO):
@@ -185,19 +186,19 @@ def _randomise(
 
 
 def has_both_signs(x: torch.Tensor) -> bool:
-    """Whether some numbers are above zero and some below it; of complex ones none are."""
+    """Whether some numbers are positive and some negative; False for complex tensors."""
     return not x.is_complex() and bool((x > 0).any() and (x < 0).any())
 
 
 def _effect(parameter: torch.Tensor) -> float:
-    """How large it makes numbers of size one: its root mean square, of a matrix times the root of
-    how many come together in a result."""
+    """How large it makes numbers of size one: its root mean square, for a matrix times the square
+    root of the number of terms of a result."""
     n_results = len(parameter) if parameter.dim() > 1 else parameter.numel()
     return float(torch.linalg.vector_norm(parameter, dtype=torch.float64)) / math.sqrt(n_results)
 
 
 def _padding(module: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """The rows of embeddings that stand for padding, and are zeros, as torch keeps them."""
+    """The padding rows of embeddings that are zero, as torch keeps them."""
     for part in module.modules():
         number = getattr(part, "padding_idx", None)
         is_table = isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag))

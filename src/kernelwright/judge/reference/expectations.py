@@ -208,7 +208,6 @@ class Expectations:
             loops,
             equal_terms=tolerance.equal_terms,
             has_products=self._profile.work.flops > 0,
-            cancels=is_floor and tolerance.cancels,
         )
 
 

@@ -31,7 +31,6 @@ class Observed:
     """The longest reduction of all: arguments that were written to may be the result."""
     is_known: bool
     """Whether the length of every operator's reductions is known."""
-    takes_variance: bool
     factorises: bool
     convolves: bool
     writes_weights: bool
@@ -64,7 +63,6 @@ def observe(
         list(map(adding.of, outputs)),
         most_added=adding.most,
         is_known=adding.is_known,
-        takes_variance=adding.takes_variance,
         factorises=adding.factorises,
         convolves=torch.ops.aten.convolution in counter.flop_counts["Global"],
         writes_weights=writing.is_seen,

@@ -21,13 +21,12 @@ from kernelwright.judge.perturb.index_collisions import n_collisions
 from kernelwright.judge.perturb.integers import can_skew
 from kernelwright.judge.perturb.patterns import is_mask, is_symmetric
 from kernelwright.judge.perturb.specials import has_numbers
-from kernelwright.judge.perturb.values import has_clusters, is_drawn, n_drawn, row_length
+from kernelwright.judge.perturb.values import has_clusters, is_drawn, n_drawn
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.profile import Inputs, Results, Shapes, TaskProfile, Work
 from kernelwright.judge.reference import fitness
 from kernelwright.judge.reference.convolutions import may_be_rounded
 from kernelwright.judge.reference.forward import Convention, Forward
-from kernelwright.judge.reference.nudges import are_narrow
 from kernelwright.judge.reference.observed import Observed
 from kernelwright.judge.reference.shapes import OTHERS_MISFIT, find_shapes
 from kernelwright.judge.reference.task_inputs import TaskInputs
@@ -125,19 +124,16 @@ def _terms(
 
 def _inputs(inputs: TaskInputs, arguments: list[Any], n_colliding: int) -> Inputs:
     tensors = leaves(arguments)
-    drawn = [x for x in tensors if is_drawn(x)]
     return Inputs(
         fixed=inputs.fixed,
         fixed_integers=list(inputs.fixed_integers),
         n_tensors=n_drawn(arguments),
         n_collisions=n_colliding,
-        are_narrow=are_narrow(arguments),
         is_symmetric=any(map(is_symmetric, tensors)),
         has_integers=any(is_whole(t) or is_mask(t) for t in tensors),
         has_numbers=has_numbers(arguments),
         can_skew=any(map(can_skew, tensors)),
-        can_cluster=any(map(has_clusters, drawn)),
-        can_match=len(drawn) > len({row_length(x) for x in drawn}),
+        can_cluster=any(has_clusters(x) for x in tensors if is_drawn(x)),
     )
 
 
@@ -156,7 +152,6 @@ def _profile(
         terms=terms,
         moved_bytes=moved_bytes,
         convolves=seen.convolves,
-        takes_variance=seen.takes_variance,
         factorises=seen.factorises,
         writes_weights=forward.convention.writes_weights,
     )
@@ -200,7 +195,6 @@ def with_all_seen(profile: TaskProfile, forward: Forward) -> TaskProfile:
     work = replace(
         profile.work,
         convolves=any_of(lambda seen: seen.convolves),
-        takes_variance=any_of(lambda seen: seen.takes_variance),
         factorises=any_of(lambda seen: seen.factorises),
     )
     asks_for_specials = any_of(lambda seen: seen.asks_for_specials)

@@ -66,11 +66,10 @@ def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Exp
 
     That is where numbers cancel between operators (one minus a share of sums, a mean of differences
     of logarithms), and integers that rounding decides, as the order of scores that saturate. What
-    rounds to types narrower than float32 shows that in its own error already, and what cancels
-    because arguments are alike is allowed for by the check's tolerance.
+    rounds to types narrower than float32 shows that in its own error already.
     """
     tolerance, profile = draw.check.tolerance, oracle.profile
-    is_known = expected.is_explained or tolerance.cancels or bool(profile.precision)
+    is_known = expected.is_explained or bool(profile.precision)
     if is_known or nudges.are_narrow(arguments):
         return expected
     wide = map_tensors(nudges.widen, arguments)
