@@ -19,7 +19,7 @@ from kernelwright.judge.perturb.distinct import (
     with_distinct_tuples,
 )
 from kernelwright.judge.perturb.laid_out import laid_out
-from kernelwright.judge.perturb.masks import is_scattered
+from kernelwright.judge.perturb.masks import is_scattered, with_both
 from kernelwright.judge.perturb.patterns import (
     SHORTEST,
     across,
@@ -108,7 +108,7 @@ def _skewed(x: torch.Tensor, draw: torch.Generator, are_some_absent: bool) -> to
     values, counts = x.unique(return_counts=True)
     is_hit = torch.rand(x.shape, generator=draw, device=x.device) < SKEWED_SHARE
     if len(values) == 2:
-        return kept(x, torch.where(is_hit, values[counts.argmin()], x))
+        return kept(x, with_both(x, torch.where(is_hit, values[counts.argmin()], x)))
     chosen = x.flatten()[torch.randint(x.numel(), (), generator=draw, device=x.device)]
     if not has_distinct_rows(x):
         if are_some_absent:

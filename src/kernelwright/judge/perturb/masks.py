@@ -37,3 +37,17 @@ def _has_form(mask: torch.Tensor, axis: int) -> bool:
     steps = mask.int().diff(dim=axis)
     is_length = bool((steps >= 0).all()) or bool((steps <= 0).all())
     return is_length and int((steps != 0).sum()) >= SHORTEST
+
+
+def with_both(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """``changed``, but rows of a mask that would hold only one number keep their values: a query
+    that sees something still does."""
+    if x.dim() < 2:
+        return changed
+    is_lost = _is_one_number(changed) & ~_is_one_number(x)
+    return torch.where(is_lost, x, changed)
+
+
+def _is_one_number(x: torch.Tensor) -> torch.Tensor:
+    """Whether each row is constant."""
+    return (x == x[..., :1]).all(-1, keepdim=True)
